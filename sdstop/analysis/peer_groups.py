@@ -223,8 +223,8 @@ def is_deep(window: Window, judged: JudgedGroup, limits: Mapping[str, float]) ->
         for back in range(1, _PAST + 1):
             part = seconds[max(len(seconds) - back - verdict.seconds, 0) : len(seconds) - back]
             rotational = judged.rotational is True
-            known = stripe.judge(part, rotational=rotational, parity=judged.parity, limits=chosen) if part else None
-            yield known.deficit if known is not None and known.kind is verdict.kind else None
+            known = stripe.pattern(part, None, rotational=rotational, parity=judged.parity, limits=chosen)
+            yield known.deficit if known.kind is verdict.kind else None
 
     return is_above(verdict.deficit, DEEP * verdict.deficit_limit, earlier)
 
@@ -327,9 +327,10 @@ def _of_pattern(
     longer, slow = _slow(window, judged, seconds, limits)
     verdict = None
     if judged.kind in _SPREAD:
-        without = limits if slow else replace(limits, slow_wait=math.inf)
+        wait = slow[0].wait if slow else None
         # Unknown media use the stricter flash thresholds to avoid false alarms.
-        verdict = stripe.judge(seconds, rotational=judged.rotational is True, parity=judged.parity, limits=without)
+        rotational = judged.rotational is True
+        verdict = stripe.pattern(seconds, wait, rotational=rotational, parity=judged.parity, limits=limits)
     forget(window, layout, len(longer) if slow else len(moments))
     judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow)
     if not slow and (silent := _silent(layout, moments)):
@@ -480,16 +481,31 @@ def _synchronising(window: Window, judged: JudgedGroup, moments: Sequence[Moment
     if upper is None:
         return None
     start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
+    actions = window.once(("actions", start), lambda: _actions(window, start))
+    if not actions:
+        return None
+    return actions.get(upper.name) or actions.get(upper.label)
+
+
+def _actions(window: Window, start: float) -> dict[str, str]:
+    """Return the rebuilds and checks by array or pool since a time, the newest of each."""
+    found: dict[str, str] = {}
+    seen: set[int] = set()
     for shot in reversed(window.snapshots):
-        known = shot.get(Array, upper.device)
-        if known is not None and known.action not in {"idle", "frozen", None}:
-            return known.action
-        for row in shot.rows(Rebuild).values() if known is None else ():
-            if row.array in {upper.name, upper.label} and row.state == "running":
-                return row.operation
+        for family in (Array, Rebuild):
+            run = shot.run_of(family)
+            if run is None or id(run) in seen:
+                continue
+            seen.add(id(run))
+            for array in shot.rows(Array).values() if family is Array else ():
+                if array.action not in {"idle", "frozen", None}:
+                    found.setdefault(array.array, array.action or "")
+            for row in shot.rows(Rebuild).values() if family is Rebuild else ():
+                if row.state == "running" and row.kind != "md":
+                    found.setdefault(row.array, row.operation)
         if shot.monotonic < start:
             break
-    return None
+    return found
 
 
 def _silent(layout: Layout, moments: Sequence[Moment[DiskActivity]]) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from sdstop.analysis.column import Second, StripeColumn, StripeMember
 from sdstop.core.history import Moment, Window
@@ -41,11 +42,12 @@ class Layout(Struct, frozen=True):
     columns: Columns
     capacities: tuple[float, ...]
     own: str | None = None
+    names: tuple[str, ...] = ()
+    """Devices of all columns."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Devices of all columns."""
-        return tuple(name for column in self.columns for name in column)
+    def __post_init__(self) -> None:
+        """Fill the names."""
+        force_setattr(self, "names", tuple(name for column in self.columns for name in column))
 
 
 def recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskActivity]]:

@@ -62,7 +62,7 @@ class Thing(Struct, frozen=True, eq=False, gc=False):
         if not _OWNED.isdisjoint(self.kinds):
             for naming in _NAMED_BY_OWNER:
                 for known, name in self.names:
-                    if known is naming and not name.startswith(_PLAIN):
+                    if known is naming and name != self.name and not name.startswith(_PLAIN):
                         return name
         return self.name
 

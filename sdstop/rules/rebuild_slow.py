@@ -38,10 +38,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         if pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
             yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
-        elif (member := _held_back(known, limits)) is not None:
-            yield _slow(window, known, pace, limits, f"done {eta_words(pace)}, held back by one member", member)
         elif pace.eta > limits["longest"]:
             yield _slow(window, known, pace, limits, f"done {eta_words(pace)}")
+        elif (member := _held_back(known, limits)) is not None:
+            yield _slow(window, known, pace, limits, f"done {eta_words(pace)}, held back by one member", member)
         elif _idle(known, pace, limits):
             busy = known.busiest.busy if known.busiest else None
             yield _slow(window, known, pace, limits, f"its busiest member is only {human.percent(busy)} % busy")
