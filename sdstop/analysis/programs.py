@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from sdstop.collectors.system.processes import ProcessActivity
+from sdstop.collectors.system.processes import ProcessActivity, ProcessIo
 from sdstop.core import format as human
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
@@ -17,14 +17,17 @@ MATTERS = 0.1
 
 
 class Program(Struct, frozen=True):
-    """Processes of one name that do I/O: how many, the busiest, and their bytes per second; `share` of all I/O."""
+    """Processes of one name that do I/O: how many, the busiest, and their bytes per second; `share` of all I/O.
+
+    `row` are the counters of the busiest, for evidence.
+    """
 
     name: str
     processes: int
     pid: int
     bytes_per_second: float
     share: float
-    row: ProcessActivity
+    row: ProcessIo | None
 
     @property
     def words(self) -> str:
@@ -46,8 +49,9 @@ def programs(window: Window) -> list[Program]:
         most, busiest = max(rows, key=lambda known: known[0])
         counted = [moved for moved, _ in rows if moved >= LEAST * most]
         moved = added(counted)
+        row = window.get(ProcessIo, (busiest.pid, busiest.started))
         if moved >= MATTERS * every:
-            found.append(Program(name, len(counted), busiest.pid, moved, moved / every, busiest))
+            found.append(Program(name, len(counted), busiest.pid, moved, moved / every, row))
     return sorted(found, key=lambda program: (-program.bytes_per_second, program.name))
 
 

@@ -82,7 +82,10 @@ def _finding(
             Value("volumes", "volumes and mounts that use it", used or None),
             Value("processes", "processes that do the I/O", ", ".join(p.words for p in doers[:_NAMED]) or None),
         ),
-        evidence=cites(window.cite(row) if row is not None else None, window.cite(doers[0].row) if doers else None),
+        evidence=cites(
+            window.cite(row) if row is not None else None,
+            window.cite(doers[0].row) if doers and doers[0].row is not None else None,
+        ),
         advice=(
             *((writer,) if writer else ()),
             f"iostat -x {quoted(each.device)} 1   # is this load what it is there for?",

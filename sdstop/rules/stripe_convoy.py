@@ -109,7 +109,7 @@ def _convoy(window: Window, judged: JudgedGroup, spread: Spread, limits: Limits)
             *(window.cite(row) for row in judged.rows),
             window.cite(judged.array, "chunk") if judged.array is not None else None,
             *(window.cite(row) for row in _rows(window, (judged.layout.own or name, *spread.top))),
-            window.cite(behind[0].row) if behind else None,
+            window.cite(behind[0].row) if behind and behind[0].row is not None else None,
         ),
         advice=(
             *((writer,) if writer else ()),
