@@ -185,10 +185,10 @@ def _by_member(window: Window, moment: Moment[Service], members: Mapping[str, Th
             wanted.setdefault(below.name, wanted[thing.name])
     by_tool: dict[str, dict[str, Service]] = {}
     for row in moment.rows.values():
-        thing = window.topology.find(row.name)
-        if thing is None:
+        served = window.topology.find(row.name)
+        if served is None:
             continue
-        near = [thing.name, *(other.name for other in window.topology.lower(thing))]
+        near = [served.name, *(other.name for other in window.topology.lower(served))]
         name = next((wanted[each] for each in near if each in wanted), None)
         if name is not None:
             by_tool.setdefault(row.tool, {}).setdefault(name, row)

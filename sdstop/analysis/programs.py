@@ -49,9 +49,9 @@ def programs(window: Window) -> list[Program]:
         most, busiest = max(rows, key=lambda known: known[0])
         counted = [moved for moved, _ in rows if moved >= LEAST * most]
         moved = added(counted)
-        row = window.get(ProcessIo, (busiest.pid, busiest.started))
+        counters = window.get(ProcessIo, (busiest.pid, busiest.started))
         if moved >= MATTERS * every:
-            found.append(Program(name, len(counted), busiest.pid, moved, moved / every, row))
+            found.append(Program(name, len(counted), busiest.pid, moved, moved / every, counters))
     return sorted(found, key=lambda program: (-program.bytes_per_second, program.name))
 
 

@@ -147,11 +147,13 @@ def simulated(shape: Shape, seed: int) -> Iterator[tuple[float, str]]:
     for second in range(SECONDS + 1):
         clock.run_until(4.0 + second)
         now = 4.0 + second
-        rows = (
-            disk.counters.row(*map(int, peers.number(name).split(":")), name, now)
-            for name, disk in zip(names(shape), disks, strict=True)
-        )
+        rows = (disk.counters.row(*_number(name), name, now) for name, disk in zip(names(shape), disks, strict=True))
         yield _BOOT + now, "".join(f"{row}\n" for row in rows)
+
+
+def _number(name: str) -> tuple[int, int]:
+    major, minor = peers.number(name).split(":")
+    return int(major), int(minor)
 
 
 def _nothing(now: float) -> None:

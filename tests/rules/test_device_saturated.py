@@ -10,8 +10,8 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
 from sdstop.rules.device_saturated import DEVICE_SATURATED
 from tests.nodes import peers
-from tests.nodes.peers import DISKS, Files, Loads
-from tests.rules.stripes import Load, frames
+from tests.nodes.peers import DISKS, Loads
+from tests.rules.stripes import Files, Load, frames
 from tests.stories.processes import Process, answer
 
 QUESTION = "answer:psutil.processes"

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from sdstop.collectors.block.iostat import IOSTAT
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
 from sdstop.rules.slow_device import SLOW_DEVICE
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from tests.nodes import peers
-from tests.nodes.peers import DISKS, GROUPS, Files, Loads
-from tests.rules.stripes import Load, frames
+from tests.nodes.peers import DISKS, GROUPS, Loads
+from tests.rules.stripes import Files, Load, frames
 
 RULES = (SLOW_DEVICE, SLOW_STRIPE_MEMBER)
 
@@ -151,6 +152,50 @@ def test_two_slow_members_are_both_named() -> None:
         "tank/sdd",
         "tank/sdf",
     }
+
+
+# --- pasted rates -----------------------------------------------------------------------------------------
+
+
+def pasted(waits: Mapping[str, float], rates: Mapping[str, float] | None = None) -> Session:
+    """Judge the output of iostat, one report for each of six frames, and nothing else."""
+    head = "Device r/s rkB/s rrqm/s %rrqm r_await rareq-sz w/s wkB/s wrqm/s %wrqm w_await wareq-sz aqu-sz %util"
+    rows = []
+    for name, wait in waits.items():
+        rate = (rates or {}).get(name, 20.0)
+        size, busy = 8 * rate, min(100.0, 10 * wait / 10)
+        rows.append(f"{name} {rate} {size} 0 0 {wait} 8 {rate} {size} 0 0 {wait} 8 {rate * wait / 500} {busy}")
+    text = "\n".join(["Linux 6.1.0 (n) 11/22/26 _x86_64_ (4 CPU)", "", head, *rows, ""])
+    session = Session(Origin("n"), (*peers.COLLECTORS, IOSTAT), RULES)
+    shown = [(float(second), {"cmd:iostat -y -x 1 1": f"{text}{' ' * second}\n"}) for second in range(6)]
+    session.feed_all(frames(shown))
+    return session
+
+
+def test_pasted_disks_under_equal_load_are_peers_and_a_slow_one_is_a_warning() -> None:
+    session = pasted({"sda": 9.0, "sdb": 212.0, "sdc": 10.0, "sdd": 9.5})
+    assert found(session) == {("slow-device", "warning", "sdb")}
+    assert "group inferred from equal load" in finding(session).summary
+    assert finding(session).confidence == 0.7
+
+
+@pytest.mark.parametrize(("rate", "is_found"), [(29.0, True), (31.0, False)])
+def test_pasted_disks_are_peers_up_to_half_as_many_requests_more(rate: float, is_found: bool) -> None:  # noqa: FBT001
+    session = pasted({"sda": 9.0, "sdb": 212.0, "sdc": 10.0}, {"sdb": rate})
+    assert bool(found(session)) is is_found
+
+
+def test_two_pasted_disks_and_disks_of_several_classes_are_no_group() -> None:
+    assert found(pasted({"sda": 9.0, "sdb": 212.0})) == set()
+    assert found(pasted({"sda": 9.0, "sdb": 10.0, "nvme0n1": 212.0})) == set()
+    assert found(pasted({"sda": 9.0, "sda1": 9.0, "sda2": 212.0, "dm-0": 10.0, "md0": 9.0})) == set()
+
+
+def test_pasted_disks_are_not_grouped_where_the_structure_is_known() -> None:
+    names = ("sda", "sdb", "sdc", "sdd")
+    files = peers.disks(names[:1]) | peers.disks(names[1:2], model="X") | peers.disks(names[2:3], model="Y")
+    load = one_slow("sdb", 20.0)
+    assert found(judged(peers.shown(files, names[:3], load))) == set()
 
 
 # --- standstills ------------------------------------------------------------------------------------------
