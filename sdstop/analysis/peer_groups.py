@@ -55,6 +55,7 @@ _PAST = 20
 
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
 """Groups over which requests are spread in turn: their queues tell hot members and convoys."""
+_STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
 _UNTIMED = frozenset({GroupKind.SLAVES})
 """Groups whose members complete no requests."""
 
@@ -167,6 +168,16 @@ class JudgedGroup(Struct, frozen=True):
     def subject(self, member: str) -> str:
         """Return the subject of a finding on one of the members."""
         return f"{self.name}/{member}" if self.group is not None and self.group.upper is not None else member
+
+
+def is_striped(array: Array) -> bool:
+    """Return whether an array spreads its data over columns; a RAID10 of two members is a mirror."""
+    return array.level in _STRIPED and array.copies != array.raid_disks
+
+
+def is_mirror(array: Array) -> bool:
+    """Return whether all members of an array carry the same writes."""
+    return array.redundant and (array.copies or 1) > 1 and array.copies == array.raid_disks
 
 
 def judged_groups(window: Window, limits: Mapping[str, float]) -> Sequence[JudgedGroup]:

@@ -23,6 +23,7 @@ _CONTAINS = frozenset(
     {Relation.MEMBER, Relation.PART, Relation.STORED, Relation.CACHED, Relation.PATH}
 )  # fmt: skip
 """Relations by which the lower thing is a part of the upper one, or holds its data."""
+_HOLDS = frozenset({Relation.MEMBER, Relation.STORED, Relation.CACHED})
 _WHOLES = frozenset(
     {ThingKind.GROUP, ThingKind.ARRAY, ThingKind.POOL, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.BOND,
      ThingKind.OSD, ThingKind.CLUSTER}
@@ -30,7 +31,7 @@ _WHOLES = frozenset(
 """Kinds of things that consist of others."""
 _USED = frozenset({ThingKind.VOLUME, ThingKind.FILESYSTEM, ThingKind.MOUNT, ThingKind.TARGET, ThingKind.CLIENT})
 """Kinds of things that a user of the node knows: they are affected by a fault below them."""
-_PLAIN = ("mapper/", "disk/")
+_PLAIN = ("mapper/", "disk/", "zvol/")
 _NAMED_BY_OWNER = (Naming.VOLUME, Naming.ZFS, Naming.LINK)
 _OWNED = frozenset({ThingKind.VOLUME, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.POOL, ThingKind.FILESYSTEM})
 
@@ -140,6 +141,11 @@ class Topology:
                 return self.things[place]
         return None
 
+    def named(self, naming: Naming, name: str) -> Thing | None:
+        """Return the thing with a name in one namespace: Naming.DEV for block devices."""
+        place = self.structure.called(naming, name)
+        return self.things[place] if place is not None else None
+
     def of(self, kind: ThingKind) -> tuple[Thing, ...]:
         """Return the things of a kind, by name."""
         return self.once(("of", kind), lambda: by_name(thing for thing in self.things if kind in thing.kinds))
@@ -202,6 +208,39 @@ class Topology:
         return any(
             relation in {Relation.MEMBER, Relation.CACHED} and ThingKind.VOLUME in self.things[place].kinds
             for place, relation in self.structure.upper[thing.place].items()
+        )
+
+    def devices(self, device: str) -> tuple[str, ...]:
+        """Return the kernel names of a block device and of all devices that hold its data, the nearest first."""
+        thing = self.named(Naming.DEV, device)
+        if thing is None:
+            return (device,)
+        below = (name for other in self.below(thing, _CONTAINS) if (name := other.device) is not None)
+        return (device, *below)
+
+    def partitions(self, device: str) -> tuple[str, ...]:
+        """Return the kernel names of a disk's partitions."""
+        thing = self.named(Naming.DEV, device)
+        upper = self.upper(thing).items() if thing is not None else ()
+        return tuple(name for other, how in upper if how is Relation.PART and (name := other.device) is not None)
+
+    def attached(self, thing: Thing) -> tuple[str, ...]:
+        """Return the kernel names of the disks attached to an HBA, controller or expander, at any depth."""
+
+        def make() -> tuple[str, ...]:
+            above = self.above(thing, (Relation.ATTACHED, Relation.PART))
+            return tuple(other.device for other in above if other.device and self._is_attached(other))
+
+        return self.once(("attached", thing.place), make)
+
+    def _is_attached(self, thing: Thing) -> bool:
+        return Relation.ATTACHED in self.structure.lower[thing.place].values()
+
+    def is_stacked(self, thing: Thing) -> bool:
+        """Return whether a block device keeps its data on other block devices."""
+        return any(
+            relation in _HOLDS and self.things[place].device is not None
+            for place, relation in self.structure.lower[thing.place].items()
         )
 
     def disks(self, thing: Thing) -> tuple[Thing, ...]:

@@ -9,7 +9,19 @@ from sdstop.analysis.peer_groups import judged_groups
 from sdstop.analysis.peer_samples import SECONDS, recent
 from sdstop.analysis.saturation import BUSY, Saturated, saturated
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    passed,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.core.topology import Thing
@@ -21,7 +33,7 @@ _NAMED = 3
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = recent(window, SECONDS, 1)
     if len(moments) < limits["readings"]:
-        yield Unchecked(f"needs {limits['readings']:g} readings, has {len(moments)}")
+        yield Unchecked(f"needs {limits['readings']:g} readings, has {len(moments)}", gap=Gap.EARLY)
         return
     groups = judged_groups(window, {})
     slow = {laggard.member for judged in groups for laggard in judged.slow}
@@ -40,7 +52,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         told += 1
         yield _of_device(window, window.topology.find(name), each)
     if not told:
-        yield RuledOut("disks", f"no disk was busy all the time with requests waiting ({len(moments)} readings)")
+        names = [str(name) for name in moments[-1].rows]
+        yield from passed(names, f"not busy all the time with requests waiting ({len(moments)} readings)")
 
 
 def _of_group(window: Window, name: str, upper: Thing, full: Sequence[Saturated], members: int) -> Finding:
@@ -107,4 +120,5 @@ DEVICE_SATURATED = Rule(
         Threshold("together", 0.5, "share of a group's members at their limit that is told of the group", "ratio"),
         Threshold("readings", 8.0, "readings that are needed"),
     ),
+    covers=(),
 )

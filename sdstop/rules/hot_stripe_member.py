@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis import programs
-from sdstop.analysis.peer_groups import JudgedGroup, is_deep, spread_groups, thresholds
+from sdstop.analysis.peer_groups import JudgedGroup, is_deep, is_striped, spread_groups, thresholds
 from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
+from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
@@ -80,4 +81,5 @@ HOT_STRIPE_MEMBER = Rule(
     _check,
     (DiskActivity,),
     thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "fixed", "hot_ios"),
+    covers=(Covers(Array, where=is_striped),),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.peer_groups import SLOW, judged_groups, thresholds
-from sdstop.core.finding import Limits, Rule, Severity, Unchecked, Verdict
+from sdstop.analysis.peer_groups import SLOW, is_mirror, judged_groups, thresholds
+from sdstop.collectors.md.readings import Array
+from sdstop.core.finding import Covers, Limits, Rule, Severity, Unchecked, Verdict
 from sdstop.core.history import Window
 from sdstop.rules.slow_stripe_member import verdicts
 
@@ -24,4 +25,5 @@ SLOW_DEVICE = Rule(
     _check,
     (),  # rates of the kernel's counters, or those that tools printed
     thresholds(*SLOW),
+    covers=(Covers(Array, where=is_mirror),),
 )

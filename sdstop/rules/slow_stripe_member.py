@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from sdstop.analysis.laggard import FEWEST, Wait
-from sdstop.analysis.peer_groups import SLOW, JudgedGroup, Laggard, striped_groups, thresholds
+from sdstop.analysis.peer_groups import SLOW, JudgedGroup, Laggard, is_striped, striped_groups, thresholds
 from sdstop.analysis.replacement import advice, waits_for
 from sdstop.analysis.standstill import CRITICAL, Standstill
+from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Gap, Limits, Rule, Severity, Value, Verdict, cites, passed, unchecked
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
@@ -24,17 +25,19 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> Iterator[Verdict]:
     """Yield a finding for each slow member of the groups, otherwise why there is none."""
     for judged in groups:
-        name = judged.name
+        upper = judged.group.upper if judged.group is not None else None
+        subjects = (judged.name,) if upper is not None else judged.layout.names
         members = len(judged.layout.names)
+        gap = Gap.EARLY if judged.slow_unchecked.startswith("needs ") else Gap.OPEN
         if judged.slow:
             for laggard in judged.slow:
                 yield _slow(window, judged, laggard, limits)
         elif judged.slow_unchecked:
-            yield Unchecked(judged.slow_unchecked, name, calm=not judged.striped)
+            yield from unchecked(subjects, judged.slow_unchecked, calm=not judged.striped, gap=gap)
         elif members < FEWEST and not judged.mirrored:
-            yield Unchecked(f"{members} members are too few to tell which of them is slow", name, calm=True)
+            yield from unchecked(subjects, f"{members} members are too few to tell which of them is slow", calm=True)
         else:
-            yield RuledOut(name, _good(judged, limits))
+            yield from passed(subjects, _good(judged, limits))
 
 
 def _good(judged: JudgedGroup, limits: Limits) -> str:
@@ -155,4 +158,6 @@ SLOW_STRIPE_MEMBER = Rule(
     _check,
     (DiskActivity,),
     thresholds(*SLOW),
+    explains=("rebuild-slow", "stripe-convoy"),
+    covers=(Covers(Array, where=is_striped),),
 )

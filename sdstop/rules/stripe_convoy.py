@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis import programs
-from sdstop.analysis.peer_groups import JudgedGroup, is_deep, spread_groups, thresholds
+from sdstop.analysis.peer_groups import JudgedGroup, is_deep, is_striped, spread_groups, thresholds
 from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
@@ -169,4 +182,5 @@ STRIPE_CONVOY = Rule(
             "only be held to a rate each",
         ),
     ),
+    covers=(Covers(Array, where=is_striped),),
 )
