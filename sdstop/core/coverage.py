@@ -21,6 +21,7 @@ NO_VERDICT = "no verdict from this rule"
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _VOLUME = "vol:"
+_MAPPER = "mapper/"
 
 
 def settled(window: Window, rule: Rule, verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -74,7 +75,9 @@ def _all_names(covers: Covers, row: Any, name: str) -> Iterator[str]:
     yield name
     if not covers.subject:
         role, identity = next(iter(covers.family.things.items()))
-        yield from (alias.name for thing in identity.of(row, role) for alias in thing.names)
+        for alias in (alias.name for thing in identity.of(row, role) for alias in thing.names):
+            yield alias
+            yield alias.removeprefix(_MAPPER)
 
 
 def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Unchecked]:
