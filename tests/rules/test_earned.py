@@ -30,7 +30,6 @@ from tests.nodes.md import Node
 from tests.nodes.zfs import MIRROR, tree
 from tests.nodes.zfs import status as zpool
 
-RAID6 = {"level": "raid6", "layout": "level 6, 512k chunk, algorithm 2"}
 NO_ARRAY = {"/proc/mdstat": "Personalities : [raid6] \nunused devices: <none>\n"}
 
 
@@ -43,7 +42,8 @@ def pasted(text: str) -> Session:
 
 def of(session: Session, rule: str) -> list[Verdict]:
     said = session.head().judgement
-    return [v for v in (*said.findings, *said.ruled_out, *said.unchecked) if v.rule == rule]
+    every: list[Verdict] = [*said.findings, *said.ruled_out, *said.unchecked]
+    return [verdict for verdict in every if verdict.rule == rule]
 
 
 # --- md -------------------------------------------------------------------------------------------------------
@@ -53,23 +53,24 @@ def arrays(*shown: Mapping[str, str]) -> Judged:
     return Judged((MDRAID, MDMEMBERS), [ARRAY_DEGRADED], [(float(n), files) for n, files in enumerate(shown)])
 
 
+def raid6(slots: str) -> dict[str, str]:
+    return Node(level="raid6", layout="level 6, 512k chunk, algorithm 2", slots=slots, action="idle").files()
+
+
 def test_an_array_that_is_gone_after_its_third_loss_stays_critical() -> None:
     """A RAID6 without two members loses the third, and udev stops it before anybody looks again."""
-    node = Node(slots="UUU__", action="idle", **RAID6)
-    finding = arrays(node.files(), NO_ARRAY, NO_ARRAY).finding("md0")
+    finding = arrays(raid6("UUU__"), NO_ARRAY, NO_ARRAY).finding("md0")
     assert finding.severity is Severity.CRITICAL
     assert finding.summary.startswith("md0, which was there, is gone; before: 2 of 5 members missing")
 
 
 def test_an_array_that_was_well_may_be_stopped() -> None:
-    node = Node(slots="UUUUU", action="idle", **RAID6)
-    assert arrays(node.files(), NO_ARRAY, NO_ARRAY).silent()
+    assert arrays(raid6("UUUUU"), NO_ARRAY, NO_ARRAY).silent()
 
 
 def test_an_array_that_is_back_is_what_it_is() -> None:
-    bad, well = Node(slots="UUU__", action="idle", **RAID6), Node(slots="UUUUU", action="idle", **RAID6)
-    arrays(bad.files(), NO_ARRAY, well.files()).ruled_out("md0")
-    arrays(bad.files(), well.files(), NO_ARRAY).silent()
+    arrays(raid6("UUU__"), NO_ARRAY, raid6("UUUUU")).ruled_out("md0")
+    assert arrays(raid6("UUU__"), raid6("UUUUU"), NO_ARRAY).silent()
 
 
 def test_counts_that_contradict_the_slots_are_cited() -> None:
