@@ -13,6 +13,7 @@ from sdstop.core.evidence import UNDATED
 from sdstop.core.finding import Severity, by_cause
 from sdstop.core.format import NOT_DATED, duration, percent, plural, quantity, safe, safe_block, timestamp, wait
 from sdstop.core.headline import reason_of
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
 from sdstop.exporters.report.diagram import DiagramBox, storage_diagram
 from sdstop.exporters.report.document import host_of, subject_of
@@ -112,9 +113,9 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
     rows = [(started, f"watching begins, {plural(session.frames_seen, 'frame')} follow")]
     for episode in episodes:
         finding = episode.finding
-        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} is in force"))
+        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} begins"))
         if episode.until is not None:
-            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} is over"))
+            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} ends"))
     rows.append((look.now.taken, "watching ends"))
     yield from _table(("when", "what"), ((timestamp(at), what) for at, what in sorted(rows, key=lambda row: row[0])))
     yield f"\nBefore and after: {FILL}"
@@ -123,7 +124,7 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
 def _topology(look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
     known = storage_diagram(look.window, [episode.finding for episode in episodes if episode.until is None])
     if not known.things:
-        yield "Nothing is known of what hangs on what."
+        yield "Topology unknown."
         return
     things = {thing.id: thing for thing in known.things}
     above: dict[str, list[str]] = {}
@@ -159,6 +160,8 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
         sure = f", {percent(finding.confidence)} % sure" if finding.confidence is not None else ""
         yield f"### {finding.severity.value}: {finding.rule}, {escaped(finding.subject)}\n"
         yield f"{escaped(finding.summary)} ({_when(episode, look)}{sure})\n"
+        for title, names in place_lines(finding):
+            yield f"{title}: {escaped(names)}\n"
         if finding.values:
             yield from _table(
                 ("compared", "value", "limit"),
@@ -199,7 +202,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
     yield "All of them, with their content, are in the capture.\n"
     if not commands:
         return
-    yield from _table(("command", "first", "ms at most", "outcome"), map(_told, commands[:MOST_COMMANDS]))
+    yield from _table(("command", "first", "ms at most", "outcome"), map(_evidence_row, commands[:MOST_COMMANDS]))
     yield ""
     outputs = {item.key: item for frame in session.remembered() for item in frame.evidence if item.exit is not None}
     for each in commands[:MOST_COMMANDS]:
@@ -212,7 +215,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
                 yield f"and {len(text) - HEAD_LINES} lines more\n"
 
 
-def _told(each: EvidenceEntry) -> tuple[str, ...]:
+def _evidence_row(each: EvidenceEntry) -> tuple[str, ...]:
     first = timestamp(each.first) if each.first is not None else ""
     return (
         escaped(each.name),

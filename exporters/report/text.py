@@ -25,6 +25,7 @@ from sdstop.core.format import (
 )  # fmt: skip
 from sdstop.core.headline import NOT_YET, UNKNOWN, by_reason
 from sdstop.core.model import Column, Kind, Metric, Reading, State, schema
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.report import table
@@ -107,7 +108,7 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     told = [frames if undated and session.frames_seen == 1 else f"{frames} {when}", *undated, *facts]
     lines += table.wrapped(", ".join(told), width, "", "  ")
     if session.origin.privileged is False:
-        lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
+        lines += table.wrapped("Not root: some sources are missing; `sdstop doctor` lists them.", width)
     if not session.origin.complete:
         lines += table.wrapped("The capture is not complete.", width)
     if host["note"]:
@@ -136,6 +137,8 @@ def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> It
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
     yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, session)}"
     yield from table.wrapped(safe(finding.summary, 1000), width, "    ")
+    for title, names in place_lines(finding):
+        yield from table.wrapped(f"{title}: {safe(names, 1000)}", width, "    ", "      ")
     rows = [_compared(value) for value in finding.values]
     yield from table.listing(rows, width, indent="      ")
     for cite in finding.evidence:
@@ -183,7 +186,7 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
     if helpless:
         yield ["NOT CHECKED", *table.listing(helpless, width, indent="  ")]
     if not judgement.judged:
-        why = "no rule could look" if helpless else "no rule concerns what was seen here"
+        why = "no rule could be checked" if helpless else "no applicable rule"
         yield [f"NOTHING WAS JUDGED: {why}."]
 
 

@@ -32,8 +32,8 @@ PARITY = {"raid5": 1, "raid6": 2}
 
 _HELP = {
     "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
-    "queue": ("requests outstanding in the array, below which a second says nothing", ""),
-    "ios": ("requests per second, below which a second says nothing", "per_second"),
+    "queue": ("outstanding requests below which a second is ignored", ""),
+    "ios": ("requests per second below which a second is ignored", "per_second"),
     "deficit": ("share of the columns expected busy that were idle, rotational members", "ratio"),
     "deficit_flash": ("the same, flash members", "ratio"),
     "top_share": ("queue of the fullest column, times the mean", ""),

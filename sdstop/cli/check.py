@@ -20,9 +20,10 @@ from sdstop.cli import output
 from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
 from sdstop.core.diagnosis import Judgement
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import safe
 from sdstop.core.headline import LONGEST, WORDS, by_reason, told
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 
 SECONDS = 12.0
@@ -80,8 +81,11 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
     """Return the check result: findings, worst first, and sources without data."""
     said = session.headline(judgement, strict=strict)
     bad = [finding for finding in judgement.findings if finding.severity is not Severity.INFO]
-    lines = [f"{finding.severity.upper()}: {told(finding)}" for finding in bad]
-    details = lines if len(bad) > 1 or any(len(told(finding)) > LONGEST for finding in bad) else []
+    lines = [f"{finding.severity.upper()}: {_placed(finding)}" for finding in bad]
+    whole = len(bad) <= 1 and all(
+        _placed(finding) == told(finding) and len(told(finding)) <= LONGEST for finding in bad
+    )
+    details = [] if whole else lines
     details += [f"NOT SEEN: {name} ({why})" if why else f"NOT SEEN: {name}" for name, why in said.unseen.items()]
     runs = session.head().now.runs
     partly = {name: run.reason for name, run in runs.items() if run.partial and name not in said.unseen}
@@ -90,3 +94,8 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
     details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
     details += [f"NOT RECORDED: {', '.join(said.lacking)}"] if said.lacking else []
     return CheckLine(said.code, said.text, tuple(details))
+
+
+def _placed(finding: Finding) -> str:
+    """Return the finding with the owner of its thing and those affected."""
+    return "; ".join([told(finding), *(f"{title.lower()} {names}" for title, names in place_lines(finding))])

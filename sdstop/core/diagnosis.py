@@ -16,6 +16,7 @@ from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, by_caus
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
+from sdstop.core.placement import placed
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -93,6 +94,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(verdict)
             else:
                 unchecked.append(verdict)
+    findings = placed(findings, window.topology, rules) if findings else []
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -130,7 +132,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        asked = "not recorded" in lacking[0].reason  # otherwise the reason states what is never queried, and why
+        asked = "not recorded" in lacking[0].reason  # otherwise the reason names the source and why it is never queried
         why = "not recorded in this capture" if asked else lacking[0].reason
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):

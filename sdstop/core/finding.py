@@ -48,7 +48,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     `explains` lists findings (`rule:subject`) caused by this one. `others` are further things of which it speaks: the
     rule owes no other verdict on them. `disproof` is text that would disprove it; a finding cannot be made of evidence
     that contains it (ValueError). `totals` is true for findings based on counter
-    totals from before sampling started; findings of later frames replace them.
+    totals from before sampling started; findings of later frames replace them. The topology adds `part_of` (arrays,
+    pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and clients
+    that need it) and `affected_count`, the number of all these.
     """
 
     severity: Severity
@@ -64,6 +66,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     rule: str = ""
     others: tuple[str, ...] = ()
     disproof: str = ""
+    part_of: tuple[str, ...] = ()
+    affected: tuple[str, ...] = ()
+    affected_count: int = 0
 
     def __post_init__(self) -> None:
         """Refuse evidence that disproves the finding. Raises ValueError."""
@@ -178,7 +183,8 @@ class Rule(Struct, frozen=True):
     The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows;
     `seconds` is the minimum length of the window (0: one frame is enough). It owes a verdict to each thing that it
     `covers`, by default those of the first `either` families in `needs`. With `remembers`, a thing that it found
-    critical stays so when it vanishes (see sdstop.core.memory).
+    critical stays so when it vanishes (see sdstop.core.memory). Its findings explain those of the
+    rules in `explains` about the same thing and about things that need it.
     """
 
     id: str
@@ -191,6 +197,7 @@ class Rule(Struct, frozen=True):
     either: int = 1
     covers: tuple[Covers, ...] | None = None
     remembers: bool = False
+    explains: tuple[str, ...] = ()
 
     @property
     def covered(self) -> tuple[Covers, ...]:
@@ -271,7 +278,7 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
         found.append(OrderedFinding(first, follows=False, severity=worst))
         rest = [place for place in story if place != first]
-        while rest:  # a finding explained by another of the group comes after it
+        while rest:  # a finding follows the one that explains it
             ids = {key for place in rest for key in findings[place].explains}
             place = next((place for place in rest if findings[place].id not in ids), rest[0])
             rest.remove(place)

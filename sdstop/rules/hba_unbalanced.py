@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.fabric import HbaLoad, loads
+from sdstop.analysis.fabric import HbaLoad, disks_behind, loads
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.core import format as human
 from sdstop.core.finding import (
@@ -93,7 +93,7 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
 
 
 def _first(window: Window, load: HbaLoad) -> str:
-    return min(path.device for path in window.rows(DiskPath).values() if path.hba == load.hba.hba)
+    return min(disks_behind(window, load.hba.hba))
 
 
 HBA_UNBALANCED = Rule(

@@ -228,4 +228,5 @@ PHY_ERRORS = Rule(
         Threshold("changes_per_hour", 6.0, "and so many an hour"),
         Threshold("total", 1e6, "errors on one phy that are a warning before a second reading shows how old they are"),
     ),
+    explains=("device-hung", "slow-device", "slow-stripe-member", "rebuild-slow"),
 )

@@ -92,5 +92,6 @@ SLOW_STRIPE_MEMBER = Rule(
     _check,
     (Array, DiskActivity),
     thresholds("slow_wait", "slow_of_three", "slow_service", "slow_excess", "slow_excess_flash", "equal_ios"),
+    explains=("rebuild-slow", "stripe-convoy"),
     covers=(Covers(Array, where=is_striped),),
 )

@@ -124,7 +124,7 @@ def test_a_flush_that_completes_is_an_answer() -> None:
 def test_the_leaf_is_named_and_what_waits_for_it() -> None:
     finding = judged(frames(20, {"sdb": "hangs", "sda": "works", "md0": "hangs", "dm-0": "hangs"})).finding("sdb")
     assert "dm-0, md0 wait for it" in finding.summary
-    assert finding.explains == ("device-hung:dm-0", "device-hung:md0")
+    assert value(finding, "above") == "dm-0, md0"
     said = judged(frames(20, {"sdb": "hangs", "md0": "hangs"}))
     assert [v.subject for v in said.all if isinstance(v, Finding)] == ["sdb"]
     assert said.unchecked("md0").reason == "waits for sdb, which hangs"
