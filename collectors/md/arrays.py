@@ -123,7 +123,7 @@ def _layout(md: mdstat.MdArray) -> str | None:
 
 
 def _metadata(said: str | None) -> str | None:
-    """Return the metadata version; the kernel prints `none` if there is no superblock."""
+    """Return the metadata version; the kernel prints `none` without a superblock."""
     return said.split()[0] if said else None
 
 

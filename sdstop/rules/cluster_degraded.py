@@ -38,7 +38,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
     devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
     down = [n for n in nodes if n.healthy == 0]
-    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN ones are in `cluster.says`
+    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN: reported by the cluster
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
     severity, said = Severity.INFO, []

@@ -59,7 +59,7 @@ def _disk_of(name: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-class _Silence(Struct, frozen=True):
+class _Stall(Struct, frozen=True):
     """A device with requests in flight and no completions for `seconds`.
 
     `worked`: it completed requests earlier in this window; `whole`: the silence covers the whole window; `since` is the
@@ -114,7 +114,7 @@ def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
     return first is None or last is None or _completed(first) == _completed(last)
 
 
-def _good(silent: Sequence[_Silence]) -> str:
+def _good(silent: Sequence[_Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
     if longest is None or not longest.seconds:
         return "all requests in flight: some completed at the last reading"
@@ -124,7 +124,7 @@ def _good(silent: Sequence[_Silence]) -> str:
     )
 
 
-def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Silence]:
+def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Stall]:
     newest, earlier = moments[-1], moments[-2::-1]
     for name, row in newest.rows.items():
         if not row.in_flight:
@@ -139,7 +139,7 @@ def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Sile
             if then is None or not then.in_flight or _completed(then) != _completed(row):
                 break
             first, oldest, readings = moment, then, readings + 1
-        yield _Silence(
+        yield _Stall(
             row.device,
             newest.started - first.started,
             readings,
@@ -183,7 +183,7 @@ def _keeps(kernel: str | None) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
 
 
-class _Waiting(Struct, frozen=True):
+class _BlockedTasks(Struct, frozen=True):
     """Tasks that wait for I/O while a device is silent.
 
     `tasks` waited in every sample, None if the node does not report it; `for_it`: in at least one sample they can only
@@ -194,7 +194,7 @@ class _Waiting(Struct, frozen=True):
     for_it: bool
 
 
-def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Waiting:
+def _waiting(window: Window, silence: _Stall, silent: Collection[str]) -> _BlockedTasks:
     counts, quiet = [], False
     stacked = window.once("stacked devices", lambda: _stacked(window.topology))
     for shot in window.snapshots:
@@ -208,14 +208,14 @@ def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Wai
             if row.in_flight and name not in silent and name not in stacked and not _STACKED.fullmatch(name)
         )
         quiet = quiet or all(_exempt(window, name) for name in others)
-    return _Waiting(min(counts, default=None), quiet and min(counts) > 0)
+    return _BlockedTasks(min(counts, default=None), quiet and min(counts) > 0)
 
 
 def _stacked(topology: Topology) -> frozenset[str]:
     return frozenset(thing.device for thing in topology.things if thing.device and topology.is_stacked(thing))
 
 
-def _hung(window: Window, silence: _Silence, limits: Limits, hung: Container[str], silent: Collection[str]) -> Finding:
+def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str], silent: Collection[str]) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
     thing = window.topology.named(Naming.DEV, name)

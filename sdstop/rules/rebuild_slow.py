@@ -9,7 +9,14 @@ from msgspec import Struct
 
 from sdstop.analysis.rebuild import Pace
 from sdstop.analysis.rebuild_suspects import Suspect, suspects
-from sdstop.analysis.rebuilding import REPAIRS, DeviceLoad, Rebuilding, eta_words, held, rebuildings
+from sdstop.analysis.rebuilding import (
+    REPAIRS,
+    DeviceLoad,
+    RebuildAnalysis,
+    active_throttle,
+    eta_words,
+    rebuild_analyses,
+)
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -32,7 +39,7 @@ class _Cause(Struct, frozen=True):
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for known in rebuildings(window):
+    for known in rebuild_analyses(window):
         pace, row = known.pace, known.rebuild
         if row.state != "running" or row.operation not in REPAIRS or known.stands or known.at_end:
             yield Unchecked(known.not_judged, known.name, calm=True)
@@ -52,16 +59,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _idle(known: Rebuilding, pace: Pace, limits: Limits) -> bool:
+def _idle(known: RebuildAnalysis, pace: Pace, limits: Limits) -> bool:
     """Return whether members are far from saturated, no limit applies, and the remaining time matters."""
     busiest = known.busiest
     if busiest is None or busiest.busy is None or (pace.eta or 0.0) < limits["worth"]:
         return False
-    return busiest.busy < limits["idle"] and held(known) is None
+    return busiest.busy < limits["idle"] and active_throttle(known) is None
 
 
 def _slow(
-    window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: str, held_back: DeviceLoad | None = None
+    window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits, why: str, held_back: DeviceLoad | None = None
 ) -> Finding:
     row, cause = known.rebuild, _cause(window, known, limits) if held_back is None else _of_one(held_back, ())
     busiest = known.busiest
@@ -98,10 +105,10 @@ def _slow(
     )
 
 
-def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
+def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
     """Try the causes in order of certainty; causes that do not match are ruled out."""
     name = known.name
-    limit = held(known)
+    limit = active_throttle(known)
     if limit is not None:
         what = "the upper speed limit" if limit.which == "max" else "other I/O, to which it yields"
         return _Cause(
@@ -160,7 +167,7 @@ def _of_one(slow: DeviceLoad, ruled_out: tuple[str, ...]) -> _Cause:
     )
 
 
-def _held_back(known: Rebuilding, limits: Limits) -> DeviceLoad | None:
+def _held_back(known: RebuildAnalysis, limits: Limits) -> DeviceLoad | None:
     """Return the only saturated member, if its peers move the same bytes in a fraction of its busy time.
 
     Then the rebuild could go several times as fast, however soon it ends. A healthy member that is written while the
@@ -185,7 +192,7 @@ def _shown(suspect: Suspect) -> tuple[tuple[Reading, str], ...]:
     return tuple((reading, suspect.field) for reading in suspect.readings)
 
 
-def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits: Limits) -> _Cause:
+def _open(known: RebuildAnalysis, looked: list[Suspect], out: tuple[str, ...], limits: Limits) -> _Cause:
     """Return the possible causes if none is proven."""
     cache = known.array.stripe_cache if known.array is not None else None
     possible = [suspect for suspect in looked if suspect.guilt == "possible"]
