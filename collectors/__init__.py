@@ -9,6 +9,7 @@ from sdstop.core.collector import Collector
 SOURCES = (
     "system.node",
     "system.processes",
+    "system.tasks",
     "block.diskstats",
     "block.iostat",
     "block.sar",

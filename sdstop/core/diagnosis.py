@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
@@ -60,7 +60,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
-    for rule in rules:
+    for rule in sorted(rules, key=lambda rule: bool(rule.after)):
         missing = _missing(window, rule)
         if missing is _UNCONCERNED:
             continue
@@ -68,7 +68,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
             unchecked.append(of_rule(missing, rule.id))
             continue
         try:
-            found = rule.check(window, rule.limits(configured.get(rule.id)))
+            found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
             verdicts = [of_rule(verdict, rule.id) for verdict in found]
         except Exception as error:  # noqa: BLE001  # isolate rule failures; report them as unchecked
             unchecked.append(Unchecked(f"a bug in this rule: {type(error).__name__}: {error}", rule=rule.id))
@@ -82,10 +82,22 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(verdict)
             else:
                 unchecked.append(verdict)
+    findings = list(_with_effects(findings))
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
+
+
+def _with_effects(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings; those that explain another by its own account list it in `explains`."""
+    effects: dict[str, list[str]] = {}
+    for finding in findings:
+        for cause in finding.explained_by:
+            effects.setdefault(cause, []).append(finding.id)
+    for finding in findings:
+        more = [effect for effect in effects.get(finding.id, ()) if effect not in finding.explains]
+        yield replace(finding, explains=(*finding.explains, *more)) if more else finding
 
 
 def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,8 +45,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     Rules yield verdicts without `rule`, their own ID; the caller sets it (see `of_rule`).
     `confidence` is 0..1, or None if certain. `refuted_by` is an observation that would disprove the finding.
-    `explains` lists findings (`rule:subject`) caused by this one. `totals` is true for findings based on counter
-    totals from before sampling started; findings of later frames replace them.
+    `explains` lists findings (`rule:subject`) caused by this one, `explained_by` those that caused it. `totals` is true
+    for findings based on counter totals from before sampling started; findings of later frames replace them.
     """
 
     severity: Severity
@@ -58,6 +58,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     refuted_by: str = ""
     confidence: float | None = None
     explains: tuple[str, ...] = ()
+    explained_by: tuple[str, ...] = ()
     totals: bool = False
     rule: str = ""
 
@@ -90,6 +91,8 @@ class Unchecked(Struct, frozen=True):
 
 Verdict = Finding | RuledOut | Unchecked
 Limits = Mapping[str, float]
+Check = Callable[[Window, Limits], Iterable[Verdict]]
+LateCheck = Callable[[Window, Limits, Sequence[Finding]], Iterable[Verdict]]
 V = TypeVar("V", bound=Verdict)
 
 
@@ -111,17 +114,26 @@ class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
     The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows;
-    `seconds` is the minimum length of the window (0: one frame is enough).
+    `seconds` is the minimum length of the window (0: one frame is enough). A rule with `after`, IDs of other rules, is
+    evaluated after all rules without; `check` then has a third argument, the findings of these rules so far.
     """
 
     id: str
     says: str
     worst: Severity
-    check: Callable[[Window, Limits], Iterable[Verdict]]
+    check: Check | LateCheck
     needs: tuple[type[Reading], ...]
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
     either: int = 1
+    after: frozenset[str] = frozenset()
+
+    def verdicts(self, window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterable[Verdict]:
+        """Evaluate the rule; `findings` are those of the rules evaluated before it."""
+        if self.after:
+            earlier = tuple(finding for finding in findings if finding.rule in self.after)
+            return cast("LateCheck", self.check)(window, limits, earlier)
+        return cast("Check", self.check)(window, limits)
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""

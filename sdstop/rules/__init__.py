@@ -54,6 +54,9 @@ ORDER = (
     "scaling_poor",
     "numa_imbalance",
     "memory_errors",
+    "tasks_stuck",
+    "io_stalled",
+    "load_unexplained",
 )
 """Modules of this package in display order, one per line. `a_b` defines A_B."""
 
