@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from sdstop.collectors.drbd.connections import DrbdConnection, connections
 from sdstop.collectors.drbd.status import (
     GOOD_DISKS,
     KEPT,
     PAUSED,
     SHOW,
     STATUS,
+    UNKNOWN_DISKS,
     VERIFYING,
     DrbdPeer,
     PeerVolume,
@@ -44,6 +46,7 @@ def read(host: Host) -> Iterable[Reading]:
         marker = f'"{resource.name}"' if version == _NINE else f"{resource.name.removeprefix('drbd')}: cs:"
         rows.append(_cluster(resource, key, marker))
         rows.extend(_nodes(resource, here, key))
+        rows.extend(connections(resource, key, marker))
         rows.extend(_devices(host, resource, here, key))
         rows.extend(_rebuilds(host, resource, rates.get(resource.name), key))
     return rows
@@ -135,10 +138,15 @@ def _leader(resource: Resource) -> str | None:
 
 def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
     """Yield the faults: DRBD's state word and a description."""
+    if resource.suspended:
+        yield "suspended", "I/O is suspended: every request waits"
     for volume in resource.volumes:
         if volume.disk not in GOOD_DISKS and not volume.diskless:
             yield volume.disk, f"volume {volume.number} of this node is {volume.disk}"
     for peer in resource.peers:
+        if peer.state == "StandAlone":
+            yield peer.state, f"this node is StandAlone: it does not reconnect to {peer.name} by itself"
+            continue
         if peer.state != "Connected":
             yield peer.state, f"{peer.name} is not connected ({peer.state})"
             continue
@@ -185,7 +193,9 @@ def _nodes(resource: Resource, here: str, key: str) -> Iterator[ClusterNode]:
     yield _node(resource.name, here, own[0] if own else None, resource.volumes, resource.role, key, local=True)
     for peer in resource.peers:
         disks = sorted({v.disk for v in peer.volumes}, key=lambda disk: disk in GOOD_DISKS)
-        state = peer.state if peer.state != "Connected" else disks[0] if disks else peer.state
+        state = disks[0] if disks else peer.state
+        if peer.state != "Connected" and state in UNKNOWN_DISKS:
+            state = "DUnknown"
         yield _node(resource.name, peer.name, state, peer.volumes, peer.role, key, local=False)
 
 
@@ -200,7 +210,8 @@ def _node(
     local: bool,
 ) -> ClusterNode:
     diskless = bool(volumes) and all(volume.diskless for volume in volumes)
-    healthy = None if state is None else int(state in GOOD_DISKS or (diskless and state == "Diskless"))
+    unknown = state is None or (state == "DUnknown" and not local)
+    healthy = None if unknown else int(state in GOOD_DISKS or (diskless and state == "Diskless"))
     return ClusterNode(
         cluster=cluster,
         role="peer",
@@ -294,7 +305,7 @@ DRBD = Collector(
     "drbd",
     "DRBD resources",
     read,
-    (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild),
+    (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild, DrbdConnection),
     (
         Need(PROC, "whether DRBD is loaded, its version, and all it tells of version 8"),
         Command(STATUS, "resources of version 9", "root"),

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.system.task_scan import TaskScan
-from sdstop.core.collector import Collector, Question
+from sdstop.core.collector import LIVE, Collector, Question
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Rows, Source
 from sdstop.core.text import json_number, json_text, json_whole
 
 QUESTION = "tasks.blocked"
-PACE = 2.0
 
 
 class BlockedTask(Reading, frozen=True):
@@ -55,7 +54,8 @@ class BlockedTasks(Reading, frozen=True):
     rows_of = Source(f"answer:{QUESTION}", '"blocked": ')
 
     blocked: Annotated[
-        int, Metric("In D state", "Tasks in uninterruptible sleep, whatever they wait for", name="sdstop_tasks_in_d_state")
+        int,
+        Metric("In D state", "Tasks in uninterruptible sleep, whatever they wait for", name="sdstop_tasks_in_d_state"),
     ]
     denied: Annotated[int, Metric("Hidden", "Tasks in D state whose open files only root may see", export=False)] = 0
 
@@ -108,7 +108,7 @@ TASKS = Collector(
             QUESTION, "which tasks are in D state, and what they wait for", "root, for their open files", TaskScan()
         ),
     ),
-    PACE,
+    LIVE,
     deadline=10.0,
     lacks=lacks,
 )

@@ -55,8 +55,8 @@ class StalledGroup(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Name of the place: mount point, device or type; "" if unknown."""
-        return self.mount or self.device or self.filesystem or ""
+        """Name of the place: device, mount point or type of the file system; "" if unknown."""
+        return self.device or self.mount or self.filesystem or ""
 
     @property
     def seconds(self) -> float:

@@ -30,6 +30,9 @@ from sdstop.exporters.report.text import plural
 SECONDS = 12.0
 """Duration of a live check in seconds: covers the windows of the rules and the sample before them."""
 
+MARGIN = 2.0
+"""Seconds of it that a source may start late: the span between its first and last sample is at least the rest."""
+
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _CODES = {Severity.CRITICAL: CRITICAL, Severity.WARNING: WARNING}
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
     with begin(options) as watch:
         session = seen(watch, watch.session(whole(watch), rules=()), SECONDS)
-        judgement = watch.judge(session.head().window)
+        judgement = watch.judge(session.head().window, SECONDS - MARGIN)
     answer = verdict(session, judgement, strict=options.strict)
     output.write(line(answer.code, answer.said, numbers(judgement)) + below(answer.details))
     return answer.code

@@ -9,8 +9,12 @@ from sdstop.core.finding import NodeRule, Rule
 
 ORDER = (
     "array_degraded",
+    "no_spare_left",
+    "data_mismatch",
     "zfs_pool_degraded",
     "device_hung",
+    "volume_suspended",
+    "session_down",
     "stripe_convoy",
     "hot_stripe_member",
     "slow_stripe_member",
@@ -43,6 +47,7 @@ ORDER = (
     "volume_below_promise",
     "qos_multiplied",
     "qos_partial",
+    "split_brain",
     "cluster_degraded",
     "cluster_resource_failed",
     "mdm_no_redundancy",

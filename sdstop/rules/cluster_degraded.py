@@ -13,8 +13,12 @@ from sdstop.core.model import Reading
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 
+DRBD = "drbd"
 PACEMAKER = "pacemaker"
 """Kind of cluster that holds no data but runs the services for it, which stop without quorum or when a node is lost."""
+
+_ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
+_SUSPENDED = "I/O is suspended"
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -35,19 +39,8 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN ones are in `cluster.says`
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
-    severity, said = Severity.INFO, []
     alone = _alone(cluster, nodes)
-    if cluster.failed:
-        severity = Severity.CRITICAL
-        said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
-    if cluster.degraded:
-        last = alone is not None or _last_copy(window, cluster)
-        severity = Severity.CRITICAL if last else _worse(severity, Severity.WARNING)
-        left = "one copy is left" if last else "copies are missing"
-        said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
-    elif alone is not None:
-        severity = Severity.CRITICAL
-        said.append(f"only {alone.node} has good data: a further failure takes it out of reach")
+    severity, said = _copies(window, cluster, nodes, alone)
     if told:
         severity = _worse(severity, Severity.WARNING)
         said.append(f"{_listed([f'{n.node} is {n.state}' for n in told])}")
@@ -57,6 +50,9 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     if cluster.kind == PACEMAKER and cluster.says:
         severity = Severity.CRITICAL
         said.insert(0, cluster.says)
+    elif cluster.kind == DRBD and cluster.says and (not down or cluster.state in _ALONE):
+        severity = _worse(severity, Severity.CRITICAL if _SUSPENDED in cluster.says else Severity.WARNING)
+        said.append(cluster.says)
     elif cluster.healthy == 0 and not down:
         severity = _worse(severity, Severity.WARNING)
         said.append(f"it says {cluster.state}{f': {cluster.says}' if cluster.says else ''}")
@@ -76,6 +72,29 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
         advice=_advice(cluster, down, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
         refuted_by="all nodes and devices well, and no data with too few copies",
     )
+
+
+def _copies(
+    window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: ClusterNode | None
+) -> tuple[Severity, list[str]]:
+    """Return what is said of missing copies, and its severity."""
+    severity, said = Severity.INFO, list[str]()
+    unknown = [n for n in nodes if n.healthy is None and not n.local] if cluster.kind == DRBD else []
+    if cluster.failed:
+        severity = Severity.CRITICAL
+        said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
+    if cluster.degraded:
+        last = alone is not None or _last_copy(window, cluster)
+        severity = Severity.CRITICAL if last else _worse(severity, Severity.WARNING)
+        left = "one copy is reachable" if last and unknown else "one copy is left" if last else "copies are missing"
+        said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
+    elif alone is not None:
+        severity = Severity.CRITICAL
+        whose = f"only the copy of {alone.node} is reachable" if unknown else f"only {alone.node} has good data"
+        said.append(f"{whose}: a further failure takes it out of reach")
+    if unknown:
+        said.append(f"whether {_listed([n.node for n in unknown])} has good data is unknown ({unknown[0].state})")
+    return severity, said
 
 
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
@@ -103,13 +122,13 @@ def _listed(names: list[str]) -> str:
 
 
 def _alone(cluster: Cluster, nodes: list[ClusterNode]) -> ClusterNode | None:
-    """Return the only node of a DRBD resource with good data, if others should have it too.
+    """Return the only node of a DRBD resource known to have good data, if others should have it too.
 
     A DRBD client is Diskless and healthy: it never had any data.
     """
     meant = [node for node in nodes if not (node.healthy and node.state == "Diskless")]
     good = [node for node in meant if node.healthy]
-    return good[0] if cluster.kind == "drbd" and len(meant) > len(good) == 1 else None
+    return good[0] if cluster.kind == DRBD and len(meant) > len(good) == 1 else None
 
 
 def _last_copy(window: Window, cluster: Cluster) -> bool:
@@ -168,7 +187,7 @@ def _advice(
     tell = {
         "powerflex": "scli --query_cluster; scli --query_all_sds",
         "ceph": "ceph health detail; ceph osd tree down",
-        "drbd": "drbdadm status --verbose",
+        DRBD: "drbdadm status --verbose",
         PACEMAKER: "crm_mon -1 -r -f; corosync-quorumtool -s",
     }
     said.append(tell.get(cluster.kind, "ask the cluster's own tools"))

@@ -35,7 +35,7 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
 def _finding(window: Window, group: StalledGroup, limits: Limits, findings: Sequence[Finding]) -> Finding:
     count = len(group.tasks)
     because = causes(window, group, findings) if group.place else ()
-    done, busy = _work(window, group, limits["seconds"])
+    done, busy = _work(window, group, group.seconds)
     tasks = f"{count} task{'' if count == 1 else 's'}"
     have = "has" if count == 1 else "have"
     summary = f"{tasks} {have} not run for {human.duration(group.seconds)}, waiting for {_where(group)}"
