@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.drbd.status import Resource
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.readings.mismatch import Mismatch
 
 
 class DrbdConnection(Reading, frozen=True, kw_only=True):
@@ -56,6 +57,25 @@ class DrbdConnection(Reading, frozen=True, kw_only=True):
 
 
 _EIGHT = 8
+_COMPARED = {"Established": "verify", "VerifyS": "verify", "VerifyT": "verify"}
+"""Replication states in which the blocks out of sync are those that a verify found, not those left to resync."""
+
+
+def mismatches(rows: Iterable[DrbdConnection]) -> Iterator[Mismatch]:
+    """Yield the blocks found to differ while both sides are up to date and connected."""
+    for row in rows:
+        if row.connection == "Connected" and row.disk == row.peer_disk == "UpToDate" and row.replication in _COMPARED:
+            yield Mismatch(
+                thing=row.name,
+                kind="drbd",
+                found_by=_COMPARED[row.replication],
+                running=row.replication != "Established",
+                differ=row.out_of_sync,
+                resource=row.argument,
+                peer=row.peer,
+                origin=row.origin,
+                needle=row.counted,
+            )
 
 
 def connections(resource: Resource, key: str, marker: str) -> Iterator[DrbdConnection]:

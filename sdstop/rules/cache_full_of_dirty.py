@@ -165,7 +165,12 @@ CACHE_FULL_OF_DIRTY = Rule(
         Threshold("refused", 0.01, "share of requests that find no room", "ratio"),
         Threshold("refusals", 10.0, "and at least so many in a minute"),
         Threshold("wait", 0.5, "mean time of a write from which a cache with much dirty data is found", "seconds"),
-        Threshold("held", 0.4, "share of a bcache that is dirty from which it sends writes to the disk", "ratio"),
+        Threshold(
+            "held",
+            0.4,
+            "share of a bcache that is dirty from which it sends writes to the disk (bch_cutoff_writeback)",
+            "ratio",
+        ),
         Threshold("soon", 600.0, "time until all of it is dirty at the pace seen", "seconds"),
     ),
 )

@@ -9,104 +9,97 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.drbd.connections import DrbdConnection
-from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
+from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import folder
 
-_SECTOR = 512
-_MIRRORS = frozenset({"raid1", "raid10"})
+_COMPARE = frozenset({"check", "repair", "verify"})
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for array in window.rows(Array).values():
-        if array.redundant and array.mismatch is not None:
-            yield _array(window, array, array.mismatch, limits)
-    for row in window.rows(DrbdConnection).values():
-        if row.connection != "Connected" or row.replication is None:
-            continue
-        if row.replication not in {"Established", "VerifyS", "VerifyT"}:
-            continue  # a resync counts what is left to do
-        if {row.disk, row.peer_disk} != {"UpToDate"}:
-            continue
-        if row.out_of_sync is None:
-            yield Unchecked("blocks out of sync unknown", row.name)
-        elif row.out_of_sync:
-            yield _replica(window, row, row.out_of_sync)
-        else:
-            yield RuledOut(row.name, "0 B out of sync while both sides are UpToDate")
+    for row in window.rows(Mismatch).values():
+        yield _judged(window, row, limits)
 
 
-def _array(window: Window, array: Array, sectors: int, limits: Limits) -> Verdict:
-    checking = array.action in {"check", "repair"}
-    if not checking and array.action not in {"idle", None}:
-        return Unchecked(f"{array.action} runs: its count of mismatches is not that of a check", array.array, calm=True)
-    done = array.action if checking else array.last_action
-    if done not in {"check", "repair"}:
-        if sectors:
-            return Unchecked(f"{sectors} sectors in mismatch_cnt, of {done or 'an unknown action'}", array.array)
-        return Unchecked("no check has run since the array was assembled", array.array, calm=True)
-    size = sectors * _SECTOR
-    if not sectors:
-        return RuledOut(array.array, f"the {'running' if checking else 'last'} {done} found 0 mismatches")
-    mirror, repaired = array.level in _MIRRORS, done == "repair"
-    share = size / array.size if array.size else None
-    few = mirror and share is not None and share <= limits["mirror_share"]
-    said = f"{'the running' if checking else 'the last'} {done} found {human.quantity(size, 'bytes')} that differ"
+def _judged(window: Window, row: Mismatch, limits: Limits) -> Verdict:
+    if row.found_by not in _COMPARE:
+        if row.running:
+            return Unchecked(f"{row.found_by} runs and counts other things", row.thing, calm=True)
+        if row.differ:
+            source = row.found_by or "an unknown action"
+            return Unchecked(f"{human.quantity(row.differ, 'bytes')} counted by {source}", row.thing, calm=True)
+        return Unchecked("no check has run since the array was assembled", row.thing, calm=True)
+    if row.differ is None:
+        return Unchecked("blocks that differ unknown", row.thing)
+    if not row.differ:
+        which = "running" if row.running else "last"
+        found = (
+            "0 B out of sync while both sides are UpToDate" if row.kind == "drbd" else f"{which} {row.found_by}: 0 B"
+        )
+        return RuledOut(row.thing, found)
+    return _replica(window, row, row.differ) if row.kind == "drbd" else _array(window, row, row.differ, limits)
+
+
+def _array(window: Window, row: Mismatch, size: int, limits: Limits) -> Finding:
+    repaired = row.found_by == "repair"
+    share = size / row.size if row.size else None
+    few = row.mirror and share is not None and share <= limits["mirror_share"]
+    said = (
+        f"the {'running' if row.running else 'last'} {row.found_by} found {human.quantity(size, 'bytes')} that differ"
+    )
     if repaired:
         said += " and rewrote them"
-    elif mirror:
+    elif row.mirror:
         said += " between the copies; swap on a mirror causes this without damage"
     else:
         said += " from their parity: a disk, controller, cable or memory corrupts data"
     return Finding(
         severity=Severity.INFO if few or repaired else Severity.WARNING,
-        subject=array.array,
+        subject=row.thing,
         summary=said,
         values=(
             Value("mismatch", "mismatches", size, "bytes", 0),
-            Value("share", "share of the array", share, "ratio", limits["mirror_share"] if mirror else None),
-            Value("action", "found by", done),
+            Value("share", "share of the array", share, "ratio", limits["mirror_share"] if row.mirror else None),
+            Value("action", "found by", row.found_by),
         ),
-        evidence=cites(window.cite(array, "mismatch"), window.cite(array, "last_action"), window.cite(array)),
-        advice=tuple(_advice(array, mirror=mirror)),
+        evidence=cites(window.cite(row)),
+        advice=tuple(_advice(row)),
         refuted_by="0 in mismatch_cnt after another check",
     )
 
 
-def _advice(array: Array, *, mirror: bool) -> Iterator[str]:
-    yield f"journalctl -k | grep -i -E 'I/O error|{operand(array.array)}'; smartctl -x of each member   # who corrupts?"
-    yield f"echo check > {quoted(folder(array.array))}/sync_action   # once more: are they the same?"
-    if mirror:
-        yield "swapon --show; filefrag -v of swap files   # swap on this array explains them"
+def _advice(row: Mismatch) -> Iterator[str]:
+    name, action = operand(row.thing), f"{quoted(folder(row.thing))}/sync_action"
+    yield f"journalctl -k | grep -i -e 'I/O error' -e {name}; smartctl -x of each member   # which one corrupts?"
+    yield f"echo check > {action}   # once more: are they the same?"
+    if row.mirror:
+        yield "swapon --show   # swap on this array explains them"
     else:
         yield "verify data against checksums or a backup first: repair makes parity fit whatever is on the disks"
-    yield f"echo repair > {quoted(folder(array.array))}/sync_action   # rewrites parity, or copies one leg to the other"
+    yield f"echo repair > {action}   # rewrites parity, or copies one leg to the other"
 
 
-def _replica(window: Window, row: DrbdConnection, size: int) -> Finding:
+def _replica(window: Window, row: Mismatch, size: int) -> Finding:
+    name, resource = operand(row.resource or row.thing), row.thing.partition("/")[0]
     return Finding(
         severity=Severity.WARNING,
-        subject=row.name,
+        subject=row.thing,
         summary=(
-            f"{human.quantity(size, 'bytes')} differ between this node and {human.safe(row.peer)}, both UpToDate: an "
-            "online verify found them, and nothing resyncs them"
+            f"{human.quantity(size, 'bytes')} differ between this node and {human.safe(row.peer or 'its peer')}, both "
+            "UpToDate: an online verify found them, and nothing resyncs them"
         ),
-        values=(
-            Value("out_of_sync", "out of sync", size, "bytes", 0),
-            Value("replication", "replication", row.replication),
-        ),
-        evidence=cites(window.cite(row, "out_of_sync")),
+        values=(Value("mismatch", "out of sync", size, "bytes", 0), Value("action", "found by", row.found_by)),
+        evidence=cites(window.cite(row)),
         advice=(
             "journalctl -k | grep 'Out of sync'   # which sectors, found when",
             "which side is right? compare with a backup: a resync copies the Primary's blocks to the Secondary",
-            f"drbdadm disconnect {operand(row.argument)}; drbdadm connect {operand(row.argument)}   # resyncs them",
+            f"drbdadm disconnect {name}; drbdadm connect {name}   # resyncs them",
         ),
         refuted_by="0 out of sync after a resync and another verify",
-        explains=(f"cluster-degraded:{row.resource}",),
+        explains=(f"cluster-degraded:{resource}",),
     )
 
 
@@ -115,11 +108,10 @@ DATA_MISMATCH = Rule(
     "copies or parity differ: found by a check of md or an online verify of DRBD",
     Severity.WARNING,
     _check,
-    (Array, DrbdConnection),
+    (Mismatch,),
     (
         Threshold(
             "mirror_share", 0.001, "share of a RAID1 or RAID10 up to which mismatches are info (md(4): swap)", "ratio"
         ),
     ),
-    either=2,
 )
