@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from tests.fixtures import FIXTURES
-from tests.stories import bay60, caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio
+from tests.stories import bay60, caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio, stalled
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -23,6 +23,7 @@ STORIES: Stories = (
     | scaleio.STORIES
     | clusters.STORIES
     | bay60.STORIES
+    | stalled.STORIES
 )
 
 

@@ -14,6 +14,8 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 
 SUBJECT = "load"
+_SETTLED = 15.0
+"""Seconds of samples after which the rules that could account for it have judged."""
 _HALF = 0.5
 """Share of the load of a minute that tasks in D state must make up."""
 
@@ -48,10 +50,11 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         named = ", ".join(dict.fromkeys(finding.id for finding in because[:4]))
         yield RuledOut(SUBJECT, f"{_said(load)}; accounted for by {named}")
         return
+    early = window.seconds < _SETTLED
     yield Finding(
         severity=Severity.WARNING,
         subject=SUBJECT,
-        summary=f"{_said(load)}; no finding accounts for it",
+        summary=f"{_said(load)}; no finding accounts for it{', in too few samples for most rules' if early else ''}",
         values=(
             Value("waiting", "tasks that waited for I/O in each sample", load.waiting, "", least),
             Value("in_d_state", "tasks in D state in each sample", load.in_d_state, "", least),
@@ -70,6 +73,7 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
             "iostat -x 5   # which device is slow or at its limit?",
         ),
         refuted_by="fewer tasks in D state in `ps axHo stat` than two per processor",
+        totals=early,
     )
 
 

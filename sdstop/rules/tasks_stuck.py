@@ -20,8 +20,9 @@ _AT_LIMIT = 0.9
 
 def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
     blocked = next(iter(window.rows(BlockedTasks).values())).blocked
+    listed = len(window.rows(BlockedTask)) >= blocked
     groups = stalled_groups(window, limits["seconds"])
-    yield from (_finding(window, group, limits, findings) for group in groups)
+    yield from (_finding(window, group, limits, findings, complete=listed) for group in groups)
     if groups:
         return
     span = watched(window)
@@ -32,11 +33,13 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         yield RuledOut(SUBJECT, f"{now}, none of them for {limits['seconds']:g} s without running")
 
 
-def _finding(window: Window, group: StalledGroup, limits: Limits, findings: Sequence[Finding]) -> Finding:
+def _finding(
+    window: Window, group: StalledGroup, limits: Limits, findings: Sequence[Finding], *, complete: bool
+) -> Finding:
     count = len(group.tasks)
     because = causes(window, group, findings) if group.place else ()
     done, busy = _work(window, group, group.seconds)
-    tasks = f"{count} task{'' if count == 1 else 's'}"
+    tasks = f"{'' if complete else 'at least '}{count} task{'' if count == 1 else 's'}"
     have = "has" if count == 1 else "have"
     summary = f"{tasks} {have} not run for {human.duration(group.seconds)}, waiting for {_where(group)}"
     if because:

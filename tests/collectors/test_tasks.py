@@ -17,6 +17,7 @@ from sdstop.collectors.system.task_place import Mount, parse_mounts
 from sdstop.collectors.system.task_scan import MOST, SHARE, TaskScan, parse_moved, parse_stat, parse_switches
 from sdstop.collectors.system.tasks import TASKS, BlockedTask, BlockedTasks, parse
 from sdstop.core.host import Absent, Denied, Host, Malformed
+from sdstop.core.model import Reading, Rows
 from sdstop.core.replay import EvidenceHost
 from sdstop.node.live import LiveHost
 
@@ -201,7 +202,7 @@ def test_open_files_denied_are_counted_and_said() -> None:
     head, found = TaskScan()(host)
     assert head == {"blocked": 1, "denied": 1}
     assert found["wait"] == "io_schedule"
-    rows = {BlockedTasks: {(): BlockedTasks(1, 1)}}
+    rows: dict[type[Reading], Rows] = {BlockedTasks: {(): BlockedTasks(1, 1)}}
     assert TASKS.lacks is not None
     assert TASKS.lacks(rows) == "answer:tasks.blocked: open files denied for 1 tasks in D state"
 
@@ -351,6 +352,7 @@ def waiting() -> Iterator[int]:
 
 def test_a_real_task_in_d_state(waiting: int) -> None:
     host, scanner = LiveHost("/"), TaskScan()
+    rows: dict[int, dict[str, Any]] = {}
     for _ in range(50):
         rows = {r["task"]: r for r in scanner(host)[1:]}
         if waiting in rows:

@@ -29,8 +29,8 @@ BLOCK = {
     "/sys/block/dm-0/dev": "253:0",
     "link:/sys/block/dm-0/slaves/sda": "../../sda",
 }
-NFS = {"mount": "/mnt/home", "filesystem": "nfs4", "wait": "rpc_wait_bit_killable"}
-ON_DM = {"mount": "/srv", "filesystem": "xfs", "device": "dm-0", "number": "253:0"}
+NFS: dict[str, Any] = {"mount": "/mnt/home", "filesystem": "nfs4", "wait": "rpc_wait_bit_killable"}
+ON_DM: dict[str, Any] = {"mount": "/srv", "filesystem": "xfs", "device": "dm-0", "number": "253:0"}
 PACE = 2.0
 
 
@@ -128,7 +128,7 @@ def test_idle_threads_of_drivers_count_only_while_something_waits_for_io() -> No
 
 def test_writers_held_back_by_dirty_pages_wake_and_write_nothing() -> None:
     def held(n: int, moved: int) -> Files:
-        wait = {"wait": "balance_dirty_pages", "switches": 100 + 10 * n, "moved": moved}
+        wait: dict[str, Any] = {"wait": "balance_dirty_pages", "switches": 100 + 10 * n, "moved": moved}
         return files([task(70, **wait), task(71, **wait)])
 
     judged(*[held(n, 4096) for n in range(10)]).finding("tasks", "io-stalled")
@@ -271,6 +271,16 @@ def test_a_single_frame_of_a_stuck_node_is_enough(stuck: int, load: float, fires
     """Tasks that wait for a dead FUSE mount are no I/O to the kernel: no pressure, procs_blocked is 0."""
     one = files([task(70 + n) for n in range(stuck)], blocked=0, load=load)
     assert isinstance(judged(one).of("load"), Finding) is fires
+
+
+def test_in_the_first_seconds_it_is_provisional() -> None:
+    """The kernel's averages reach back before the first sample; rules that would account for it need samples."""
+    early = pressed(9, 80.0, frames=2).finding("load")
+    assert early.totals
+    assert "in too few samples for most rules" in early.summary
+    late = pressed(9, 80.0, frames=10).finding("load")
+    assert not late.totals
+    assert late.summary.endswith("no finding accounts for it")
 
 
 def test_a_finding_accounts_for_it_even_of_info() -> None:
