@@ -65,7 +65,7 @@ class Role(NamedTuple):
     many: bool
 
 
-class Table(Struct, eq=False):
+class DeclaredTable(Struct, eq=False):
     """What the rows of one family declare: `columns` are the facts by field."""
 
     family: type[Reading]
@@ -82,16 +82,16 @@ class Table(Struct, eq=False):
         return [value] * len(self.facts)
 
 
-def table(family: type[Reading], known: Facts) -> Table:
+def table(family: type[Reading], known: Facts) -> DeclaredTable:
     """Return what rows with these facts declare."""
     names = _fields(family)
     columns = dict(zip(names, zip(*known, strict=True), strict=True)) if known else dict.fromkeys(names, ())
-    made = Table(family, known, columns, {})
+    made = DeclaredTable(family, known, columns, {})
     roles = {role: _role(made, role, identity) for role, identity in family.things.items()}
-    return Table(family, known, columns, roles)
+    return DeclaredTable(family, known, columns, roles)
 
 
-def _role(made: Table, role: str, identity: Identity) -> Role:
+def _role(made: DeclaredTable, role: str, identity: Identity) -> Role:
     return Role(
         made.stated(identity.kind) if isinstance(identity.kind, Stated) else identity.kind,
         made.stated(identity.naming) if isinstance(identity.naming, Stated) else identity.naming,
@@ -115,7 +115,7 @@ class _Several(list[Places]):
 Firsts = _Single | _Several
 
 
-class Structure(Struct, eq=False):
+class LinkGraph(Struct, eq=False):
     """Numbered things, and the links between them.
 
     `names` are those of each thing, the primary ones first. `lower` and `upper` are the direct neighbours by thing, in
@@ -145,7 +145,7 @@ class Structure(Struct, eq=False):
 _NO_NAMES: Mapping[str, int] = {}
 
 
-def assembled(tables: Iterable[Table]) -> Structure:
+def assembled(tables: Iterable[DeclaredTable]) -> LinkGraph:
     """Return the structure declared by tables, in their order."""
     return _Assembly(list(tables)).structure()
 
@@ -153,7 +153,7 @@ def assembled(tables: Iterable[Table]) -> Structure:
 class _Assembly:
     """Names, numbered as they are met, and what is known of them until things are told apart."""
 
-    def __init__(self, tables: Sequence[Table]) -> None:
+    def __init__(self, tables: Sequence[DeclaredTable]) -> None:
         self.tables = tables
         self.spaces: dict[Naming, dict[str, int]] = {}
         self.naming: list[Naming] = []
@@ -227,7 +227,7 @@ class _Assembly:
             elif known.setdefault(alias, first) != first:
                 self.more.setdefault(alias, {known[alias]}).add(first)
 
-    def structure(self) -> Structure:
+    def structure(self) -> LinkGraph:
         """Return the things of all names, and their links."""
         things, count = self._things()
         pairs = list(zip(self.naming, self.text, strict=True))
@@ -241,7 +241,7 @@ class _Assembly:
         for kind in sorted(self.kinds):
             for place in {things[number] for number in self.kinds[kind] if number >= 0}:
                 kinds[place] |= {kind}
-        found = Structure(
+        found = LinkGraph(
             list(map(tuple, names)),
             kinds,
             [{} for _ in names],
@@ -288,7 +288,7 @@ class _Assembly:
 _NO_KINDS: frozenset[ThingKind] = frozenset()
 
 
-def _link(found: Structure, each: Table, firsts: Mapping[str, Firsts], things: Sequence[int]) -> None:
+def _link(found: LinkGraph, each: DeclaredTable, firsts: Mapping[str, Firsts], things: Sequence[int]) -> None:
     stored = Relation.STORED
     for join in each.family.joins:
         uppers, lowers = _column(firsts, join.upper), _column(firsts, join.lower)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sdstop.core.format import natural
 from sdstop.core.joins import GroupKind, Naming, Peers, Relation, ThingKind, Traits
 from sdstop.core.model import Reading
-from sdstop.core.structure import Facts, Places, Structure, Table, assembled, facts, structural, table
+from sdstop.core.structure import DeclaredTable, Facts, LinkGraph, Places, assembled, facts, structural, table
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class PeerGroup(Struct, frozen=True, eq=False):
 class Topology:
     """Things of a snapshot and their dependencies. It does not change; answers about one thing are remembered."""
 
-    def __init__(self, structure: Structure, tables: Sequence[Table] = ()) -> None:
+    def __init__(self, structure: LinkGraph, tables: Sequence[DeclaredTable] = ()) -> None:
         """Number the things of a structure; `tables` are those that it was assembled from."""
         self.structure = structure
         self.tables = tables
@@ -288,7 +288,7 @@ class Topology:
         return tuple(sorted(found.values(), key=lambda group: (order.index(group.kind), natural(group.name))))
 
     def _grouped(
-        self, each: Table, declared: Peers
+        self, each: DeclaredTable, declared: Peers
     ) -> dict[tuple[GroupKind, int | None, tuple[str, ...]], list[tuple[Any, float | None, int]]]:
         """Return the members by group, each with its order and weight."""
         named, count = self.structure.named, len(each.facts)
@@ -428,12 +428,12 @@ class Topologies:
 
     def __init__(self) -> None:
         """Start without one."""
-        self._known: tuple[dict[type[Reading], tuple[Any, Table]], Topology] | None = None
+        self._known: tuple[dict[type[Reading], tuple[Any, DeclaredTable]], Topology] | None = None
 
     def of(self, tables: Mapping[type[Reading], Mapping[Hashable, Reading]]) -> Topology:
         """Return the topology of tables; a table that is the same object as before is not read again."""
         before, topology = self._known or ({}, None)
-        now: dict[type[Reading], tuple[Any, Table]] = {}
+        now: dict[type[Reading], tuple[Any, DeclaredTable]] = {}
         changed = topology is None
         for family in sorted(tables, key=lambda family: family.family):
             if not structural(family):
