@@ -1,6 +1,6 @@
 """Scan for tasks in D state.
 
-A full scan reads the stat file of every thread. On a node with 20,000 processes that takes 0.25 s, so the next one
+A full scan reads the stat file of every thread: 12 to 35 us each, 0.25 to 0.7 s for 20,000 of them, so the next one
 follows after SHARE times its duration at the earliest; tasks known to be in D state are read again in every run.
 """
 

@@ -62,14 +62,15 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
         said.append(f"its managers began anew (session {switched[0]} -> {switched[1]}): the leader is {cluster.leader}")
     if not said:
         return _good(cluster, nodes)
-    worst: list[Reading] = [*down[:3], *devices[:3], *away[:2]]
+    lost = [*down, *_unknown(cluster, nodes)]
+    worst: list[Reading] = [*lost[:3], *devices[:3], *away[:2]]
     return Finding(
         severity=severity,
         subject=cluster.cluster,
         summary="; ".join(said),
         values=_values(cluster, len(devices)),
         evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
-        advice=_advice(cluster, down, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
+        advice=_advice(cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
         refuted_by="all nodes and devices well, and no data with too few copies",
     )
 
@@ -79,7 +80,7 @@ def _copies(
 ) -> tuple[Severity, list[str]]:
     """Return what is said of missing copies, and its severity."""
     severity, said = Severity.INFO, list[str]()
-    unknown = [n for n in nodes if n.healthy is None and not n.local] if cluster.kind == DRBD else []
+    unknown = _unknown(cluster, nodes)
     if cluster.failed:
         severity = Severity.CRITICAL
         said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
@@ -95,6 +96,11 @@ def _copies(
     if unknown:
         said.append(f"whether {_listed([n.node for n in unknown])} has good data is unknown ({unknown[0].state})")
     return severity, said
+
+
+def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
+    """Return the peers of a DRBD resource of whose data nothing is known, because they are not connected."""
+    return [node for node in nodes if node.healthy is None and not node.local] if cluster.kind == DRBD else []
 
 
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:

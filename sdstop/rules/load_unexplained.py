@@ -103,7 +103,7 @@ def _load(window: Window, seconds: float) -> _Load | None:
 def _said(load: _Load) -> str:
     parts = []
     if load.waiting is not None:
-        parts.append(f"{load.waiting} tasks waited for I/O in each sample")
+        parts.append(f"{load.waiting} task{'' if load.waiting == 1 else 's'} waited for I/O in each sample")
     if load.in_d_state is not None:
         parts.append(f"{load.in_d_state} were in D state")
     if load.full is not None:

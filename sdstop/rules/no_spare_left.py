@@ -21,8 +21,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif array.failed and not array.degraded:
             yield _finding(window, array)
         else:
-            missing = f", {array.degraded} members missing: see array-degraded" if array.degraded else ""
-            yield RuledOut(array.array, f"{array.failed} failed members listed, {array.spares} spares{missing}")
+            missing = f", missing members: {array.degraded} (see array-degraded)" if array.degraded else ""
+            yield RuledOut(array.array, f"failed members listed: {array.failed}, spares: {array.spares}{missing}")
 
 
 def _finding(window: Window, array: Array) -> Finding:

@@ -137,7 +137,7 @@ def test_a_degraded_array_is_another_matter() -> None:
 def test_no_failed_member_needs_no_spare() -> None:
     node = Node(level="raid6", slots="UUUU", action="idle", layout="level 6, 512k chunk, algorithm 2")
     assert Judged(COLLECTORS, [NO_SPARE_LEFT], [(0.0, node.files())]).ruled_out("md0").summary == (
-        "0 failed members listed, 0 spares"
+        "failed members listed: 0, spares: 0"
     )
 
 
