@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
 
@@ -53,10 +54,19 @@ class DrbdConnection(Reading, frozen=True, kw_only=True):
     @property
     def argument(self) -> str:
         """Name that drbdadm takes: minor-N where the source has no names."""
-        return f"minor-{self.resource.removeprefix('drbd')}" if self.version == _EIGHT else self.resource
+        return resource_argument(self.resource)
 
 
 _EIGHT = 8
+_OF_MINOR = re.compile(r"drbd(\d+)")
+
+
+def resource_argument(resource: str) -> str:
+    """Return what drbdadm takes for a resource: version 8 shows no names, so it is called by its minor number."""
+    found = _OF_MINOR.fullmatch(resource)
+    return f"minor-{found[1]}" if found else resource
+
+
 _COMPARED = {"Established": "verify", "VerifyS": "verify", "VerifyT": "verify"}
 """Replication states in which the blocks out of sync are those that a verify found, not those left to resync."""
 
@@ -71,7 +81,6 @@ def mismatches(rows: Iterable[DrbdConnection]) -> Iterator[Mismatch]:
                 found_by=_COMPARED[row.replication],
                 running=row.replication != "Established",
                 differ=row.out_of_sync,
-                resource=row.argument,
                 peer=row.peer,
                 origin=row.origin,
                 needle=row.counted,

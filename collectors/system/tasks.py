@@ -55,7 +55,9 @@ class BlockedTasks(Reading, frozen=True):
 
     blocked: Annotated[
         int,
-        Metric("In D state", "Tasks in uninterruptible sleep, whatever they wait for", name="sdstop_tasks_in_d_state"),
+        Metric(
+            "In D state", "Tasks in uninterruptible sleep, whatever they wait for", name="sdstop_tasks_uninterruptible"
+        ),
     ]
     denied: Annotated[int, Metric("Hidden", "Tasks in D state whose open files only root may see", export=False)] = 0
 

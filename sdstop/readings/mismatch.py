@@ -31,7 +31,6 @@ class Mismatch(Reading, frozen=True, kw_only=True):
     differ: Annotated[int | None, Metric("Differs", "Bytes that differ", "bytes")]
     size: Annotated[int | None, Metric("Size", "Size of the array", "bytes")] = None
     mirror: Annotated[bool, Fact("Mirror", "Whether copies were compared, not data and parity")] = True
-    resource: Annotated[str | None, Fact("Resource", "DRBD resource", names=Name.VOLUME)] = None
     peer: Annotated[str | None, Fact("Peer", "Peer of the DRBD resource", names=Name.HOST)] = None
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""

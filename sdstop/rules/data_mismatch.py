@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sdstop.collectors.drbd.connections import resource_argument
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -83,7 +84,8 @@ def _advice(row: Mismatch) -> Iterator[str]:
 
 
 def _replica(window: Window, row: Mismatch, size: int) -> Finding:
-    name, resource = operand(row.resource or row.thing), row.thing.partition("/")[0]
+    resource = row.thing.partition("/")[0]
+    name = operand(resource_argument(resource))
     return Finding(
         severity=Severity.WARNING,
         subject=row.thing,

@@ -49,9 +49,9 @@ def _unplaced(second: int) -> dict[str, str]:
 _NVME = {
     "/sys/class/nvme/nvme1/transport": "tcp\n",
     "/sys/class/nvme/nvme1/address": "traddr=10.20.0.7,trsvcid=4420,src_addr=10.20.0.21\n",
-    "/sys/class/nvme/nvme1/subsysnqn": "nqn.2014-08.org.nvmexpress:uuid:4f1c\n",
+    "/sys/class/nvme/nvme1/subsysnqn": "nqn.2026-11.example:fast\n",
     "/sys/class/nvme/nvme1/nvme1c1n1/size": "4194304\n",
-    "/sys/block/nvme1n1/dev": "259:0\n",
+    "/sys/block/nvme1n1/dev": "259:3\n",
     "/sys/block/nvme1n1/size": "4194304\n",
     "/sys/block/nvme1n1/queue/max_sectors_kb": "1024\n",
 }
@@ -60,9 +60,9 @@ _NVME = {
 def _target_dead(second: int) -> dict[str, str]:
     """Let an NVMe/TCP target vanish: the multipath head holds the requests, and none is in flight."""
     place = {"wait": "folio_wait_bit_common", "mount": "/var/lib/db", "filesystem": "xfs", "device": "nvme1n1",
-             "number": "259:0"}  # fmt: skip
+             "number": "259:3"}  # fmt: skip
     done = 40_000 + 300 * min(second, _HANGS_AT)
-    row = f" 259       0 nvme1n1 {done} 0 {8 * done} {done} 0 0 0 0 0 {done} {done} 0 0 0 0 0 0\n"
+    row = f" 259       3 nvme1n1 {done} 0 {8 * done} {done} 0 0 0 0 0 {done} {done} 0 0 0 0 0 0\n"
     dead = second >= _HANGS_AT
     tasks = [_task(2200 + n, "mysqld", 900 + n, **place) for n in range(5)] if dead else []
     files = {"/sys/class/nvme/nvme1/state": "connecting\n" if dead else "live\n", "/proc/diskstats": row}
