@@ -10,7 +10,21 @@ import argparse
 from pathlib import Path
 
 from tests.fixtures import FIXTURES
-from tests.stories import bay60, caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio, stalled
+from tests.stories import (
+    bay60,
+    caches,
+    clusters,
+    hung,
+    iostat,
+    loads,
+    mapped,
+    networks,
+    rebuilds,
+    scaleio,
+    served,
+    servers,
+    stalled,
+)
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -24,6 +38,9 @@ STORIES: Stories = (
     | clusters.STORIES
     | bay60.STORIES
     | stalled.STORIES
+    | served.STORIES
+    | servers.STORIES
+    | mapped.STORIES
 )
 
 

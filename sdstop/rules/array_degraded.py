@@ -8,9 +8,26 @@ from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
+
+_RUNNING = frozenset({
+    "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
+})  # fmt: skip
+"""Words of md's array_state, and of mdstat, for arrays that serve their data."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -19,13 +36,17 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _corrected(window, member, member.errors, limits)
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         if array.level == "container":
-            continue  # holds only the metadata of other arrays and never runs
-        if array.state == "inactive":
+            yield Unchecked("container: holds the metadata of other arrays and never runs", array.array, calm=True)
+        elif array.state == "inactive":
             yield _inactive(window, array)
         elif array.state == "broken":
             yield _broken(window, array)
+        elif array.state not in _RUNNING:
+            yield Unchecked(f'state "{human.safe(array.state, 40)}" is not known', array.array, gap=Gap.FAULTY)
+        elif array.level is None:
+            yield Unchecked("level unknown", array.array)
         elif not array.redundant:
-            continue
+            yield RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
         elif array.degraded is None:
             yield Unchecked("neither mdstat nor sysfs says how many members are missing", array.array)
         elif array.degraded > 0:
@@ -222,4 +243,5 @@ ARRAY_DEGRADED = Rule(
             "corrected", 20.0, "read errors corrected on a member, even if none is new (md drops it at 20 an hour)"
         ),
     ),
+    remembers=True,
 )

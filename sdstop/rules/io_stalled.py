@@ -8,7 +8,19 @@ from sdstop.analysis.stalled import GRACE, STOPS, StalledGroup, causes, stalled_
 from sdstop.collectors.system.node import STAT, Node
 from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 
 SUBJECT = "tasks"
@@ -33,7 +45,9 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         why = f"accounted for by {', '.join(dict.fromkeys(accounted))}" if accounted else "too few for this rule"
         yield RuledOut(SUBJECT, f"{total} task{'' if total == 1 else 's'} did not run for {seconds:g} s: {why}")
     elif blocked and span + GRACE < seconds:
-        yield Unchecked(f"{blocked} in D state: needs {seconds:g} s of samples, has {max(span, 0.0):.0f} s", SUBJECT)
+        yield Unchecked(
+            f"{blocked} in D state: needs {seconds:g} s of samples, has {max(span, 0.0):.0f} s", SUBJECT, gap=Gap.EARLY
+        )
     else:
         yield RuledOut(SUBJECT, f"{blocked} in D state, none of them for {seconds:g} s without running")
 
@@ -88,5 +102,6 @@ IO_STALLED = Rule(
         Threshold("seconds", 15.0, "time in D state without a context switch; in a live check at most 10", "seconds"),
         Threshold("tasks", 2.0, "tasks"),
     ),
+    covers=(),
     after=STOPS | {_STUCK},
 )

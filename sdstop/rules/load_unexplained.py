@@ -10,7 +10,19 @@ from sdstop.analysis.stalled import LOADS, accounts
 from sdstop.collectors.system.node import LOADAVG, STAT, Node, Pressure
 from sdstop.collectors.system.tasks import BlockedTasks
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 
 SUBJECT = "load"
@@ -33,11 +45,11 @@ class _Load(Struct, frozen=True):
 def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
     load = _load(window, limits["seconds"])
     if load is None:
-        yield Unchecked("number of processors unknown", SUBJECT, calm=True)
+        yield Unchecked("number of processors unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
         return
     least = limits["tasks"] * load.cpus
     if load.full is None and load.in_d_state is None:
-        yield Unchecked("neither I/O pressure nor tasks in D state are known", SUBJECT, calm=True)
+        yield Unchecked("neither I/O pressure nor tasks in D state are known", SUBJECT, calm=True, gap=Gap.UNRECORDED)
         return
     pressed = (
         load.full is not None and load.full >= limits["full"] and load.waiting is not None and load.waiting > least
@@ -124,5 +136,6 @@ LOAD_UNEXPLAINED = Rule(
         Threshold("tasks", 2.0, "tasks per processor that wait in each sample"),
         Threshold("seconds", 60.0, "time for which the number of waiting tasks is compared", "seconds"),
     ),
+    covers=(),
     after=LOADS,
 )

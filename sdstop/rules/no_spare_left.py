@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
@@ -14,10 +14,10 @@ from sdstop.core.shell import operand, quoted
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for array in window.rows(Array).values():
-        if not array.redundant or array.spares is None:
+        if not array.redundant:
             continue
-        if array.degraded is None:
-            yield Unchecked("number of missing members unknown", array.array)
+        if array.degraded is None or array.spares is None:
+            yield Unchecked("number of missing members or spares unknown", array.array, calm=True)
         elif array.failed and not array.degraded:
             yield _finding(window, array)
         else:
@@ -59,4 +59,5 @@ NO_SPARE_LEFT = Rule(
     Severity.WARNING,
     _check,
     (Array,),
+    covers=(Covers(Array, where=lambda row: row.redundant),),
 )

@@ -9,7 +9,19 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.network.session_states import SessionState
 from sdstop.collectors.network.sessions import StorageSession
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
 from sdstop.core.shell import operand
@@ -31,7 +43,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             seconds = _since(window, row)
             allowed = f"{limits['seconds']:g} s are allowed"
             if seconds + _GRACE < limits["seconds"]:
-                yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session)
+                yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.EARLY)
             else:
                 yield _finding(window, row, seconds, limits)
 
@@ -123,4 +135,5 @@ SESSION_DOWN = Rule(
     _check,
     (SessionState, StorageSession),
     (Threshold("seconds", 5.0, "time that it is down; then no reset by the kernel lasts", "seconds"),),
+    remembers=True,
 )

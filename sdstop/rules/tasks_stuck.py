@@ -8,7 +8,19 @@ from sdstop.analysis.stalled import GRACE, STOPS, StalledGroup, causes, stalled_
 from sdstop.collectors.system.node import Node
 from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import Disk, DiskActivity
@@ -28,7 +40,9 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     span = watched(window)
     now = f"{blocked} task{'' if blocked == 1 else 's'} in D state"
     if blocked and span + GRACE < limits["seconds"]:
-        yield Unchecked(f"{now}: needs {limits['seconds']:g} s of samples, has {max(span, 0.0):.0f} s", SUBJECT)
+        yield Unchecked(
+            f"{now}: needs {limits['seconds']:g} s of samples, has {max(span, 0.0):.0f} s", SUBJECT, gap=Gap.EARLY
+        )
     else:
         yield RuledOut(SUBJECT, f"{now}, none of them for {limits['seconds']:g} s without running")
 
@@ -137,5 +151,6 @@ TASKS_STUCK = Rule(
         Threshold("seconds", 15.0, "time in D state without a context switch", "seconds"),
         Threshold("tasks", 2.0, "tasks from which one place is critical"),
     ),
+    covers=(),
     after=STOPS,
 )

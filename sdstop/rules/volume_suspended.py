@@ -8,7 +8,19 @@ from sdstop.analysis.stalled import GRACE, stalled_tasks
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.suspended import MappedState
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand
 
@@ -20,7 +32,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         seconds = _since(window, row)
         if seconds + GRACE < limits["seconds"]:
-            yield Unchecked(f"suspended for {human.duration(seconds)}: {limits['seconds']:g} s are allowed", row.device)
+            yield Unchecked(
+                f"suspended for {human.duration(seconds)}: {limits['seconds']:g} s are allowed",
+                row.device,
+                gap=Gap.EARLY,
+            )
         else:
             yield _finding(window, row, seconds, limits)
 
