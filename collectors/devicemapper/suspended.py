@@ -17,7 +17,7 @@ BLOCK = "/sys/block"
 class MappedState(Reading, frozen=True):
     """Whether a device mapper device is suspended (drivers/md/dm-sysfs.c: dm_attr_suspended_show).
 
-    Suspension takes milliseconds while LVM changes a table; requests that arrive meanwhile wait, and are in flight
+    Suspension takes milliseconds while LVM changes a table; requests that arrive in this time wait, and are in flight
     nowhere.
     """
 

@@ -1,4 +1,4 @@
-"""DRBD connections by side: what this node is, and what it knows of its peer."""
+"""DRBD connections by side: the state of this node, and the state of its peer as known here."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sdstop.readings.mismatch import Mismatch
 class DrbdConnection(Reading, frozen=True, kw_only=True):
     """Replication of one volume to one peer.
 
-    `connection`, `role` and `disk` are this node's own; `peer_role` and `peer_disk` are what it knows of the peer:
-    Unknown and DUnknown while it is not connected, unless fencing told it otherwise (Outdated).
+    `connection`, `role` and `disk` are this node's own; `peer_role` and `peer_disk` are those of the peer
+    as known here: Unknown and DUnknown while it is not connected, or Outdated after fencing.
     """
 
     family: ClassVar[str] = "drbd_connection"

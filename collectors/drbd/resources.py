@@ -322,7 +322,7 @@ DRBD = Collector(
     read,
     (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild, DrbdConnection, Mismatch),
     (
-        Need(PROC, "whether DRBD is loaded, its version, and all it tells of version 8"),
+        Need(PROC, "whether DRBD is loaded, its version, and the state of version 8"),
         Command(STATUS, "resources of version 9", "root"),
         Need("cmd:drbdsetup status*", "the same, as others recorded it"),
         Command(

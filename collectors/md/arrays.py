@@ -99,7 +99,7 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
 
 
 def _mismatch(array: Array) -> Iterator[Mismatch]:
-    """Yield what the last check counted, or counts now; every synchronization counts anew in mismatch_cnt."""
+    """Yield the mismatches of the last or the running check; each synchronization restarts mismatch_cnt at 0."""
     if array.mismatch is None:
         return
     running = array.action not in {"idle", "frozen", None}
@@ -144,7 +144,7 @@ def _layout(md: mdstat.MdArray) -> str | None:
 
 
 def _metadata(said: str | None) -> str | None:
-    """Return the metadata version; the kernel prints `none` if there is no superblock."""
+    """Return the metadata version; the kernel prints `none` without a superblock."""
     return said.split()[0] if said else None
 
 

@@ -76,7 +76,7 @@ _OF_THREAD = (
 
 
 class Place(Struct, frozen=True):
-    """Where a task waits; None for what is not known."""
+    """Place in which a task waits; unknown parts are None."""
 
     mount: str | None = None
     filesystem: str | None = None
@@ -111,7 +111,7 @@ class Mounts(Struct):
         return self._devices[number]
 
     def number(self, device: str) -> str | None:
-        """Return MAJOR:MINOR of a block device, None if there is no such device."""
+        """Return MAJOR:MINOR of a block device, None if the device does not exist."""
         return self.host.maybe(f"/sys/class/block/{device.replace('/', '!')}/dev")
 
     @property
@@ -149,7 +149,7 @@ def place_of_task(host: Host, key: tuple[str, str], wait: str | None, mounts: Mo
         files = host.entries(f"{folder}/fdinfo")
     except (Denied, TimedOut):
         raise
-    except Unreadable:  # it ended meanwhile
+    except Unreadable:  # the task has ended
         files = []
     known = mounts.of(process)
     named = _argument(host, folder, mounts)

@@ -19,7 +19,7 @@ from sdstop.core.host import Denied, Host
 SHARE = 20.0
 """Seconds of pause per second of a full scan: at most 5 % of one processor."""
 MOST = 256
-"""Maximum number of tasks in D state that are read in detail; those known longest come first."""
+"""Maximum number of tasks in D state that are read in detail; those known longest are preferred."""
 _TICKS = 100
 """Ticks per second in /proc/PID/stat: USER_HZ."""
 _KERNEL_THREAD = 0x0020_0000

@@ -1,4 +1,4 @@
-"""Tasks (threads) in D state, with what they wait for."""
+"""Tasks (threads) in D state, with the kernel function, mount and device in which they wait."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BlockedTask(Reading, frozen=True):
     rows_of = Source(f"answer:{QUESTION}", '"task": {task},')
 
     task: Annotated[int, Label("Task", "Thread ID")]
-    started: Annotated[float, Label("Started", "Seconds after boot: tells reused numbers apart")]
+    started: Annotated[float, Label("Started", "Seconds after boot; distinguishes reused numbers")]
     process: Annotated[int, Metric("PID", "Process of the thread", exact=True)]
     name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     kernel: Annotated[bool, Fact("Kernel", "Whether it is a kernel thread")]
@@ -105,11 +105,7 @@ TASKS = Collector(
     "Tasks in D state",
     read,
     (BlockedTask, BlockedTasks),
-    (
-        Question(
-            QUESTION, "which tasks are in D state, and what they wait for", "root, for their open files", TaskScan()
-        ),
-    ),
+    (Question(QUESTION, "which tasks are in D state, and where they wait", "root, for their open files", TaskScan()),),
     LIVE,
     deadline=10.0,
     lacks=lacks,

@@ -91,7 +91,7 @@ def stalled_tasks(window: Window, seconds: float) -> tuple[StalledTask, ...]:
     """Return the tasks in D state in each sample that have not run for at least `seconds`.
 
     Kernel threads count only along with a stalled user task, or while some task waits for I/O by the kernel's own
-    count (procs_blocked): idle threads of some drivers sleep in D state for ever.
+    count (procs_blocked): idle threads of some drivers always sleep in D state.
     """
     found = window.once(("stalled", seconds), lambda: tuple(_stalled(window, seconds)))
     users = any(not stalled.task.kernel for stalled in found)

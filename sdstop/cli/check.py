@@ -99,5 +99,5 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
 
 
 def _placed(finding: Finding) -> str:
-    """Return the finding with what its thing is part of and who is affected."""
+    """Return the finding with the owner of its thing and those affected."""
     return "; ".join([told(finding), *(f"{title.lower()} {names}" for title, names in place_lines(finding))])

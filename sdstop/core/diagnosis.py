@@ -133,7 +133,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        asked = "not recorded" in lacking[0].reason  # otherwise the reason states what is never queried, and why
+        asked = "not recorded" in lacking[0].reason  # otherwise the reason names the source and why it is never queried
         why = "not recorded in this capture" if asked else lacking[0].reason
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):

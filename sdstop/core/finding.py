@@ -290,7 +290,7 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
         found.append(OrderedFinding(first, follows=False, severity=worst))
         rest = [place for place in story if place != first]
-        while rest:  # a finding explained by another of the group comes after it
+        while rest:  # a finding follows the one that explains it
             ids = {key for place in rest for key in findings[place].explains}
             place = next((place for place in rest if findings[place].id not in ids), rest[0])
             rest.remove(place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
+from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
@@ -91,7 +91,9 @@ def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> F
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
     name, left = array.array, array.tolerates
     members = [m for m in window.rows(Member).values() if m.array == name]
-    known = next((known for known in rebuildings(window) if known.name == name and known.rebuild.kind == "md"), None)
+    known = next(
+        (known for known in rebuild_analyses(window) if known.name == name and known.rebuild.kind == "md"), None
+    )
     doing, running = _doing(array, known)
     slots = [slot for slot, letter in enumerate(array.slots or "") if letter != "U"]
     where = f" (slot {', '.join(map(str, slots[:6]))})" if slots else ""
@@ -118,7 +120,7 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
     )
 
 
-def _doing(array: Array, known: Rebuilding | None) -> tuple[str, bool]:
+def _doing(array: Array, known: RebuildAnalysis | None) -> tuple[str, bool]:
     """Return the recovery status, and whether a recovery is under way."""
     if array.action == "frozen":
         return "nothing is rebuilding: it is frozen", False

@@ -1,4 +1,4 @@
-"""Caches with so much dirty data that there is no room for new data."""
+"""Caches without room for new data because of dirty data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.analysis.caching import Caching, cachings
+from sdstop.analysis.caching import CacheAnalysis, cachings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -71,7 +71,7 @@ def _soon(eta: float | None, limits: Limits) -> bool:
     return eta is not None and eta <= limits["soon"]
 
 
-def _full_in(caching: Caching, dirty: float) -> float | None:
+def _full_in(caching: CacheAnalysis, dirty: float) -> float | None:
     """Return the seconds until the cache is all dirty at the window's pace; None if dirty data is not growing."""
     grown, recent, size = caching.grown("dirty"), caching.recent, caching.cache.size
     if recent is None or recent.seconds is None or recent.seconds < _LONG_ENOUGH or not grown or grown < 0 or not size:
@@ -83,11 +83,13 @@ _FILLS_HALF = frozenset({"dm-writecache"})
 """Kinds that start write-back only when half full of dirty data (high_watermark); filling up to that is normal."""
 _LONG_ENOUGH = 10.0
 _LATELY = 10.0
-"""Seconds that say whether the cache fills or drains now, and what a write takes now."""
+"""Seconds over which the trend of the dirty data and the duration of a write are measured."""
 _MOSTLY = 0.5
 
 
-def _finding(window: Window, caching: Caching, dirty: float, refused: int | None, now: _Now, limits: Limits) -> Finding:
+def _finding(
+    window: Window, caching: CacheAnalysis, dirty: float, refused: int | None, now: _Now, limits: Limits
+) -> Finding:
     cache, recent = caching.cache, caching.recent
     size, to = human.quantity(cache.dirty, "bytes"), cache.slow or "the disks"
     parts = [f"{human.percent(dirty)} % of the cache ({size}) is still to be written to {to}"]
@@ -123,7 +125,7 @@ def _finding(window: Window, caching: Caching, dirty: float, refused: int | None
     )
 
 
-def _sends_past(caching: Caching) -> bool:
+def _sends_past(caching: CacheAnalysis) -> bool:
     """Return whether most bypasses are caused by lack of room."""
     course = caching.recent
     return course is not None and (share(course.sum("no_room"), course.bypassed) or 0.0) > _MOSTLY

@@ -42,7 +42,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
     devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
     down = [n for n in nodes if n.healthy == 0]
-    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN ones are in `cluster.says`
+    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN: reported by the cluster
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
     alone = _alone(cluster, nodes)
@@ -85,7 +85,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
 def _copies(
     window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: ClusterNode | None
 ) -> tuple[Severity, list[str]]:
-    """Return what is said of missing copies, and its severity."""
+    """Return the severity and the statements of missing copies."""
     severity, said = Severity.INFO, list[str]()
     unknown = _unknown(cluster, nodes)
     if cluster.failed:

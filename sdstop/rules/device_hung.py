@@ -37,6 +37,8 @@ _GRACE = 0.5
 
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
+_COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
+"""Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
 """Most names of what is built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
@@ -57,7 +59,7 @@ def _disk_of(name: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-class _Silence(Struct, frozen=True):
+class _Stall(Struct, frozen=True):
     """A device with requests in flight and no completions for `seconds`.
 
     `worked`: it completed requests earlier in this window; `whole`: the silence covers the whole window; `since` is the
@@ -88,7 +90,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _hung(window, hung[name], limits, hung, silent)
     uncounted = set[str]()
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
-        if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
+        if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
             uncounted.add(device.device)
     yield from unchecked(sorted(uncounted), "the kernel counts nothing of it (queue/iostats is 0)")
     span = moments[-1].started - moments[0].started
@@ -106,7 +108,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
 
 
-def _good(silent: Sequence[_Silence]) -> str:
+def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
+    """Return whether the counters of a device are the same in all samples."""
+    first, last = moments[0].rows.get(name), moments[-1].rows.get(name)
+    return first is None or last is None or _completed(first) == _completed(last)
+
+
+def _good(silent: Sequence[_Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
     if longest is None or not longest.seconds:
         return "all requests in flight: some completed at the last reading"
@@ -116,7 +124,7 @@ def _good(silent: Sequence[_Silence]) -> str:
     )
 
 
-def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Silence]:
+def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Stall]:
     newest, earlier = moments[-1], moments[-2::-1]
     for name, row in newest.rows.items():
         if not row.in_flight:
@@ -131,7 +139,7 @@ def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Sile
             if then is None or not then.in_flight or _completed(then) != _completed(row):
                 break
             first, oldest, readings = moment, then, readings + 1
-        yield _Silence(
+        yield _Stall(
             row.device,
             newest.started - first.started,
             readings,
@@ -175,7 +183,7 @@ def _keeps(kernel: str | None) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
 
 
-class _Waiting(Struct, frozen=True):
+class _BlockedTasks(Struct, frozen=True):
     """Tasks that wait for I/O while a device is silent.
 
     `tasks` waited in every sample, None if the node does not report it; `for_it`: in at least one sample they can only
@@ -186,7 +194,7 @@ class _Waiting(Struct, frozen=True):
     for_it: bool
 
 
-def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Waiting:
+def _waiting(window: Window, silence: _Stall, silent: Collection[str]) -> _BlockedTasks:
     counts, quiet = [], False
     stacked = window.once("stacked devices", lambda: _stacked(window.topology))
     for shot in window.snapshots:
@@ -200,14 +208,14 @@ def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Wai
             if row.in_flight and name not in silent and name not in stacked and not _STACKED.fullmatch(name)
         )
         quiet = quiet or all(_exempt(window, name) for name in others)
-    return _Waiting(min(counts, default=None), quiet and min(counts) > 0)
+    return _BlockedTasks(min(counts, default=None), quiet and min(counts) > 0)
 
 
 def _stacked(topology: Topology) -> frozenset[str]:
     return frozenset(thing.device for thing in topology.things if thing.device and topology.is_stacked(thing))
 
 
-def _hung(window: Window, silence: _Silence, limits: Limits, hung: Container[str], silent: Collection[str]) -> Finding:
+def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str], silent: Collection[str]) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
     thing = window.topology.named(Naming.DEV, name)

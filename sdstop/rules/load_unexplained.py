@@ -81,7 +81,7 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
             *(window.cite(row) for row in window.rows(BlockedTasks).values()),
         ),
         advice=(
-            "ps axHo pid,tid,stat,wchan:30,comm | awk '$3 ~ /^D/' | sort -k4 | uniq -c -f3   # by what they wait for",
+            "ps axHo pid,tid,stat,wchan:30,comm | awk '$3 ~ /^D/' | sort -k4 | uniq -c -f3   # by kernel function",
             "iostat -x 5   # which device is slow or at its limit?",
         ),
         refuted_by="fewer tasks in D state in `ps axHo stat` than two per processor",

@@ -1,8 +1,8 @@
 """DRBD resources whose sides were written to apart from each other, and that refuse to reconnect.
 
 After a split brain DRBD drops the connection: at least one side becomes StandAlone and stays so (DRBD User's Guide,
-"Split brain notification"). `drbdadm disconnect` has the same effect. The states of one side do not tell the two apart,
-so the confidence stays below 1 unless both sides were seen to be Primary.
+"Split brain notification"). `drbdadm disconnect` has the same effect, and the states of one side are the same for both,
+so the confidence stays below 1.
 """
 
 from __future__ import annotations

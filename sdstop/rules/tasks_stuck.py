@@ -85,7 +85,7 @@ def _finding(
 def _severity(
     group: StalledGroup, limits: Limits, done: int | None, busy: float | None, *, explained: bool
 ) -> Severity:
-    """Return the severity; what another finding accounts for, or nobody can place, is listed and judged there."""
+    """Return the severity: info if another finding accounts for the wait, or if the place is unknown (io-stalled)."""
     if explained or not group.place:
         return Severity.INFO
     several = len(group.tasks) >= limits["tasks"]
@@ -138,7 +138,7 @@ def _advice(group: StalledGroup) -> Iterator[str]:
     else:
         yield "journalctl -k | grep -A 20 'blocked for more than'   # stacks of hung tasks"
     if group.mount is not None and group.device is None:
-        yield f"umount -f -l {quoted(group.mount)}   # only if its server will not come back: unwritten data is lost"
+        yield f"umount -f -l {quoted(group.mount)}   # only if its server will not return: unwritten data is lost"
 
 
 TASKS_STUCK = Rule(
