@@ -6,7 +6,7 @@ counters did. Rules, views and reports ask it instead of following links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -29,10 +29,11 @@ _WHOLES = frozenset(
      ThingKind.OSD, ThingKind.CLUSTER}
 )  # fmt: skip
 """Kinds of things that consist of others."""
+_TOPS = frozenset({ThingKind.ARRAY, ThingKind.POOL, ThingKind.CACHE, ThingKind.CLUSTER})
 _USED = frozenset({ThingKind.VOLUME, ThingKind.FILESYSTEM, ThingKind.MOUNT, ThingKind.TARGET, ThingKind.CLIENT})
 """Kinds of things that a user of the node knows: they are affected by a fault below them."""
 _PLAIN = ("mapper/", "disk/", "zvol/")
-_NAMED_BY_OWNER = (Naming.VOLUME, Naming.ZFS, Naming.LINK)
+_NAMED_BY_OWNER = (Naming.ZFS, Naming.LINK)
 _OWNED = frozenset({ThingKind.VOLUME, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.POOL, ThingKind.FILESYSTEM})
 
 
@@ -61,6 +62,9 @@ class Thing(Struct, frozen=True, eq=False, gc=False):
     def label(self) -> str:
         """Name given by its owner, otherwise the canonical one: vg0/home for dm-3, tank/vm1 for zd16."""
         if not _OWNED.isdisjoint(self.kinds):
+            volumes = [name for naming, name in self.names if naming is Naming.VOLUME]
+            if volumes:
+                return min(volumes, key=len)  # without the cluster in front
             for naming in _NAMED_BY_OWNER:
                 for known, name in self.names:
                     if known is naming and name != self.name and not name.startswith(_PLAIN):
@@ -119,22 +123,26 @@ class Topology:
         """Return the thing with a name, or of a finding's subject; None if it is unknown.
 
         A name counts in all namespaces, those of block devices first; `kinds` are those that the thing may have. A
-        subject may be `md2/sdc` (a member), `vol:NAME`, or a name with something that is not a thing behind it.
+        subject may be `md2/sdc` (a member), `vol:NAME`, `vol:NAME@CLIENT`, or a name with something that is not a thing
+        behind it.
         """
         return self.once(("find", name, tuple(kinds)), lambda: self._found(name, frozenset(kinds)) or _NONE) or None
 
     def _found(self, name: str, kinds: frozenset[ThingKind]) -> Thing | None:
         name = name.removeprefix("vol:")
-        found = self._called(name, kinds)
+        found = self.exact(name, kinds)
+        if found is None and "@" in name:  # the volume as one client sees it
+            found = self.exact(name.rpartition("@")[0], kinds)
         if found is not None or "/" not in name:
             return found
         head, _, tail = name.rpartition("/")
-        whole, part = self._found(head, frozenset()), self._called(tail, kinds)
+        whole, part = self._found(head, frozenset()), self.exact(tail, kinds)
         if whole is not None and part is not None and (part in self.below(whole) or part in self.above(whole)):
             return part
         return whole if whole is not None and (not kinds or kinds & whole.kinds) else None
 
-    def _called(self, name: str, kinds: frozenset[ThingKind]) -> Thing | None:
+    def exact(self, name: str, kinds: frozenset[ThingKind] = frozenset()) -> Thing | None:
+        """Return the thing with exactly this name in any namespace, those of block devices first."""
         for naming in Naming:
             place = self.structure.called(naming, name)
             if place is not None and (not kinds or kinds & self.things[place].kinds):
@@ -202,23 +210,44 @@ class Topology:
 
         def make() -> tuple[Thing, ...]:
             owners = [other for other, how in self.lower(thing).items() if how is Relation.PART]
-            above = [other for other in self.above(thing, _CONTAINS) if not _WHOLES.isdisjoint(other.kinds)]
+            above = [other for other in self._containing(thing) if not _WHOLES.isdisjoint(other.kinds)]
             return tuple(dict.fromkeys([*owners, *above]))
 
         return self.once(("part of", thing.place), make)
+
+    def _containing(self, thing: Thing) -> list[Thing]:
+        """Return what a thing's data is a part of; of what is a part of the thing only partitions lead there."""
+        order, seen = [thing], {thing}
+        for each in order:  # grows while it is read: the nearest first
+            for other, relation in self.upper(each).items():
+                up = relation in _CONTAINS and (relation is not Relation.PART or ThingKind.DEVICE in other.kinds)
+                if up and other not in seen:
+                    seen.add(other)
+                    order.append(other)
+        return order[1:]
 
     def affected(self, thing: Thing) -> tuple[Thing, ...]:
         """Return the volumes, filesystems, mounts, targets and clients that need a thing, the nearest first.
 
         Volumes that are only a part of another, such as a leg of an LVM mirror, are left out, and so are pools, whose
-        root is a filesystem.
+        root is a filesystem. Where none is known, these are the arrays, pools and clusters on top that do not contain
+        the thing but need it, such as the pool of an HBA's disks.
         """
 
         def make() -> tuple[Thing, ...]:
-            above = (other for other in self.above(thing) if _USED & other.kinds and ThingKind.POOL not in other.kinds)
-            return tuple(other for other in above if not self._is_inner(other))
+            above = self.above(thing)
+            users = (other for other in above if _USED & other.kinds and ThingKind.POOL not in other.kinds)
+            found = tuple(other for other in users if not self._is_inner(other))
+            return found or tuple(self._tops(above, set(self.part_of(thing))))
 
         return self.once(("affected", thing.place), make)
+
+    def _tops(self, above: Sequence[Thing], contain: Container[Thing]) -> Iterator[Thing]:
+        """Yield the arrays, pools and clusters that nothing like them is above."""
+        for other in above:
+            higher = (each for each in self.above(other) if _TOPS & each.kinds)
+            if _TOPS & other.kinds and other not in contain and next(higher, None) is None:
+                yield other
 
     def _is_inner(self, thing: Thing) -> bool:
         """Return whether a thing is a member or the cache of a volume."""

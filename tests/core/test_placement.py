@@ -14,6 +14,7 @@ from sdstop.core.finding import Finding, Rule, Severity
 from sdstop.core.model import schema
 from sdstop.core.placement import NAMES, place_lines, placed
 from sdstop.core.topology import Topologies, Topology
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterVolume
 from sdstop.readings.disk import Disk
 
 
@@ -64,6 +65,26 @@ def test_a_subject_that_is_not_a_thing_stays_as_it_is() -> None:
     alone = finding("low", "memory")
     assert placed([alone], node(), RULES) == [alone]
     assert list(place_lines(alone)) == []
+
+
+def test_of_two_things_with_one_name_the_one_that_the_rule_covers_is_meant() -> None:
+    rows = {
+        Cluster: row(Cluster, cluster="md0"),
+        ClusterVolume: row(ClusterVolume, cluster="md0", volume="v"),
+        Array: row(Array, array="md0", level="raid1"),
+        MappedDevice: row(MappedDevice, mapping="vg-v0", volume="vg/v0", device="dm-0", targets="linear"),
+        BlockLink: BlockLink("dm-0", "md0", "slave"),
+    }
+    topology = Topologies().of({family: {0: one} for family, one in rows.items()})
+    rules = [replace(rule("clusters"), needs=(Cluster,)), replace(rule("arrays"), needs=(Array,)), rule("low")]
+    found = placed([finding("clusters", "md0"), finding("arrays", "md0"), finding("low", "md0")], topology, rules)
+    assert [each.affected for each in found] == [("v",), ("vg/v0",), ("vg/v0",)]
+
+
+def test_a_drbd_device_is_not_below_itself() -> None:
+    own = row(ClusterDevice, cluster="r0", node="n", device="/dev/drbd0", local="drbd0")
+    sds = row(ClusterDevice, cluster="c", node="n", device="/dev/sdb", local="sdb")
+    assert (own.backing, sds.backing, replace(own, local="sda").backing) == (None, "sdb", "sda")
 
 
 def test_many_names_are_counted() -> None:
