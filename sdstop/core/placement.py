@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from sdstop.core.finding import Finding, Rule, Severity
 from sdstop.core.joins import ThingKind
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 
 NAMES = 64
 """Most names of affected things that a finding holds; the others are counted."""

@@ -30,12 +30,15 @@ from sdstop.core.joins import (
     links,
     named,
 )  # fmt: skip
-from sdstop.core.model import Fact, Label, Reading, schema
+from sdstop.core.model import Fact, Label, Reading
+from sdstop.core.peer_group import PeerGroup
 from sdstop.core.replay import Replay
-from sdstop.core.topology import PeerGroup, Thing, Topologies, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import Disk
 from tests.fixtures import names, opened
+from tests.nodes.rows import row
 
 _PLAIN: Any = Label("x", plain=True)
 
@@ -74,12 +77,6 @@ class Built(Reading, frozen=True):
     how: Annotated[str, Fact("h", "h", plain=True)] = "stored"
     is_a: Annotated[str, Fact("k", "k", plain=True)] = "array"
     wwn: Annotated[str | None, Fact("w", "w", plain=True)] = None
-
-
-def row(family: Any, **fields: Any) -> Any:
-    """Return a row of which only some fields matter."""
-    numbers = {column.name: None if column.optional or column.is_text else 0 for column in schema(family).columns}
-    return family(**{**numbers, **fields})
 
 
 def tables(rows: Iterable[Reading]) -> dict[type[Reading], dict[Hashable, Reading]]:
