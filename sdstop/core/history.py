@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct, field
 
-from sdstop.core.evidence import Cite, Evidence, json_excerpt, readable
+from sdstop.core.evidence import Cite, Evidence, readable
+from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.model import Reading, Rows
 from sdstop.core.snapshot import Packed, Run, Snapshot, age
 
@@ -26,9 +27,6 @@ REMEMBERED = 2048
 """Runs kept per source of a `remembered` family: hours of a slow source, half an hour at 1 s."""
 COURSE = 32
 """Minimum number of these that are used whatever their age: half an hour of a source read once a minute."""
-
-EXCERPT = 400
-"""Maximum number of characters of raw evidence quoted by a finding."""
 
 
 class Moment(Struct, Generic[R], frozen=True):
@@ -158,40 +156,9 @@ class Window(Struct, frozen=True, eq=False):
             return None
         if key.startswith("http:"):
             text, mark = json_excerpt(item.data, needle)
-            return Cite(key, self.now.number, _begun(text or readable(item.data[: 2 * EXCERPT], "replace")), mark)
-        text = readable(item.data[: 1 << 20], "replace")
-        if needle:
-            lines = [line for line in text.splitlines() if needle in line]
-            text = "\n".join(lines[:4]) or text
-            return Cite(key, self.now.number, _around(text, needle), needle)
-        return Cite(key, self.now.number, _begun(text.strip("\n")), needle)
-
-
-_ENDS = " ,\t\n"
-
-
-def _around(text: str, needle: str) -> str:
-    """Return the part of a text that contains the needle, which may be in the middle of one long line of JSON."""
-    at = text.find(needle)
-    if len(text) > EXCERPT and at + len(needle) > EXCERPT:
-        start = at + len(needle) - 3 * EXCERPT // 4
-        word = min((found + 1 for end in _ENDS if 0 <= (found := text.find(end, start)) < at), default=start)
-        text = text[max(min(word, at), 0) :]
-    text = text.strip("\n")
-    return _begun(text, max(text.find(needle), 0) + len(needle))
-
-
-def _begun(text: str, least: int = 0) -> str:
-    """Return the beginning of a text, at most EXCERPT characters, cut at the end of a line or word.
-
-    The result has at least `least` characters, and at least half of EXCERPT.
-    """
-    if len(text) <= EXCERPT:
-        return text
-    kept, least = text[:EXCERPT], max(least, EXCERPT // 2)
-    line, word = kept.rfind("\n"), max(map(kept.rfind, _ENDS))
-    ends = line if line >= least else word
-    return kept[:ends].rstrip() if ends >= least else kept
+            shown = beginning(text or readable(item.data[: 2 * EXCERPT], "replace"))
+            return Cite(key, self.now.number, shown, mark)
+        return Cite(key, self.now.number, text_excerpt(item.data, needle), needle)
 
 
 class Past:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
+from sdstop.core.excerpt import EXCERPT
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
-from sdstop.core.history import EXCERPT, History, Window
+from sdstop.core.history import History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
 from sdstop.core.session import Session, Timeline
