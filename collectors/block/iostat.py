@@ -15,7 +15,9 @@ from sdstop.core.evidence import slug
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import added
+from sdstop.readings import service
 from sdstop.readings.disk import DiskActivity, device_name
+from sdstop.readings.service import Service
 
 Row = Mapping[str, float]
 """A device's values by column heading (`r/s`); throughput in bytes, everything else as printed."""
@@ -215,7 +217,7 @@ def newest(reports: list[Report], command: str) -> Report:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return a DiskActivity for each device in the last report of each recorded iostat run.
+    """Return a DiskActivity and a Service for each device in the last report of each recorded iostat run.
 
     If several runs list a device, the first one (in command order) is used. Raises Absent if no run has disk activity,
     Malformed if a run has rows but not the columns of `-x`.
@@ -240,14 +242,31 @@ def read(host: Host) -> Iterable[Reading]:
                 found.setdefault(row.device, row)
     if not found:
         raise problem
-    return found.values()
+    return [*found.values(), *map(served, found.values())]
+
+
+def served(row: DiskActivity) -> Service:
+    """Return the columns of a row that other tools print as well."""
+    return Service(
+        device=row.device,
+        tool=service.IOSTAT,
+        reads_per_second=row.reads_per_second,
+        writes_per_second=row.writes_per_second,
+        requests_per_second=row.completed_per_second,
+        read_wait=row.read_wait,
+        write_wait=row.write_wait,
+        wait=row.wait,
+        queue=row.queue,
+        busy=row.busy,
+        origin=row.origin,
+    )
 
 
 IOSTAT = Collector(
     "iostat",
     "Recorded iostat -x",
     read,
-    (DiskActivity,),
+    (DiskActivity, Service),
     (Need("cmd:iostat *", "what disks did, where somebody recorded it; never run", redact=without_host),),
     SLOW,
 )
