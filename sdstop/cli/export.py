@@ -29,6 +29,8 @@ def run(options: argparse.Namespace) -> int:
         if watch.sampler is None:
             for frame in watch.frames(0.0):
                 exposition.feed(frame)
+        else:
+            exposition.session.budget = watch.interval
         return _serve(options, watch, exposition)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
@@ -11,7 +12,8 @@ from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, by_cause, of_rule
+from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule
+from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 
@@ -54,28 +56,67 @@ class Episode(Struct, frozen=True):
         return max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
-def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
-    """Evaluate every applicable rule; rules without data yield Unchecked with the reason."""
+def judge(
+    window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]], guard: Guard | None = None
+) -> Judgement:
+    """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
+
+    A rule that raises an exception is unchecked; `guard` counts it.
+    """
+    guard = guard or Guard()
+    return _judgement(_checked(window, rule, configured, guard) for rule in rules)
+
+
+class _Checked(Struct, frozen=True):
+    """Verdicts of one rule, and its ID if it had data to check."""
+
+    verdicts: Sequence[Verdict] = ()
+    ran: str | None = None
+
+
+def _checked(window: Window, rule: Rule, configured: Mapping[str, Mapping[str, float]], guard: Guard) -> _Checked:
+    """Return the verdicts of a rule, none if it does not apply here."""
+
+    def check() -> _Checked:
+        missing = _missing(window, rule)
+        if missing is not None:
+            return _Checked(() if missing is _UNCONCERNED else (of_rule(missing, rule.id),))
+        found = rule.check(window, rule.limits(configured.get(rule.id)))
+        verdicts = [of_rule(verdict, rule.id) for verdict in found]
+        ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
+        return _Checked(verdicts, rule.id if ran else None)
+
+    return _guarded(rule, check, guard)
+
+
+def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _Checked:
+    """Return the verdict of a rule for which there was no time in this frame, and its findings of the last one."""
+
+    def check() -> _Checked:
+        missing = _missing(window, rule)
+        if missing is _UNCONCERNED:
+            return _Checked()
+        kept = [finding for finding in before.findings if finding.rule == rule.id and missing is None]
+        return _Checked((*kept, of_rule(missing or _NO_TIME, rule.id)))
+
+    return _guarded(rule, check, guard)
+
+
+def _guarded(rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
+    return guard.call(
+        Part.RULE, rule.id, check, lambda said: _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id),))
+    )
+
+
+def _judgement(checked: Iterable[_Checked]) -> Judgement:
+    """Return the verdicts of all rules as one judgement."""
     findings: list[Finding] = []
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
-    for rule in rules:
-        missing = _missing(window, rule)
-        if missing is _UNCONCERNED:
-            continue
-        if missing is not None:
-            unchecked.append(of_rule(missing, rule.id))
-            continue
-        try:
-            found = rule.check(window, rule.limits(configured.get(rule.id)))
-            verdicts = [of_rule(verdict, rule.id) for verdict in found]
-        except Exception as error:  # noqa: BLE001  # isolate rule failures; report them as unchecked
-            unchecked.append(Unchecked(f"a bug in this rule: {type(error).__name__}: {error}", rule=rule.id))
-            continue
-        if not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts):
-            ran.append(rule.id)
-        for verdict in verdicts:
+    for of_one in checked:
+        ran += [of_one.ran] if of_one.ran is not None else []
+        for verdict in of_one.verdicts:
             if isinstance(verdict, Finding):
                 findings.append(verdict)
             elif isinstance(verdict, RuledOut):
@@ -95,6 +136,7 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
 _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
+_NO_TIME = Unchecked("no time in this frame")
 
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
@@ -129,17 +171,26 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
 
 
 class Diagnosis(Struct):
-    """Findings over time: the active ones and all episodes so far."""
+    """Findings over time: the active ones and all episodes so far.
+
+    With a time limit, rules take turns: those not reached in a frame come first in the next one, and meanwhile are
+    unchecked with their last findings.
+    """
 
     rules: Sequence[Rule]
     configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     now: Judgement = field(default_factory=Judgement)
     episodes: dict[str, Episode] = field(default_factory=dict)
     past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
+    guard: Guard = field(default_factory=Guard)
+    _first: int = 0
 
-    def add(self, window: Window) -> Judgement:
-        """Evaluate a window that ends one frame later than the previous one."""
-        self.now = judge(window, self.rules, self.configured)
+    def add(self, window: Window, until: float | None = None) -> Judgement:
+        """Evaluate a window that ends one frame later than the previous one.
+
+        From `until` on (seconds of time.monotonic), no further rule is started; at least one is.
+        """
+        self.now = self._judge(window, until)
         taken, now = window.now.taken, window.now.monotonic
         for finding in self.now.findings:
             known = self.episodes.get(finding.id)
@@ -162,6 +213,20 @@ class Diagnosis(Struct):
             else:
                 self.episodes[key] = replace(episode, until=taken, ended=now)
         return self.now
+
+    def _judge(self, window: Window, until: float | None) -> Judgement:
+        if until is None:
+            return judge(window, self.rules, self.configured, self.guard)
+        found: dict[int, _Checked] = {}
+        start, self._first = self._first, 0
+        for at in (*range(start, len(self.rules)), *range(start)):
+            if found and time.monotonic() >= until:
+                self._first = at
+                break
+            found[at] = _checked(window, self.rules[at], self.configured, self.guard)
+        late = (at for at in range(len(self.rules)) if at not in found)
+        found |= {at: _unreached(window, self.rules[at], self.now, self.guard) for at in late}
+        return _judgement(found[at] for at in range(len(self.rules)))
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

@@ -187,9 +187,9 @@ class Past:
                         course.pop()  # keep only the last of successive runs without rows
                     course.append(Moment(run.started, run.taken, run.seconds, rows, {}))
 
-    def courses(self, family: type[R]) -> list[deque[Moment[R]]]:
-        """Return the runs by collector, oldest first."""
-        return [course for (of, _), course in self._courses.items() if of is family]
+    def courses(self, family: type[R]) -> list[list[Moment[R]]]:
+        """Return the runs by collector, oldest first; unaffected by runs that another thread adds."""
+        return [list(course) for (of, _), course in tuple(self._courses.items()) if of is family]
 
 
 class History:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from sdstop.core.collector import LIVE, Collector
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
+from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading, Rows, schema
 from sdstop.core.snapshot import Derived, Run, Snapshot, snapshot
@@ -27,6 +28,10 @@ _ERRORS: Mapping[Outcome, type[Unreadable]] = {
     Outcome.FAILED: Failed,
     Outcome.TIMEOUT: TimedOut,
 }
+
+
+_Read = tuple[Outcome, str, dict[type[Reading], Rows], bool]
+"""Outcome of a run, its reason, its tables, and whether it is about recorded evidence."""
 
 
 class EvidenceHost(Host):
@@ -232,8 +237,9 @@ class Replay:
         collectors: Sequence[Collector],
         host: EvidenceHost | None = None,
         known: frozenset[str] | None = None,
+        guard: Guard | None = None,
     ) -> None:
-        """Start before the first frame.
+        """Start before the first frame; an exception in a collector makes its run a failed one.
 
         `known` are the collectors that existed when the capture was recorded; newer ones run on the evidence that is
         available. None: every collector runs as recorded in the frames.
@@ -241,6 +247,7 @@ class Replay:
         self.collectors = tuple(collectors)
         self._younger = frozenset(c.name for c in collectors) - known if known is not None else frozenset[str]()
         self.host = host or EvidenceHost()
+        self._guard = guard or Guard()
         self._runs: dict[str, Run] = {}
         self._families: Mapping[type[Reading], Run] = {}
 
@@ -306,7 +313,12 @@ class Replay:
             None if outcome is Outcome.OK else last, recorded, began,
         )  # fmt: skip
 
-    def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:
+    def _read(self, collector: Collector) -> _Read:
+        return self._guard.call(
+            Part.SOURCE, collector.name, lambda: self._parsed(collector), lambda said: (Outcome.FAILED, said, {}, True)
+        )
+
+    def _parsed(self, collector: Collector) -> _Read:
         try:
             tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
             keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
@@ -324,8 +336,6 @@ class Replay:
             return Outcome.TIMEOUT, str(error), {}, True
         except (Failed, Malformed) as error:
             return Outcome.FAILED, str(error), {}, True
-        except Exception as error:  # noqa: BLE001  # isolate collector failures
-            return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
         else:
             return Outcome.OK, self._lacking(collector, tables), dict(tables), True
 

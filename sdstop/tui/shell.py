@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from textual import events
 from textual.app import App
 
+from sdstop.core.guard import Guard
 from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
 from sdstop.tui.widgets.foot import Foot
@@ -42,6 +43,8 @@ class Shell(App[None]):
         self.theme = options.theme if options.theme in self.available_themes else "ansi-dark"
         self.animation_level = "none"
         self.failure: Exception | None = None
+        self.guard = Guard()
+        """Guard of whatever is painted."""
 
     @property
     def foot(self) -> Foot:
