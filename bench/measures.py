@@ -383,6 +383,18 @@ def limits(effort: Effort) -> Iterator[Claim]:
     yield Claim("700 OSDs of Ceph decoded and judged, each five minutes", unit, found["ceph"], target=150)
 
 
+def graph(effort: Effort) -> Iterator[Claim]:
+    """Yield what the topology of a large node takes: to build it, to see that it is the same, and to ask it."""
+    del effort
+    found = json.loads(subprocess.run(program("graph"), check=True, capture_output=True).stdout)
+    what = "topology of 1000 disks, 200 arrays, 1000 volumes"
+    yield Claim(f"{what}: built", "ms CPU", found["build"], target=30)
+    yield Claim(f"{what}: unchanged, though all rows are new", "ms CPU", found["unchanged"])
+    yield Claim(f"{what}: a query", "us CPU", found["query"], target=50)
+    yield Claim(f"{what}: all groups of peers", "ms CPU", found["groups"])
+    yield Claim(f"{what}: what 1000 disks have in common", "ms CPU", found["common"])
+
+
 def remove(nodes: Nodes) -> None:
     """Remove the trees."""
     for tree in nodes.trees.values():

@@ -85,11 +85,24 @@ def test_what_limits_and_ceph_take_is_measured() -> None:
     assert set(found) == {"parsed", "judged", "looked", "read", "ceph"}
 
 
+def test_what_the_topology_takes_is_measured() -> None:
+    found = json.loads(ran(BENCH / "graph.py", "--disks", "20", "--arrays", "4", "--volumes", "10"))
+    assert set(found) == {"things", "build", "unchanged", "groups", "common", "query"}
+    assert found["things"] > 2 * 20 + 4 + 10
+
+
+@pytest.mark.bench
+def test_the_topology_of_a_large_node_is_built_and_asked_fast_enough() -> None:
+    found = json.loads(ran(BENCH / "graph.py"))
+    assert found["build"] <= 30
+    assert found["query"] <= 50
+
+
 @pytest.mark.bench
 def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
     for title in (
         "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
-        "views",
+        "views", "graph",
     ):  # fmt: skip
         assert f"\n{title}\n" in said

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, kept_answer, kept_names, parse_names
 from sdstop.core.collector import SLOW, Collector, Need, Question
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
+from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
@@ -102,6 +102,14 @@ class BlockDevice(Reading, frozen=True):
         "parent": Identity(ThingKind.DEVICE, Naming.DEV),
     }
     joins = (Join("device", "parent", Relation.PART),)
+    peers = (
+        Peers(
+            kind=Stated("kind", {"disk": GroupKind.MODEL, "nvme": GroupKind.MODEL}),
+            member="device",
+            by=("model",),
+            alike=True,
+        ),
+    )
 
     device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats", names=Name.DEVICE)]
     kind: Annotated[
@@ -203,6 +211,7 @@ class BlockLink(Reading, frozen=True):
             "device", "below", Stated("relation", {"partition": Relation.PART, "path": Relation.PATH}, Relation.STORED)
         ),
     )
+    peers = (Peers(kind=Stated("relation", {"path": GroupKind.PATHS}), upper="device", member="below"),)
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     below: Annotated[str, Label("Below", "Kernel name of what it is built upon", names=Name.DEVICE)]

@@ -11,7 +11,7 @@ from sdstop.collectors.devicemapper.dmtable import mapped
 from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Denied, Failed, Host, Malformed
-from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
+from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import whole
 
@@ -49,6 +49,20 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
         Join("volume", "origin", Relation.STORED),
         Join("volume", "parts", Stated("type", _OF_MEMBERS, Relation.STORED)),
     )
+    peers = (
+        Peers(
+            kind=Stated("type", dict.fromkeys(_OF_MEMBERS, GroupKind.COLUMNS)),
+            upper="volume",
+            member="parts",
+        ),
+    )
+    traits: ClassVar = {
+        "layout": "type",
+        "slots": "stripes",
+        "copies": "copies",
+        "parity": "parity",
+        "balanced": "balanced",
+    }
 
     volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets", names=Name.VOLUME)]
     type: Annotated[
@@ -75,6 +89,24 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
     def path(self) -> str:
         """The name below /dev without brackets; a sub-volume has no such node, but would be named so."""
         return self.volume.replace("[", "").replace("]", "")
+
+    @property
+    def copies(self) -> int | None:
+        """Neighbouring parts that carry the same writes; None if unknown."""
+        if self.type in {"raid1", "mirror"}:
+            return self.stripes
+        return None if self.type == "raid10" else 1
+
+    @property
+    def parity(self) -> int:
+        """Further parts that each write uses."""
+        kind = self.type or ""
+        return 2 if kind.startswith("raid6") else 1 if kind.startswith(("raid4", "raid5")) else 0
+
+    @property
+    def balanced(self) -> bool | None:
+        """False for mirrors: md below it reads a stream from one leg."""
+        return False if self.type in {"raid1", "raid10", "mirror"} else None
 
     @property
     def mapping(self) -> str:

@@ -11,7 +11,7 @@ from sdstop.collectors.devicemapper.dmtable import Segment
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
-from sdstop.core.joins import Identity, Naming, Stated, ThingKind
+from sdstop.core.joins import GroupKind, Identity, Naming, Peers, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 BLOCK = "/sys/block"
@@ -40,6 +40,13 @@ class MappedDevice(Reading, frozen=True):
             aliases=(("mapper/{mapping}", Naming.LINK), ("{volume}", Naming.LINK)),
         ),
     }
+    peers = (
+        Peers(
+            kind=Stated("targets", {"striped": GroupKind.COLUMNS, "multipath": GroupKind.PATHS}),
+            upper="device",
+        ),
+    )
+    traits: ClassVar = {"layout": "targets"}
 
     mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
     volume: Annotated[

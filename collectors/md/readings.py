@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 from sdstop.readings.rebuild import MDSTAT
 
@@ -30,6 +30,15 @@ class Array(Reading, frozen=True):
     )
     things: ClassVar = {
         "array": Identity(ThingKind.ARRAY, Naming.DEV),
+    }
+    traits: ClassVar = {
+        "layout": "level",
+        "slots": "raid_disks",
+        "copies": "copies",
+        "far": "far_copies",
+        "parity": "parity",
+        "balanced": "balanced",
+        "comparable": "comparable",
     }
 
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
@@ -88,6 +97,26 @@ class Array(Reading, frozen=True):
         """Whether the level preserves data if a member fails."""
         return self.level is not None and self.level not in {"raid0", "linear", "container", "faulty"}
 
+    @property
+    def copies(self) -> int | None:
+        """Neighbouring members that carry the same writes; None if unknown."""
+        return self.raid_disks if self.level == "raid1" else self.near_copies if self.level == "raid10" else 1
+
+    @property
+    def parity(self) -> int:
+        """Further members that each write uses."""
+        return {"raid4": 1, "raid5": 1, "raid6": 2}.get(self.level or "", 0)
+
+    @property
+    def balanced(self) -> bool | None:
+        """False for mirrors: md reads a stream from one leg (drivers/md/raid1.c: read_balance)."""
+        return False if self.level in {"raid1", "raid10"} else None
+
+    @property
+    def comparable(self) -> bool | None:
+        """Whether its members do the same work; None if the level is unknown."""
+        return None if self.level is None else self.level.startswith("raid")
+
 
 class Member(Reading, frozen=True):
     """A device of an md array, including spares, journals and failed members that are still listed.
@@ -107,6 +136,16 @@ class Member(Reading, frozen=True):
         "array": Identity(ThingKind.ARRAY, Naming.DEV),
     }
     joins = (Join("array", "device", Relation.MEMBER),)
+    peers = (
+        Peers(
+            kind=GroupKind.COLUMNS,
+            upper="array",
+            member="device",
+            only=Stated("state", dict.fromkeys(("in_sync", "rebuilding", "unknown"), True)),
+            order="slot",
+            weight="size",
+        ),
+    )
 
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
+from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 from sdstop.core.retention import json_texts
 
@@ -72,6 +72,7 @@ class Bond(Reading, frozen=True):
     things: ClassVar = {
         "interface": Identity(ThingKind.BOND, Naming.NET),
     }
+    traits: ClassVar = {"layout": "mode"}
 
     interface: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...", plain=True)]
@@ -104,6 +105,14 @@ class BondSlave(Reading, frozen=True):
         "bond": Identity(ThingKind.BOND, Naming.NET),
     }
     joins = (Join("bond", "interface", Relation.MEMBER),)
+    peers = (
+        Peers(
+            kind=GroupKind.SLAVES,
+            upper="bond",
+            member="interface",
+            only=Stated("link", {"down": False, "going down": False}, True),  # noqa: FBT003
+        ),
+    )
 
     bond: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     interface: Annotated[str, Label("Slave", "Kernel name of the slave", names=Name.INTERFACE)]

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from msgspec import Struct
 
 from sdstop.core.evidence import command_key
-from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
+from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, Sources, State, Unplaced, files
 
 KSTATS = "/proc/spl/kstat/zfs"
@@ -26,6 +26,7 @@ NO_POOLS = frozenset(_STATISTICS.split())
 IOSTAT = ("zpool", "iostat", "-v", "-H", "-p", "-l", "-q")
 
 _COUNTER = Kind.COUNTER
+_LAYOUT = re.compile(r"mirror(?=-)|raidz[123](?=-)|draid[123](?=:)", re.ASCII)
 _DRAID = re.compile(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)?-(\d{1,5})", re.ASCII)
 
 
@@ -144,6 +145,17 @@ class Vdev(Reading, frozen=True, kw_only=True):
         ),
         Join("vdev", "device", Relation.STORED),
     )
+    peers = (
+        Peers(
+            kind=GroupKind.LEAVES,
+            upper="pool",
+            member="device|vdev",
+            by=("group", "layout"),
+            only=Stated("serves", {"True": True}),
+            order="place",
+        ),
+    )
+    traits: ClassVar = {"layout": "layout", "slots": "slots", "parity": "parity", "balanced": "balanced"}
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     vdev: Annotated[
@@ -184,6 +196,34 @@ class Vdev(Reading, frozen=True, kw_only=True):
     def short(self) -> str:
         """The name without the names of its parents."""
         return self.vdev.rpartition("/")[2]
+
+    @property
+    def layout(self) -> str:
+        """Layout of its top-level vdev, by its name: mirror, raidz2, draid3; stripe for a single device."""
+        found = _LAYOUT.match((self.parent or self.vdev).removeprefix(f"{self.group}/"))
+        return found[0] if found else "stripe"
+
+    @property
+    def slots(self) -> int | None:
+        """Children of a dRAID; the names of other layouts do not state them."""
+        known = draid((self.parent or self.vdev).partition("/")[0])
+        return known.children if known is not None else None
+
+    @property
+    def parity(self) -> int:
+        """Further devices that each write uses, up to: small blocks use as many devices as raidz needs for them."""
+        return int(self.layout[-1]) if self.layout[-1].isdecimal() else 0
+
+    @property
+    def balanced(self) -> bool | None:
+        """True for mirrors: reads go to the least loaded child (module/zfs/vdev_mirror.c)."""
+        return True if self.layout == "mirror" else None
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is a device in use, with all its data."""
+        inner = (self.parent or "").rpartition("/")[2].startswith("replacing")
+        return bool(self.leaf) and self.kind != "draid-spare" and self.state == "ONLINE" and not inner
 
     @property
     def errors(self) -> int | None:

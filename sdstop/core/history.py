@@ -11,7 +11,8 @@ from msgspec import Struct, field
 from sdstop.core.evidence import Cite, Evidence, readable
 from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import Packed, Run, Snapshot, age
+from sdstop.core.snapshot import Derived, Packed, Run, Snapshot, age
+from sdstop.core.topology import Topologies, Topology
 
 R = TypeVar("R", bound=Reading)
 V = TypeVar("V")
@@ -49,6 +50,7 @@ class Window(Struct, frozen=True, eq=False):
     evidence: Callable[[str], Evidence | None]
     providers: Mapping[type[Reading], tuple[str, ...]]
     past: Past | None = None
+    topologies: Topologies = field(default_factory=Topologies)
     _memo: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
@@ -65,7 +67,12 @@ class Window(Struct, frozen=True, eq=False):
         """Return the part that is at most `seconds` old, with half a second of tolerance for jitter."""
         start = self.now.monotonic - seconds - 0.5
         kept = tuple(s for s in self.snapshots if s.monotonic >= start)
-        return Window(kept, self.evidence, self.providers, self.past)
+        return Window(kept, self.evidence, self.providers, self.past, self.topologies)
+
+    @property
+    def topology(self) -> Topology:
+        """The graph of things at the window's end; that of a source that fails is from its last successful run."""
+        return self.once("topology", lambda: self.topologies.of(_tables(self.now)))
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, called once per window: rules share expensive results."""
@@ -161,6 +168,15 @@ class Window(Struct, frozen=True, eq=False):
         return Cite(key, self.now.number, text_excerpt(item.data, needle), needle)
 
 
+def _tables(shot: Snapshot) -> dict[type[Reading], Rows]:
+    """Return the newest tables by family, without those that were derived from others."""
+    found = {family: run.tables[family] for family, run in shot.by_family.items()}
+    for run in shot.runs.values():
+        for family, rows in (run.last.tables if run.last is not None else {}).items():
+            found.setdefault(family, rows)
+    return {family: rows for family, rows in found.items() if not isinstance(rows, Derived)}
+
+
 class Past:
     """Long-term history of `remembered` families, by collector, for slow sources with few runs in a window.
 
@@ -208,6 +224,7 @@ class History:
         self._keep = keep
         self._ring: deque[Snapshot] = deque()
         self._packed: dict[str, Sequence[tuple[Rows, Packed]]] = {}
+        self._topologies = Topologies()
 
     def add(self, shot: Snapshot) -> None:
         """Append a snapshot, drop the ones no longer needed, and pack older ones."""
@@ -232,4 +249,6 @@ class History:
 
     def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
         """Return all snapshots as one window, or None if there are none."""
-        return Window(tuple(self._ring), evidence, self._providers, self.past) if self._ring else None
+        if not self._ring:
+            return None
+        return Window(tuple(self._ring), evidence, self._providers, self.past, self._topologies)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -161,6 +162,72 @@ class Stated(Struct, Generic[T], frozen=True):
         return self.words.get(str(getattr(row, self.field)), self.otherwise)
 
 
+class GroupKind(enum.StrEnum):
+    """Kind of a peer group: why its members should behave alike."""
+
+    COLUMNS = "stripe columns"
+    """Members over which an array, a volume or a mapping spreads its data."""
+    LEGS = "mirror legs"
+    """The same where all members carry the same writes: columns whose traits are mirrored."""
+    LEAVES = "vdev leaves"
+    """Devices of the vdevs of one layout in a ZFS pool."""
+    DEVICES = "pool devices"
+    """Devices of one medium in a pool of a cluster: SDS devices of a storage pool, OSDs of one device class."""
+    PATHS = "paths"
+    """Paths of a multipath device."""
+    SLAVES = "bond slaves"
+    MODEL = "same model"
+    """Disks of one model in one role."""
+
+
+class Peers(Struct, frozen=True, kw_only=True):
+    """Peer group whose members are named by the rows of a family.
+
+    `upper` and `member` are keys of the family's `things`, or several separated by `|`, as in a Join; without `member`
+    the members are the things directly below `upper`. Members with equal `upper`, kind and `by` fields form a group;
+    a row with a `by` or `order` field of None, or with a kind of None, has no part in one. `only` states by a word of
+    the row whether it has. `alike` separates members that are used by things of different kinds. `order` is the field
+    that sorts the members, `weight` the one that says how much of the load each should get.
+    """
+
+    kind: GroupKind | Stated[GroupKind]
+    upper: str = ""
+    member: str = ""
+    by: tuple[str, ...] = ()
+    only: Stated[bool] | None = None
+    alike: bool = False
+    order: str = ""
+    weight: str = ""
+
+    def fields(self) -> frozenset[str]:
+        """Return the names of the fields (or properties) used, other than those of the things."""
+        stated = {part.field for part in (self.kind, self.only) if isinstance(part, Stated)}
+        return frozenset({*self.by, self.order, self.weight, *stated} - {""})
+
+
+class Traits(Struct, frozen=True):
+    """What the technology says about a peer group; None where it says nothing.
+
+    `layout` is its own word (raid10, raidz2, striped, 802.3ad). A whole group has `slots` members. `copies`
+    neighbouring members carry the same writes, and `far` ones do at different offsets. Each write also uses `parity`
+    further members. `balanced`: reads are spread evenly over the copies. Not `comparable`: the members do different
+    work after all, as in a linear array.
+    """
+
+    layout: str | None = None
+    slots: int | None = None
+    copies: int | None = None
+    far: int | None = None
+    parity: int | None = None
+    balanced: bool | None = None
+    comparable: bool | None = None
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether all members carry the same writes."""
+        return self.copies is not None and self.copies > 1 and self.copies == self.slots
+
+
 class ThingName(NamedTuple):
     """A name and its namespace."""
 
@@ -251,7 +318,13 @@ def _first(things: Mapping[str, tuple[Named, ...]], roles: str) -> tuple[Named, 
     return next((things[role] for role in roles.split("|") if things[role]), ())
 
 
-def faults(things: Mapping[str, Identity], joins: tuple[Join, ...], known: frozenset[str]) -> Iterator[str]:
+def faults(
+    things: Mapping[str, Identity],
+    joins: tuple[Join, ...],
+    known: frozenset[str],
+    peers: tuple[Peers, ...] = (),
+    traits: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
     """Yield the errors in a family's declarations; `known` are the names of its fields and properties."""
     for role, identity in things.items():
         yield from (f"{role}: no field {name}" for name in sorted(identity.fields(role) - known))
@@ -265,5 +338,15 @@ def faults(things: Mapping[str, Identity], joins: tuple[Join, ...], known: froze
         if isinstance(join.relation, Stated) and join.relation.field not in known:
             yield f"relation: no field {join.relation.field}"
     about = next(iter(things), None)
+    for group in peers:
+        ends = {role for role in (*group.upper.split("|"), *group.member.split("|")) if role}
+        joined |= ends
+        yield from (f"peers: no thing {name}" for name in sorted(ends - things.keys()))
+        yield from (f"peers: no field {name}" for name in sorted(group.fields() - known))
+    for trait, name in traits.items():
+        if trait not in Traits.__struct_fields__:
+            yield f"no trait {trait}"
+        if name not in known:
+            yield f"traits: no field {name}"
     if joins:  # things other than the subject are useless without a join
         yield from (f"{role} is joined with nothing" for role in things if role not in joined and role != about)

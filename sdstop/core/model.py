@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from sdstop.core.joins import Identity, Join
+from sdstop.core.joins import Identity, Join, Peers
 from sdstop.core.template import filled, needed_fields
 
 
@@ -190,7 +190,9 @@ class Reading(Struct, frozen=True, gc=False):
 
     `rows_of` is the location of a row in the raw evidence, `fields_of` that of single fields read elsewhere. A family
     whose locations depend on more than its fields overrides `source`. `things` are the things named by a row (the
-    first is its subject), and `joins` the dependencies between them (sdstop.core.joins).
+    first is its subject), `joins` the dependencies between them, `peers` the groups whose members should behave alike,
+    and `traits` the fields with the traits of such a group, of which the subject is the upper thing or a member
+    (sdstop.core.joins).
     """
 
     family: ClassVar[str]
@@ -203,6 +205,8 @@ class Reading(Struct, frozen=True, gc=False):
     fields_of: ClassVar[Mapping[str, Sources]] = {}
     things: ClassVar[Mapping[str, Identity]] = {}
     joins: ClassVar[tuple[Join, ...]] = ()
+    peers: ClassVar[tuple[Peers, ...]] = ()
+    traits: ClassVar[Mapping[str, str]] = {}
 
     def source(self, field: str = "") -> Source | None:
         """Return the evidence location of this row (of `field` if given), or None if there is no single one."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _FIELD = re.compile(r"\{(\w+(?:\|\w+)*)(?::(sysfs|dev))?\}")
@@ -25,6 +27,35 @@ def filled(template: str, row: Any) -> str | None:
 
     text = _FIELD.sub(value, template) if "{" in template else template
     return None if lacking else text
+
+
+def filled_column(template: str, columns: Mapping[str, Sequence[Any]]) -> list[str | None]:
+    """Return a template filled for many rows, whose fields are given as columns: the same as `filled` of each row."""
+    form, needed = _pieces(template)
+    parts = [_alternatives([columns[name] for name in names], how) for names, how in needed]
+    if form == "{}":
+        return parts[0]
+    fill = form.format
+    return [None if None in values else fill(*values) for values in zip(*parts, strict=True)]
+
+
+def _alternatives(columns: Sequence[Sequence[Any]], form: str | None) -> list[str | None]:
+    texts = [
+        [(value or None) if value.__class__ is str else None if value is None else str(value) or None for value in each]
+        if form is None
+        else [_text(value, form) or None for value in each]
+        for each in columns
+    ]
+    if len(texts) == 1:
+        return texts[0]
+    return [next((text for text in row if text is not None), None) for row in zip(*texts, strict=True)]
+
+
+@functools.cache
+def _pieces(template: str) -> tuple[str, tuple[tuple[tuple[str, ...], str | None], ...]]:
+    """Return a template with `{}` for each placeholder, and the fields and form of each."""
+    needed = tuple((tuple(names.split("|")), form or None) for names, form in _FIELD.findall(template))
+    return _FIELD.sub("{}", template), needed
 
 
 def _text(value: Any, form: str | None) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd", plain=True)
@@ -233,6 +233,16 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
         Join("device", "node", Relation.LOCATED),
         Join("device", "local", Relation.STORED),
     )
+    peers = (
+        Peers(
+            kind=GroupKind.DEVICES,
+            upper="pool",
+            member="device",
+            by=("medium",),
+            only=Stated("healthy", {"0": False}, True),  # noqa: FBT003
+            weight="capacity",
+        ),
+    )
 
     cluster: Annotated[str, _CLUSTER]
     node: Annotated[str, Label("Node", "The node it is in, by its name in the cluster", names=Name.HOST)]
@@ -255,6 +265,11 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
         str | None, Fact("Here", "Kernel name, if it is in the node that was read", export=False, names=Name.DEVICE)
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
+
+    @property
+    def medium(self) -> str:
+        """Medium or device class, "" if unknown: devices of one medium in a pool are peers."""
+        return self.media or ""
 
 
 class ClusterVolume(Reading, frozen=True, kw_only=True):

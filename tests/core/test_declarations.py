@@ -45,7 +45,7 @@ def test_where_rows_stand_is_declared(family: type[Reading]) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.family)
 def test_what_rows_join_is_declared_by_fields_and_things_that_there_are(family: type[Reading]) -> None:
-    assert list(joins.faults(family.things, family.joins, known(family))) == []
+    assert list(joins.faults(family.things, family.joins, known(family), family.peers, family.traits)) == []
 
 
 def known(family: type[Reading]) -> frozenset[str]:

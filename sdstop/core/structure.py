@@ -1,0 +1,329 @@
+"""Structure of a snapshot: the names, links and groups that its rows declare, without their numbers.
+
+The rules are those of sdstop.core.joins. Only the fields that declarations use are read, as columns: with a thousand
+disks the graph has tens of thousands of names.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import compress
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from sdstop.core.joins import Identity, Naming, Relation, Stated, ThingKind
+from sdstop.core.model import Reading
+from sdstop.core.template import filled_column
+
+_TRANSIENT = (Naming.PROCESS,)
+"""Things that come and go every second, and that nothing is joined with."""
+
+
+def structural(family: type[Reading]) -> bool:
+    """Return whether rows of a family can name things of the graph."""
+    return bool(_fields(family))
+
+
+@functools.cache
+def _fields(family: type[Reading]) -> tuple[str, ...]:
+    """Return the fields on which the structure depends."""
+    if all(identity.naming in _TRANSIENT for identity in family.things.values()):
+        return ()
+    found = {name for role, identity in family.things.items() for name in identity.fields(role)}
+    found |= {join.relation.field for join in family.joins if isinstance(join.relation, Stated)}
+    found |= {name for group in family.peers for name in group.fields()} | set(family.traits.values())
+    return tuple(sorted(found))
+
+
+@functools.cache
+def _getter(family: type[Reading]) -> Callable[[Any], tuple[Any, ...]]:
+    names = _fields(family)
+    get = operator.attrgetter(*names)
+    return get if len(names) > 1 else lambda row: (get(row),)
+
+
+Facts = tuple[tuple[Any, ...], ...]
+"""Fields of each row that the structure depends on; tables with equal facts have the same structure."""
+
+
+def facts(family: type[Reading], rows: Mapping[Hashable, Reading]) -> Facts:
+    """Return the facts of a table."""
+    return tuple(map(_getter(family), rows.values()))
+
+
+class Role(NamedTuple):
+    """A role of a family's things: kind and naming (if they depend on the row, those of each), names and aliases."""
+
+    kind: ThingKind | Sequence[ThingKind | None] | None
+    naming: Naming | Sequence[Naming | None] | None
+    names: Sequence[str | None]
+    aliases: Sequence[tuple[Naming, Sequence[str | None]]]
+    many: bool
+
+
+class DeclaredTable(Struct, eq=False):
+    """What the rows of one family declare: `columns` are the facts by field."""
+
+    family: type[Reading]
+    facts: Facts
+    columns: Mapping[str, Sequence[Any]]
+    roles: Mapping[str, Role]
+
+    def stated(self, value: Any) -> Sequence[Any]:
+        """Return a declared value of each row."""
+        if isinstance(value, Stated):
+            column = self.columns[value.field]
+            meaning = {word: value.words.get(str(word), value.otherwise) for word in set(column)}
+            return list(map(meaning.__getitem__, column))
+        return [value] * len(self.facts)
+
+
+def table(family: type[Reading], known: Facts) -> DeclaredTable:
+    """Return what rows with these facts declare."""
+    names = _fields(family)
+    columns = dict(zip(names, zip(*known, strict=True), strict=True)) if known else dict.fromkeys(names, ())
+    made = DeclaredTable(family, known, columns, {})
+    roles = {role: _role(made, role, identity) for role, identity in family.things.items()}
+    return DeclaredTable(family, known, columns, roles)
+
+
+def _role(made: DeclaredTable, role: str, identity: Identity) -> Role:
+    return Role(
+        made.stated(identity.kind) if isinstance(identity.kind, Stated) else identity.kind,
+        made.stated(identity.naming) if isinstance(identity.naming, Stated) else identity.naming,
+        filled_column(identity.name or f"{{{role}}}", made.columns),
+        tuple((naming, filled_column(text, made.columns)) for text, naming in identity.aliases),
+        identity.many,
+    )
+
+
+Places = tuple[int, ...]
+
+
+class _Single(list[int]):
+    """Name of each row, -1 for none."""
+
+
+class _Several(list[Places]):
+    """Names of each row."""
+
+
+Firsts = _Single | _Several
+
+
+class LinkGraph(Struct, eq=False):
+    """Numbered things, and the links between them.
+
+    `names` are those of each thing, the primary ones first. `lower` and `upper` are the direct neighbours by thing, in
+    the order of the families and rows.
+    """
+
+    names: list[tuple[tuple[Naming, str], ...]]
+    kinds: list[frozenset[ThingKind]]
+    lower: list[dict[int, Relation]]
+    upper: list[dict[int, Relation]]
+    _spaces: Mapping[Naming, Mapping[str, int]]
+    _things: list[int]
+    _firsts: Mapping[type[Reading], Mapping[str, Firsts]]
+
+    def called(self, naming: Naming, name: str) -> int | None:
+        """Return the thing with a name in a namespace."""
+        number = self._spaces.get(naming, _NO_NAMES).get(name)
+        return None if number is None else self._things[number]
+
+    def named(self, family: type[Reading], roles: str) -> list[Places]:
+        """Return for each row of a family the things of the first of several roles (`a|b`) that it names."""
+        things = self._things
+        rows = _several(_column(self._firsts[family], roles))
+        return [tuple([things[number] for number in numbers]) for numbers in rows]
+
+
+_NO_NAMES: Mapping[str, int] = {}
+
+
+def assembled(tables: Iterable[DeclaredTable]) -> LinkGraph:
+    """Return the structure declared by tables, in their order."""
+    return _Assembly(list(tables)).structure()
+
+
+class _Assembly:
+    """Names, numbered as they are met, and what is known of them until things are told apart."""
+
+    def __init__(self, tables: Sequence[DeclaredTable]) -> None:
+        self.tables = tables
+        self.spaces: dict[Naming, dict[str, int]] = {}
+        self.naming: list[Naming] = []
+        self.text: list[str] = []
+        self.primary: set[int] = set()
+        self.aliases: dict[int, int] = {}  # the first name beside which an alias stood
+        self.more: dict[int, set[int]] = {}  # the others, if there are several
+        self.kinds: dict[ThingKind, set[int]] = {}
+        self.firsts = {each.family: {role: self._named(known) for role, known in each.roles.items()} for each in tables}
+
+    def _numbered(self, naming: Naming, texts: Iterable[str | None]) -> _Single:
+        """Return the numbers of names, -1 for None."""
+        space = self.spaces.setdefault(naming, {})
+        known, every = space.get, self.text
+        found = _Single()
+        add = found.append
+        for text in texts:
+            if text is None:
+                add(-1)
+                continue
+            number = known(text)
+            if number is None:
+                number = space[text] = len(every)
+                every.append(text)
+            add(number)
+        self.naming += [naming] * (len(every) - len(self.naming))
+        return found
+
+    def _named(self, role: Role) -> Firsts:
+        """Return the numbers of the first names of each row."""
+        if role.many:
+            return self._named_many(role)
+        if isinstance(role.naming, Naming):
+            firsts = self._numbered(role.naming, role.names)
+        else:
+            pairs = zip(role.names, role.naming or [None] * len(role.names), strict=True)
+            firsts = _Single(-1 if naming is None else self._numbered(naming, (text,))[0] for text, naming in pairs)
+        self.primary.update(firsts)
+        for naming, texts in role.aliases:
+            self._also(firsts, self._numbered(naming, texts))
+        if isinstance(role.kind, ThingKind):
+            self.kinds.setdefault(role.kind, set()).update(firsts)
+        elif role.kind is not None:
+            for kind in {id(kind): kind for kind in role.kind}.values():  # an enum's own hash takes 0.3 us
+                if kind is not None:
+                    chosen = compress(firsts, map(partial(operator.is_, kind), role.kind))
+                    self.kinds.setdefault(kind, set()).update(chosen)
+        return firsts
+
+    def _named_many(self, role: Role) -> _Several:
+        found, count = _Several(), len(role.names)
+        namings = [role.naming] * count if role.naming is None or isinstance(role.naming, Naming) else role.naming
+        kinds = [role.kind] * count if role.kind is None or isinstance(role.kind, ThingKind) else role.kind
+        for text, naming, kind in zip(role.names, namings, kinds, strict=True):
+            words = dict.fromkeys(word for word in (text or "").split(",") if word)
+            numbers = tuple(self._numbered(naming, words)) if naming is not None else ()
+            self.primary.update(numbers)
+            if kind is not None:
+                self.kinds.setdefault(kind, set()).update(numbers)
+            found.append(numbers)
+        return found
+
+    def _also(self, firsts: _Single, aliases: _Single) -> None:
+        """Note aliases of each row; one without another name takes the place of its first."""
+        known = self.aliases
+        for row, (first, alias) in enumerate(zip(firsts, aliases, strict=True)):
+            if alias < 0 or alias == first:
+                continue
+            if first < 0:
+                firsts[row] = alias
+            elif known.setdefault(alias, first) != first:
+                self.more.setdefault(alias, {known[alias]}).add(first)
+
+    def structure(self) -> LinkGraph:
+        """Return the things of all names, and their links."""
+        things, count = self._things()
+        pairs = list(zip(self.naming, self.text, strict=True))
+        names: list[list[tuple[Naming, str]]] = [[] for _ in range(count)]
+        self.primary.discard(-1)
+        for number in sorted(self.primary):
+            names[things[number]].append(pairs[number])
+        for number in sorted(set(range(len(pairs))) - self.primary):
+            names[things[number]].append(pairs[number])
+        kinds = [_NO_KINDS] * count
+        for kind in sorted(self.kinds):
+            for place in {things[number] for number in self.kinds[kind] if number >= 0}:
+                kinds[place] |= {kind}
+        found = LinkGraph(
+            list(map(tuple, names)),
+            kinds,
+            [{} for _ in names],
+            [{} for _ in names],
+            self.spaces,
+            things,
+            self.firsts,
+        )
+        for each in self.tables:
+            _link(found, each, self.firsts[each.family], things)
+        return found
+
+    def _things(self) -> tuple[list[int], int]:
+        """Return the thing of each name, with -1 at the end for that of -1, and the number of things."""
+        parent = list(range(len(self.text)))
+
+        def root(number: int) -> int:
+            while parent[number] != number:
+                parent[number] = number = parent[parent[number]]
+            return number
+
+        more = self.more
+        for alias, first in self.aliases.items():
+            if alias not in more:
+                parent[root(alias)] = root(first)
+            elif not self._is_ambiguous(more[alias]):
+                for each in sorted(more[alias]):
+                    parent[root(alias)] = root(each)
+        known: dict[int, int] = {}
+        things = []
+        for number, above in enumerate(parent):
+            top = above if parent[above] == above else root(number)
+            place = known.get(top)
+            if place is None:
+                place = known[top] = len(known)
+            things.append(place)
+        return [*things, -1], len(known)
+
+    def _is_ambiguous(self, firsts: Iterable[int]) -> bool:
+        seen: dict[Naming, int] = {}
+        return any(seen.setdefault(self.naming[first], first) != first for first in firsts)
+
+
+_NO_KINDS: frozenset[ThingKind] = frozenset()
+
+
+def _link(found: LinkGraph, each: DeclaredTable, firsts: Mapping[str, Firsts], things: Sequence[int]) -> None:
+    stored = Relation.STORED
+    for join in each.family.joins:
+        uppers, lowers = _column(firsts, join.upper), _column(firsts, join.lower)
+        for first, second, relation in _pairs(uppers, lowers, each.stated(join.relation)):
+            if first < 0 or second < 0 or relation is None:
+                continue
+            upper, lower = things[first], things[second]
+            neighbours = found.lower[upper]
+            if upper != lower and neighbours.get(lower, stored) is stored:
+                neighbours[lower] = found.upper[lower][upper] = relation
+
+
+def _pairs(
+    uppers: Firsts, lowers: Firsts, relations: Sequence[Relation | None]
+) -> Iterable[tuple[int, int, Relation | None]]:
+    if isinstance(uppers, _Single) and isinstance(lowers, _Single):
+        return zip(uppers, lowers, relations, strict=True)
+    rows = zip(_several(uppers), _several(lowers), relations, strict=True)
+    return ((upper, lower, relation) for above, below, relation in rows for upper in above for lower in below)
+
+
+def _column(firsts: Mapping[str, Firsts], roles: str) -> Firsts:
+    """Return for each row the first of several roles that it names."""
+    columns = [firsts[role] for role in roles.split("|")]
+    single = [column for column in columns if isinstance(column, _Single)]
+    if len(columns) == 1:
+        return columns[0]
+    if len(single) == len(columns):
+        return functools.reduce(_filled_up, single)
+    return _Several(next((each for each in row if each), ()) for row in zip(*map(_several, columns), strict=True))
+
+
+def _filled_up(firsts: _Single, others: _Single) -> _Single:
+    return _Single(first if first >= 0 else other for first, other in zip(firsts, others, strict=True))
+
+
+def _several(firsts: Firsts) -> Sequence[Places]:
+    return firsts if isinstance(firsts, _Several) else [(first,) if first >= 0 else () for first in firsts]

@@ -1,0 +1,457 @@
+"""Topology: the one graph of a snapshot, of things and the things that they need.
+
+It is built from the declared joins alone (sdstop.core.joins), and again only if the structure changed, not when
+counters did. Rules, views and reports ask it instead of following links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sdstop.core.format import natural
+from sdstop.core.joins import GroupKind, Naming, Peers, Relation, ThingKind, Traits
+from sdstop.core.model import Reading
+from sdstop.core.structure import DeclaredTable, Facts, LinkGraph, Places, assembled, facts, structural, table
+
+T = TypeVar("T")
+
+_CONTAINS = frozenset(
+    {Relation.MEMBER, Relation.PART, Relation.STORED, Relation.CACHED, Relation.PATH}
+)  # fmt: skip
+"""Relations by which the lower thing is a part of the upper one, or holds its data."""
+_WHOLES = frozenset(
+    {ThingKind.GROUP, ThingKind.ARRAY, ThingKind.POOL, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.BOND,
+     ThingKind.OSD, ThingKind.CLUSTER}
+)  # fmt: skip
+"""Kinds of things that consist of others."""
+_USED = frozenset({ThingKind.VOLUME, ThingKind.FILESYSTEM, ThingKind.MOUNT, ThingKind.TARGET, ThingKind.CLIENT})
+"""Kinds of things that a user of the node knows: they are affected by a fault below them."""
+_PLAIN = ("mapper/", "disk/")
+_NAMED_BY_OWNER = (Naming.VOLUME, Naming.ZFS, Naming.LINK)
+_OWNED = frozenset({ThingKind.VOLUME, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.POOL, ThingKind.FILESYSTEM})
+
+
+class Thing(Struct, frozen=True, eq=False, gc=False):
+    """A thing of one topology: its kinds, its canonical name and all names with their namespaces.
+
+    A block device is called by its kernel name, anything else by the name that its first family gives it. Without kinds
+    it was only referenced. `place` is its number in this topology; things of two topologies are compared by name.
+    """
+
+    kinds: frozenset[ThingKind]
+    name: str
+    names: tuple[tuple[Naming, str], ...]
+    place: int
+
+    def named(self, naming: Naming) -> str | None:
+        """Return its first name in a namespace, None if it has none."""
+        return next((name for known, name in self.names if known is naming), None)
+
+    @property
+    def device(self) -> str | None:
+        """Kernel name, of block devices."""
+        return self.named(Naming.DEV)
+
+    @property
+    def label(self) -> str:
+        """Name given by its owner, otherwise the canonical one: vg0/home for dm-3, tank/vm1 for zd16."""
+        if not _OWNED.isdisjoint(self.kinds):
+            for naming in _NAMED_BY_OWNER:
+                for known, name in self.names:
+                    if known is naming and not name.startswith(_PLAIN):
+                        return name
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{'+'.join(sorted(self.kinds)) or 'thing'} {self.name}>"
+
+
+class PeerGroup(Struct, frozen=True, eq=False):
+    """Things that should behave alike.
+
+    `upper` is the thing that they belong to, if any. `members` are in the order declared (slots of an array), otherwise
+    by name. `weights` are the shares of the load that each should get, in the same order, () if equal or unknown.
+    `by` are the values that tell groups of one upper thing apart: a device class, a model.
+    """
+
+    kind: GroupKind
+    upper: Thing | None
+    members: tuple[Thing, ...]
+    traits: Traits
+    weights: tuple[float, ...] = ()
+    slots: tuple[int, ...] = ()
+    """Value of the order field by member, () if none is declared: slots of an array, without those that are empty."""
+    by: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name that is stable while the group exists: `md2`, `tank/raidz2`, `cluster/pool/SSD`."""
+        return "/".join([*([self.upper.name] if self.upper is not None else []), *filter(None, self.by)])
+
+
+class Topology:
+    """Things of a snapshot and their dependencies. It does not change; answers about one thing are remembered."""
+
+    def __init__(self, structure: LinkGraph, tables: Sequence[DeclaredTable] = ()) -> None:
+        """Number the things of a structure; `tables` are those that it was assembled from."""
+        self.structure = structure
+        self.tables = tables
+        self._memo: dict[Hashable, Any] = {}
+        self.things: tuple[Thing, ...] = tuple(
+            Thing(kinds, _canonical(names), names, place)
+            for place, (names, kinds) in enumerate(zip(structure.names, structure.kinds, strict=True))
+        )
+        """All things, in the order of the rows that name them."""
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = make()
+        return cast("T", found)
+
+    def find(self, name: str, kinds: Iterable[ThingKind] = ()) -> Thing | None:
+        """Return the thing with a name, or that a finding's subject is about; None if it is not known.
+
+        A name counts in all namespaces, those of block devices first; `kinds` are those that the thing may have. A
+        subject may be `md2/sdc` (a member), `vol:NAME`, or a name with something that is not a thing behind it.
+        """
+        return self._once(("find", name, tuple(kinds)), lambda: self._found(name, frozenset(kinds)) or _NONE) or None
+
+    def _found(self, name: str, kinds: frozenset[ThingKind]) -> Thing | None:
+        name = name.removeprefix("vol:")
+        found = self._called(name, kinds)
+        if found is not None or "/" not in name:
+            return found
+        head, _, tail = name.rpartition("/")
+        whole, part = self._found(head, frozenset()), self._called(tail, kinds)
+        if whole is not None and part is not None and (part in self.below(whole) or part in self.above(whole)):
+            return part
+        return whole if whole is not None and (not kinds or kinds & whole.kinds) else None
+
+    def _called(self, name: str, kinds: frozenset[ThingKind]) -> Thing | None:
+        for naming in Naming:
+            place = self.structure.called(naming, name)
+            if place is not None and (not kinds or kinds & self.things[place].kinds):
+                return self.things[place]
+        return None
+
+    def of(self, kind: ThingKind) -> tuple[Thing, ...]:
+        """Return the things of a kind, by name."""
+        return self._once(("of", kind), lambda: by_name(thing for thing in self.things if kind in thing.kinds))
+
+    def lower(self, thing: Thing) -> dict[Thing, Relation]:
+        """Return the things that a thing directly needs, with their relations."""
+        return {self.things[place]: relation for place, relation in self.structure.lower[thing.place].items()}
+
+    def upper(self, thing: Thing) -> dict[Thing, Relation]:
+        """Return the things that directly need a thing, with their relations."""
+        return {self.things[place]: relation for place, relation in self.structure.upper[thing.place].items()}
+
+    def below(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
+        """Return everything that a thing needs, the nearest first; `relations` are those to follow, () for all."""
+        chosen = frozenset(relations)
+        return self._once(("below", thing.place, chosen), lambda: self._reached(self.structure.lower, thing, chosen))
+
+    def above(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
+        """Return everything that needs a thing, the nearest first; `relations` are those to follow, () for all."""
+        chosen = frozenset(relations)
+        return self._once(("above", thing.place, chosen), lambda: self._reached(self.structure.upper, thing, chosen))
+
+    def _reached(
+        self, links: Sequence[Mapping[int, Relation]], thing: Thing, relations: frozenset[Relation]
+    ) -> tuple[Thing, ...]:
+        order = [thing.place]
+        seen = {thing.place}
+        for place in order:  # grows while it is read: the nearest first
+            for other, relation in links[place].items():
+                if other not in seen and (not relations or relation in relations):
+                    seen.add(other)
+                    order.append(other)
+        return tuple([self.things[place] for place in order[1:]])
+
+    def part_of(self, thing: Thing) -> tuple[Thing, ...]:
+        """Return the arrays, vdevs, pools, caches, maps, bonds and clusters that contain a thing, the nearest first."""
+
+        def make() -> tuple[Thing, ...]:
+            owners = [other for other, how in self.lower(thing).items() if how is Relation.PART]
+            above = [other for other in self.above(thing, _CONTAINS) if not _WHOLES.isdisjoint(other.kinds)]
+            return tuple(dict.fromkeys([*owners, *above]))
+
+        return self._once(("part of", thing.place), make)
+
+    def affected(self, thing: Thing) -> tuple[Thing, ...]:
+        """Return the volumes, filesystems, mounts, targets and clients that need a thing, the nearest first.
+
+        Volumes that are only a part of another, such as a leg of an LVM mirror, are left out, and so are pools, whose
+        root is a filesystem.
+        """
+
+        def make() -> tuple[Thing, ...]:
+            above = (other for other in self.above(thing) if _USED & other.kinds and ThingKind.POOL not in other.kinds)
+            return tuple(other for other in above if not self._is_inner(other))
+
+        return self._once(("affected", thing.place), make)
+
+    def _is_inner(self, thing: Thing) -> bool:
+        """Return whether a thing is a member or the cache of a volume."""
+        return any(
+            relation in {Relation.MEMBER, Relation.CACHED} and ThingKind.VOLUME in self.things[place].kinds
+            for place, relation in self.structure.upper[thing.place].items()
+        )
+
+    def disks(self, thing: Thing) -> tuple[Thing, ...]:
+        """Return the whole disks that hold a thing's data: devices below it that no other device is below."""
+        return self._once(("disks", thing.place), lambda: self._disks(thing))
+
+    def _disks(self, thing: Thing) -> tuple[Thing, ...]:
+        held = [thing, *self.below(thing, _CONTAINS)]
+        return tuple(
+            each
+            for each in held
+            if ThingKind.DEVICE in each.kinds
+            and each.device is not None
+            and not any(other.device is not None for other in self.below(each, _CONTAINS))
+        )
+
+    def common(self, things: Iterable[Thing]) -> Thing | None:
+        """Return the lowest thing that all of several things depend on: the one with the least above it.
+
+        For disks of one expander this is the expander, not its HBA. None if they share nothing.
+        """
+        found = self.shared(things)
+        return found[0] if found else None
+
+    def shared(self, things: Iterable[Thing]) -> tuple[Thing, ...]:
+        """Return everything that all of several things depend on, those with the least above them first."""
+        wanted = {thing.place for thing in things}
+        if not wanted:
+            return ()
+        first = self.things[min(wanted)]
+        found = [
+            (len(above), -len(self.structure.lower[each.place]), natural(each.name), each)
+            for each in self.below(first)
+            if wanted <= (above := self._places_above(each))
+        ]
+        return tuple(each for *_, each in sorted(found, key=lambda item: item[:3]))
+
+    def _places_above(self, thing: Thing) -> frozenset[int]:
+        return self._once(("places", thing.place), lambda: frozenset(other.place for other in self.above(thing)))
+
+    def path(self, thing: Thing) -> tuple[tuple[Thing, ...], ...]:
+        """Return the way from the clients of a volume to what holds its data, top to bottom, by stage.
+
+        Everything that a thing of one stage needs is in later stages.
+        """
+        return self._once(("path", thing.place), lambda: self._path(thing))
+
+    def _path(self, thing: Thing) -> tuple[tuple[Thing, ...], ...]:
+        stages = _stages(thing.place, self.structure.lower)
+        clients = _stages(thing.place, self.structure.upper)[:0:-1]
+        return tuple(by_name(self.things[place] for place in stage) for stage in (*clients, *stages))
+
+    def groups(self) -> tuple[PeerGroup, ...]:
+        """Return all peer groups of at least two members, by kind and name."""
+        return self._once("groups", self._groups)
+
+    def groups_of(self, thing: Thing) -> tuple[PeerGroup, ...]:
+        """Return the peer groups that a thing is a member of, those of a common upper thing first."""
+        members = self._once("members", self._members)
+        return members.get(thing.place, ())
+
+    def peers(self, thing: Thing) -> tuple[Thing, ...]:
+        """Return the other members of the first group of a thing, () if it has none."""
+        groups = self.groups_of(thing)
+        return tuple(other for other in groups[0].members if other is not thing) if groups else ()
+
+    def _members(self) -> dict[int, tuple[PeerGroup, ...]]:
+        found: dict[int, tuple[PeerGroup, ...]] = {}
+        for group in sorted(self.groups(), key=lambda group: group.upper is None):
+            for member in group.members:
+                found[member.place] = (*found.get(member.place, ()), group)
+        return found
+
+    def _groups(self) -> tuple[PeerGroup, ...]:
+        traits = self._traits()
+        found: dict[tuple[GroupKind, int | None, tuple[str, ...]], PeerGroup] = {}
+        for each in self.tables:
+            for declared in each.family.peers:
+                for key, rows in self._grouped(each, declared).items():
+                    kind, upper, by = key
+                    group = self._group(kind, upper, by, rows, traits)
+                    if len(group.members) > 1 and group.traits.comparable is not False:
+                        found[key] = group if declared.member else found.get(key, group)
+        order = list(GroupKind)
+        return tuple(sorted(found.values(), key=lambda group: (order.index(group.kind), natural(group.name))))
+
+    def _grouped(
+        self, each: DeclaredTable, declared: Peers
+    ) -> dict[tuple[GroupKind, int | None, tuple[str, ...]], list[tuple[Any, float | None, int]]]:
+        """Return the members by group, each with its order and weight."""
+        named, count = self.structure.named, len(each.facts)
+        none: list[Places] = [()] * count
+        uppers = named(each.family, declared.upper) if declared.upper else none
+        members = (
+            named(each.family, declared.member) if declared.member else [self._directly_below(row) for row in uppers]
+        )
+        kinds = each.stated(declared.kind)
+        only = each.stated(declared.only) if declared.only is not None else (True,) * count
+        orders = each.columns[declared.order] if declared.order else (0,) * count
+        weights = each.columns[declared.weight] if declared.weight else (None,) * count
+        bys = list(zip(*(each.columns[name] for name in declared.by), strict=True)) if declared.by else [()] * count
+        found: dict[tuple[GroupKind, int | None, tuple[str, ...]], list[tuple[Any, float | None, int]]] = {}
+        rows = zip(uppers, members, kinds, only, orders, weights, bys, strict=True)
+        for upper, places, kind, counts, order, weight, by in rows:
+            if kind is None or not counts or order is None or None in by or (declared.upper and not upper):
+                continue
+            for place in places:
+                words = tuple(str(word) for word in by)
+                if declared.alike:
+                    words = (*words, *self._use(place))
+                key = (kind, upper[0] if upper else None, words)
+                found.setdefault(key, []).append((order, weight, place))
+        return found
+
+    def _directly_below(self, places: Places) -> Places:
+        return tuple(
+            other
+            for place in places
+            for other, relation in self.structure.lower[place].items()
+            if relation in {Relation.MEMBER, Relation.STORED, Relation.PATH}
+        )
+
+    def _use(self, place: int) -> tuple[str, ...]:
+        """Return the kinds of what is built on a disk or its partitions."""
+        uses: set[str] = set()
+        todo = [place]
+        for each in todo:
+            for other, relation in self.structure.upper[each].items():
+                if relation is Relation.PART and ThingKind.DEVICE in self.things[other].kinds and len(todo) < _PARTS:
+                    todo.append(other)
+                elif relation in _CONTAINS:
+                    uses.update(self.things[other].kinds)
+        return tuple(sorted(uses))
+
+    def _group(
+        self,
+        kind: GroupKind,
+        upper: int | None,
+        by: tuple[str, ...],
+        rows: Sequence[tuple[Any, float | None, int]],
+        traits: Mapping[int, Traits],
+    ) -> PeerGroup:
+        chosen = {place: (order, weight) for order, weight, place in rows}
+        order = sorted(chosen, key=lambda place: (chosen[place][0], natural(self.things[place].name)))
+        weights = tuple(weight for place in order if (weight := chosen[place][1]))
+        slots = tuple(chosen[place][0] for place in order)
+        about = traits.get(upper, Traits()) if upper is not None else Traits()
+        if about == Traits():
+            about = next((traits[place] for place in self._owners(order) if place in traits), about)
+        return PeerGroup(
+            GroupKind.LEGS if kind is GroupKind.COLUMNS and about.mirrored else kind,
+            self.things[upper] if upper is not None else None,
+            tuple(self.things[place] for place in order),
+            about,
+            weights if len(weights) == len(order) else (),
+            slots if any(slots) else (),
+            by,
+        )
+
+    def _owners(self, places: Sequence[int]) -> Iterable[int]:
+        for place in places:
+            yield place
+            yield from self.structure.upper[place]
+
+    def _traits(self) -> dict[int, Traits]:
+        """Return the traits by thing, as declared by the families whose subject it is; the first that knows counts."""
+        found: dict[int, Traits] = {}
+        for each in self.tables:
+            declared = each.family.traits
+            if not declared:
+                continue
+            subjects = self.structure.named(each.family, next(iter(each.family.things)))
+            columns = [each.columns[name] for name in declared.values()]
+            for places, values in zip(subjects, zip(*columns, strict=True), strict=True):
+                for place in places:
+                    known = found.get(place, Traits())
+                    new = {name: value for name, value in zip(declared, values, strict=True) if value is not None}
+                    found[place] = replace(
+                        known, **{name: value for name, value in new.items() if getattr(known, name) is None}
+                    )
+        return found
+
+
+_NONE: Any = ()
+_PARTS = 256
+"""Maximum number of partitions of a disk that are considered."""
+
+
+def by_name(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    """Return things in the natural order of their names."""
+    return tuple(sorted(things, key=lambda thing: (natural(thing.name), thing.place)))
+
+
+def _canonical(names: Sequence[tuple[Naming, str]]) -> str:
+    return next((name for naming, name in names if naming is Naming.DEV), names[0][1])
+
+
+def _stages(place: int, links: Sequence[Mapping[int, Relation]]) -> list[list[int]]:
+    """Return what is reached from a thing, by the length of the longest way to it; the thing itself is the first."""
+    depth = {place: 0}
+    order, open_ = [], [(place, iter(links[place]))]
+    seen = {place}
+    while open_:  # depth first, so that `order` has everything after what it is reached from, read backwards
+        at, rest = open_[-1]
+        other = next((other for other in rest if other not in seen), None)
+        if other is None:
+            order.append(at)
+            open_.pop()
+        else:
+            seen.add(other)
+            open_.append((other, iter(links[other])))
+    ranks = {at: rank for rank, at in enumerate(reversed(order))}
+    for at in reversed(order):
+        for other in links[at]:
+            if ranks[other] > ranks[at]:  # otherwise a circle
+                depth[other] = max(depth.get(other, 0), depth[at] + 1)
+    stages: list[list[int]] = [[] for _ in range(max(depth.values()) + 1)]
+    for at, stage in depth.items():
+        stages[stage].append(at)
+    return stages
+
+
+class Topologies:
+    """The topology of successive snapshots, built again only where the structure changed."""
+
+    def __init__(self) -> None:
+        """Start without one."""
+        self._known: tuple[dict[type[Reading], tuple[Any, DeclaredTable]], Topology] | None = None
+
+    def of(self, tables: Mapping[type[Reading], Mapping[Hashable, Reading]]) -> Topology:
+        """Return the topology of tables; a table that is the same object as before is not read again."""
+        before, topology = self._known or ({}, None)
+        now: dict[type[Reading], tuple[Any, DeclaredTable]] = {}
+        changed = topology is None
+        for family in sorted(tables, key=lambda family: family.family):
+            if not structural(family):
+                continue
+            rows = tables[family]
+            known = before.get(family)
+            if known is not None and known[0] is rows:
+                now[family] = known
+                continue
+            stated: Facts = facts(family, rows)
+            if known is not None and known[1].facts == stated:
+                now[family] = (rows, known[1])
+            elif stated or known is not None:
+                now[family] = (rows, table(family, stated))
+                changed = True
+        changed = changed or before.keys() != now.keys()
+        if topology is None or changed:
+            every = [each for _, each in now.values()]
+            topology = Topology(assembled(every), every)
+        self._known = now, topology
+        return topology
