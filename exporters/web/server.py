@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import sdstop
 from sdstop.core.config_error import ConfigError
+from sdstop.core.ending import end_soon
 from sdstop.core.evidence import Frame
 from sdstop.core.format import duration, safe
 from sdstop.core.judging import Judging
@@ -28,6 +29,7 @@ from sdstop.exporters.web.notifier import Notifier
 
 TEXTFILE_SECONDS = 15.0
 """Interval in seconds at which the textfile is written."""
+INTERRUPTED = 130
 _BACKLOG = 512
 """Listen backlog: connections that the kernel queues while the loop is busy."""
 
@@ -170,17 +172,16 @@ class Server:
 
         Return the signal that ended the server; 0 if no more frames can arrive.
         """
+        self._textfile = textfile
         try:
-            return asyncio.run(self._run(address, textfile))
+            return asyncio.run(self._run(address))
         finally:
-            if textfile is not None:  # without updates the file would report stale values
-                textfile.resolve().unlink(missing_ok=True)
+            self._withdraw()
 
-    async def _run(self, address: tuple[str, int] | None, textfile: Path | None) -> int:
+    async def _run(self, address: tuple[str, int] | None) -> int:
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[int] = loop.create_future()
         loop.set_exception_handler(self._unexpected)
-        self._textfile = textfile
         self._connections = connections = Connections(self._answer, loop.time, self._web.tls)
         server = None
         if address is not None:
@@ -191,6 +192,9 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
                 loop.add_signal_handler(number, _end, ended, number)
+                if number != signal.SIGHUP or self._reload is None:
+                    signal.signal(number, lambda number, _: end_soon(ended_code(number), self._withdraw))
+                    signal.siginterrupt(number, False)  # noqa: FBT003  # takes no keyword
         if self._reload is not None:
             loop.add_signal_handler(signal.SIGHUP, self._reread, self._reload)
         if self._feed is not None:
@@ -231,8 +235,8 @@ class Server:
             # Without recent frames the watchdog expires, so that systemd restarts the service as for a stuck loop.
             if self._notifier.watchdog is not None and min(self._exposition.age, loop.time() - began) < STALE:
                 self._notifier.alive()
-            if self._textfile is not None and not ready:
-                self._textfile.resolve().unlink(missing_ok=True)  # node_exporter would show old values
+            if not ready:
+                self._withdraw()
             elif self._textfile is not None and loop.time() >= due:
                 due = loop.time() + TEXTFILE_SECONDS
                 self._write(self._textfile)
@@ -268,6 +272,11 @@ class Server:
         self._web.reload()
         self._notifier.ready(self._status)
 
+    def _withdraw(self) -> None:
+        """Remove the textfile, of which node_exporter would show old values."""
+        if self._textfile is not None:
+            self._textfile.resolve().unlink(missing_ok=True)
+
     def _write(self, path: Path) -> None:
         try:
             write_textfile(path, self._exposition.page(process=False))
@@ -285,6 +294,11 @@ class Server:
         if line != self._wrong:  # once, not every second
             self._wrong = line
             self._say(line)
+
+
+def ended_code(number: int) -> int:
+    """Return the exit code of an exporter that a signal ended; SIGTERM is the usual way."""
+    return INTERRUPTED if number == signal.SIGINT else 0
 
 
 def _end(ended: asyncio.Future[int], number: int) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from textual import events
 from textual.app import App
 
+from sdstop.core.ending import end_soon
 from sdstop.core.guard import Guard
 from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
@@ -58,10 +59,23 @@ class Shell(App[None]):
     # -- life -------------------------------------------------------------------------------------------------
 
     def heed_signals(self) -> None:
-        """End cleanly on SIGTERM, SIGHUP and SIGINT, with the exit code that shells expect."""
+        """End cleanly on SIGTERM, SIGHUP and SIGINT, with the exit code that shells expect.
+
+        A loop that is busy ends uncleanly: Python calls the second handler between any two steps of the loop's work.
+        """
         loop = asyncio.get_running_loop()
         for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, INTERRUPTED)):
             loop.add_signal_handler(number, self._end, code)
+            signal.signal(number, lambda *_, code=code: end_soon(code, self._restore))
+            signal.siginterrupt(number, False)  # noqa: FBT003  # takes no keyword
+
+    def _restore(self) -> None:
+        """Leave the terminal as it was found."""
+        driver = self._driver
+        if isinstance(driver, TerminalDriver):
+            driver._disable_mouse_support()  # noqa: SLF001  # its caller in Textual works in the main thread only
+            driver.stop_application_mode()
+            driver.close()
 
     def abandoned(self) -> bool:
         """Return whether the terminal is gone; if so, end the program."""
