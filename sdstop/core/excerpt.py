@@ -25,6 +25,8 @@ _LINES = 4
 """Maximum number of lines that a quotation joins."""
 _SEARCHES = 9
 """Number of quotations that are searched for in the text before its words are indexed."""
+_KNOWN = 4096
+"""Maximum number of excerpts kept of a text."""
 _ENDS = " ,\t\n"
 _WORD = re.compile(r"\w+")
 _MASK = (1 << 32) - 1
@@ -49,10 +51,19 @@ class IndexedText:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._known: dict[str, str] = {}
         self.searches = 0
 
     def excerpt(self, needle: str) -> str:
-        """Return the result of `text_excerpt`."""
+        """Return the result of `text_excerpt`, cached."""
+        known = self._known.get(needle)
+        if known is None:
+            if len(self._known) >= _KNOWN:
+                self._known.clear()
+            known = self._known[needle] = self._excerpt(needle)
+        return known
+
+    def _excerpt(self, needle: str) -> str:
         if not needle:
             return beginning(self._stripped)
         places = self._places(needle)

@@ -100,6 +100,17 @@ class Window(Struct, frozen=True, eq=False):
         """Return one of the newest rows, or None if not present."""
         return self.now.get(family, key)
 
+    def where(self, family: type[R], field: str, value: Hashable) -> Sequence[R]:
+        """Return the newest rows with this value of a field, in order; rows are grouped by it once per run."""
+
+        def grouped() -> dict[Hashable, list[R]]:
+            found: dict[Hashable, list[R]] = {}
+            for row in self.rows(family).values():
+                found.setdefault(getattr(row, field), []).append(row)
+            return found
+
+        return self.of_run(family, ("where", family, field), grouped).get(value, ())
+
     def moments(self, family: type[R]) -> list[Moment[R]]:
         """Return the family's distinct runs in this window, oldest first.
 

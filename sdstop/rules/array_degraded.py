@@ -35,7 +35,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
     name, left = array.array, array.tolerates
-    members = [m for m in window.rows(Member).values() if m.array == name]
+    members = window.where(Member, "array", name)
     known = next((known for known in rebuildings(window) if known.name == name and known.rebuild.kind == "md"), None)
     doing, running = _doing(array, known)
     slots = [slot for slot, letter in enumerate(array.slots or "") if letter != "U"]
@@ -132,7 +132,7 @@ def _advice(array: Array, members: list[Member], *, running: bool) -> Iterator[s
 
 
 def _inactive(window: Window, array: Array) -> Finding:
-    members = [m for m in window.rows(Member).values() if m.array == array.array]
+    members = window.where(Member, "array", array.array)
     listed = f"{len(members)} device{'' if len(members) == 1 else 's'}" if members else "its devices"
     return Finding(
         severity=Severity.CRITICAL,
@@ -160,7 +160,7 @@ def _inactive(window: Window, array: Array) -> Finding:
 
 
 def _broken(window: Window, array: Array) -> Finding:
-    members = [m for m in window.rows(Member).values() if m.array == array.array and m.state == "faulty"]
+    members = [m for m in window.where(Member, "array", array.array) if m.state == "faulty"]
     return Finding(
         severity=Severity.CRITICAL,
         subject=array.array,

@@ -72,7 +72,7 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
 
 
 def _first(window: Window, load: HbaLoad) -> str:
-    return min(path.device for path in window.rows(DiskPath).values() if path.hba == load.hba.hba)
+    return min(path.device for path in window.where(DiskPath, "hba", load.hba.hba))
 
 
 HBA_UNBALANCED = Rule(

@@ -48,7 +48,7 @@ def _said(speed: float | None, width: int | None) -> str:
 
 def _busy(window: Window, hba: str, limits: Limits) -> bool:
     """Return whether the disks were busy in every part of the window; an idle link may be slow to save power."""
-    disks = {row.device for row in window.rows(DiskPath).values() if row.hba == hba}
+    disks = {row.device for row in window.where(DiskPath, "hba", hba)}
     loads = [
         added(
             row.read_bytes_per_second + row.write_bytes_per_second
@@ -66,7 +66,7 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
     sure = narrow or (len(seen) > 1 and _busy(window, row.hba, limits))
     now, best = _said(row.speed, row.width), _said(speed, lanes)
     doubt = "" if sure else "; idle links may be slow to save power: it counts when it stays so under load"
-    disks = sum(1 for path in window.rows(DiskPath).values() if path.hba == row.hba)
+    disks = len(window.where(DiskPath, "hba", row.hba))
     return Finding(
         severity=Severity.WARNING if sure else Severity.INFO,
         subject=row.hba,
