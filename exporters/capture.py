@@ -229,7 +229,8 @@ class _StoredEvidence(Struct, frozen=True):
 def _fingerprint(item: Evidence) -> tuple[object, ...]:
     """Return a key that is equal for identical evidence; the checksum of the data comes first."""
     data = hashlib.sha256(item.data).hexdigest()
-    return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest() if item.stderr else b""
+    stderr = hashlib.sha256(item.stderr).digest() if item.stderr else b""
+    return data, item.outcome, item.detail, item.exit, stderr, item.fault
 
 
 def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]:
@@ -245,7 +246,7 @@ def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]
         "monotonic": _micro(item.monotonic),
         "duration": _micro(item.duration),
     }
-    rare = {"detail": item.detail or None, "stderr": stored.stderr, "exit": item.exit}
+    rare = {"detail": item.detail or None, "stderr": stored.stderr, "exit": item.exit, "fault": item.fault or None}
     return line | {name: value for name, value in rare.items() if value is not None}
 
 

@@ -6,6 +6,7 @@ which one block of TOML declares the findings:
     found = ["critical array-degraded md0"]  # severity, rule, subject: all above info that was ever in force
     at_end = []                              # those in force in the last frame; default: as `found`
     info = ["rebuild-running md0"]           # further findings, of severity info; others of that severity may be there
+    good = ["stripe-convoy"]                 # rules that judge this story and find nothing at any time, info included
     code = 0                                 # exit code of `sdstop check`; default: as the worst of `at_end` asks for
 """
 
@@ -44,19 +45,22 @@ class Undeclared(Exception):  # noqa: N818
 class Expected:
     """The findings of a fixture: all above info that was ever in force, and those that are in the last frame.
 
-    `info` must be there besides, but other findings of that severity may be, too. `code` is what `check` returns.
+    `info` must be there besides, but other findings of that severity may be, too. `good` are rules that must look and
+    find nothing. `code` is what `check` returns.
     """
 
     found: frozenset[Said]
     last: frozenset[Said]
     info: frozenset[tuple[str, str]]
     code: int
+    good: frozenset[str] = frozenset()
 
 
 class _Declared(msgspec.Struct, forbid_unknown_fields=True):
     found: list[str]
     at_end: list[str] | None = None
     info: list[str] = msgspec.field(default_factory=list)
+    good: list[str] = msgspec.field(default_factory=list)
     code: int | None = None
 
 
@@ -105,7 +109,8 @@ def parse(readme: Path) -> Expected:
     except (OSError, ValueError) as error:
         raise Undeclared(f"{readme}: {error}") from error
     code = max((_CODES[severity] for _, severity, _ in last), default=0)
-    return Expected(found, last, info, code if declared.code is None else declared.code)
+    good = frozenset(declared.good)
+    return Expected(found, last, info, code if declared.code is None else declared.code, good)
 
 
 def declaration(found: Iterable[Said], at_end: Iterable[Said], info: Iterable[tuple[str, str]]) -> str:

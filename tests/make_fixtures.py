@@ -10,7 +10,20 @@ import argparse
 from pathlib import Path
 
 from tests.fixtures import FIXTURES
-from tests.stories import bay60, caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio
+from tests.stories import (
+    bay60,
+    caches,
+    clusters,
+    hung,
+    iostat,
+    loads,
+    mapped,
+    networks,
+    rebuilds,
+    scaleio,
+    served,
+    servers,
+)
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -23,6 +36,9 @@ STORIES: Stories = (
     | scaleio.STORIES
     | clusters.STORIES
     | bay60.STORIES
+    | served.STORIES
+    | servers.STORIES
+    | mapped.STORIES
 )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from sdstop.collectors.block.sysstat import without_host
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.collectors.block.sysstat import BANNER, distance, interval_of, second_of_day, without_host
+from sdstop.core.collector import SLOW, Collector, Interval, Need
 from sdstop.core.evidence import slug
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
@@ -27,15 +27,36 @@ _UNITS = {"s": 512, "B": 1, "k": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4,
 _FIGURE = re.compile(r"(\d{1,20}(?:[.,]\d{1,20})?)([sBkMGTP%]?)", re.ASCII)
 _THROUGHPUT = re.compile(r"([rwd])(sec|kB|MB|GB)(?:/s)?")
 _OF_A_COLUMN = {"sec": 512, "kB": 1024, "MB": 1024**2, "GB": 1024**3}
+_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+_BLANK = re.compile(r"[\s,]*")
+_OMITS_FIRST = re.compile(r"[ _]-[a-zA-Z]*y")
 _Kind = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
 _UNCOUNTED: _Kind = (None, None, None, None, None, None)
 
 
-def parse_text(text: str) -> list[Report]:
-    """Return the reports of an `iostat -x`, oldest first.
+class IostatReport(Struct):
+    """A report of a run: its rows, whether it is the run's first (without `-y` the mean since boot), and its text.
+
+    `at` is the second of the day and `stamp` the line that shows it (`-t`); `before` is the text that must precede
+    `text` for the report to be read as one that is not the first of its run.
+    """
+
+    rows: dict[str, dict[str, float]]
+    first: bool
+    at: int | None = None
+    stamp: str = ""
+    before: str = ""
+    text: str = ""
+
+
+def printed_text(text: str) -> list[IostatReport]:
+    """Return the reports of the runs of `iostat -x` in a text, oldest first.
 
     Columns are identified by heading, never by position, because they differ between versions.
 
+        Linux 6.1.0 (store1)    11/21/26        _x86_64_        (8 CPU)
+
+        11/21/26 18:41:43
         Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await
         Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await
 
@@ -43,9 +64,12 @@ def parse_text(text: str) -> list[Report]:
     the end of the line and may split a report into four tables, each with some of the columns; values may have decimal
     commas. Lines that do not match the headings above them, and a truncated last line, are skipped.
     """
-    reports: list[dict[str, dict[str, float]]] = []
+    reports: list[IostatReport] = []
     seen: set[str] = set()
     heads: list[str] = []
+    pending: list[str] = []
+    shown: list[list[str]] = []
+    banner, first = "", True
     lines = text.splitlines()
     if lines and not text.endswith(("\n", "\r")) and _cut(lines[-1]):
         lines.pop()
@@ -53,20 +77,43 @@ def parse_text(text: str) -> list[Report]:
         words = line.split()
         if "Device" in words or "Device:" in words:
             heads = [word.rstrip(":") for word in words]
-            if not reports or not seen.isdisjoint(set(heads) - {"Device"}):
-                reports.append({})
-                seen = set()
-            seen.update(set(heads) - {"Device"})
+            columns = set(heads) - {"Device"}
+            if first or not reports or not seen.isdisjoint(columns):
+                last = reports[-1].stamp if reports and not first else ""
+                before = "\n".join(filter(None, (banner, last, line)))
+                stamp = next((each for each in reversed(pending) if second_of_day(each) is not None), "")
+                reports.append(IostatReport({}, first, second_of_day(stamp), stamp, before))
+                shown.append([*pending])
+                seen, first = set(), False
+            seen.update(columns)
+            shown[-1] += [line]
+            pending = []
         elif not words:
             heads = []
+        elif BANNER.fullmatch(line):
+            banner, first, heads, pending = line, True, [], []
+        elif not heads:
+            pending = [*pending[-_BEFORE_HEADING:], line]
         elif len(words) == len(heads):
             cells = dict(zip(heads, words, strict=True))
             device = cells.pop("Device")
             figures = {head: _figure(head, word) for head, word in cells.items()}
             whole = {head: value for head, value in figures.items() if value is not None}
             if len(whole) == len(figures):
-                reports[-1].setdefault(device, {}).update(whole)
-    return list(reports)
+                reports[-1].rows.setdefault(device, {}).update(whole)
+                shown[-1] += [line]
+    for report, kept in zip(reports, shown, strict=True):
+        report.text = "\n".join(kept)
+    return reports
+
+
+_BEFORE_HEADING = 3
+"""Lines kept in front of a heading: time, and two lines of processor use."""
+
+
+def parse_text(text: str) -> list[Report]:
+    """Return the rows of each report of `printed_text`."""
+    return [report.rows for report in printed_text(text)]
 
 
 def _cut(line: str) -> bool:
@@ -86,32 +133,55 @@ def _figure(head: str, word: str) -> float | None:
     return value * _OF_A_COLUMN[column[2]] if column else value
 
 
-def parse_json(text: str) -> list[Report]:
+def printed_json(text: str) -> list[IostatReport]:
     """Return the reports of `iostat -x -o JSON`, oldest first; for a killed run, only the complete ones.
 
         {"sysstat": {"hosts": [{"nodename": "n", "statistics": [
-            {"disk": [{"disk_device": "sda", "r/s": 1.50, "rkB/s": 6.00, "rrqm/s": 0.10, "rrqm": 6.25, "util": 0.60}]},
+            {"timestamp": "11/21/26 18:41:43", "disk": [
+                {"disk_device": "sda", "r/s": 1.50, "rkB/s": 6.00, "rrqm/s": 0.10, "rrqm": 6.25, "util": 0.60}]},
 
     `rrqm` and `util` are percentages. Before sysstat 11.7, `rrqm`, `r` and `rkB` had the meaning of today's `rrqm/s`,
-    `r/s` and `rkB/s`.
+    `r/s` and `rkB/s`. A text may hold several runs.
     """
-    reports: list[Report] = []
-    start = re.search(r'"statistics"\s*:\s*\[', text)
-    position = start.end() if start else len(text)
+    reports: list[IostatReport] = []
     decoder = json.JSONDecoder()
-    while True:
-        skipped = re.compile(r"[\s,]*").match(text, position)
-        position = skipped.end() if skipped else position
-        try:
-            said, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            return reports
-        disks = said.get("disk") if isinstance(said, dict) else None
-        rows = (_json_row(disk) for disk in disks) if isinstance(disks, list) else ()
-        reports.append({device: row for device, row in rows if device})
+    position = 0
+    while (start := _STATISTICS.search(text, position)) is not None:
+        position, first = start.end(), True
+        last: list[str] = []
+        while True:
+            skipped = _BLANK.match(text, position)
+            position = skipped.end() if skipped else position
+            try:
+                said, end = decoder.raw_decode(text, position)
+            except (ValueError, RecursionError):
+                break
+            disks = said.get("disk") if isinstance(said, dict) else None
+            rows = (_json_row(disk) for disk in disks) if isinstance(disks, list) else ()
+            stamp = said.get("timestamp") if isinstance(said, dict) else None
+            stamp = stamp if isinstance(stamp, str) else ""
+            head = '{"sysstat": {"hosts": [{"statistics": [\n' + json.dumps({"timestamp": last[-1]} if last else {})
+            report = IostatReport(
+                {device: row for device, row in rows if device}, first, second_of_day(stamp), stamp, f"{head},",
+                f"{text[position:end]}\n]}}]}}}}",
+            )  # fmt: skip
+            reports.append(report)
+            last = [stamp] if stamp else []
+            position, first = end, False
+    return reports
 
 
-def _json_row(said: Any) -> tuple[str, Row]:
+def parse_json(text: str) -> list[Report]:
+    """Return the rows of each report of `printed_json`."""
+    return [report.rows for report in printed_json(text)]
+
+
+def printed(text: str) -> list[IostatReport]:
+    """Return the reports of a recorded output, text or JSON."""
+    return printed_json(text) if text.lstrip().startswith("{") else printed_text(text)
+
+
+def _json_row(said: Any) -> tuple[str, dict[str, float]]:
     if not isinstance(said, dict) or not isinstance(said.get("disk_device"), str):
         return "", {}
     row: dict[str, float] = {}
@@ -205,61 +275,107 @@ def _columns(kind: _Requests, *, timed: bool) -> tuple[float, float, float, floa
     return kind.rate, kind.throughput, kind.merged, kind.merged_ratio, wait, kind.size
 
 
-def newest(reports: list[Report], command: str) -> Report:
-    """Return the last report, ignoring the first one of a run without `-y`, which is the mean since boot.
+def served(device: str, row: Row, origin: str, seconds: float | None) -> Service | None:
+    """Return a device's row as a Service; None if the report shows neither waits nor utilization.
 
-    Raises Absent if there is no other report.
+    The short report (`-s`) does not separate reads from writes: `tps kB/s rqm/s await areq-sz aqu-sz %util`.
     """
-    if len(reports) > 1 or (reports and re.search(r"[ _]-[a-zA-Z]*y", command)):
-        return reports[-1]
+    known = activity_of(device, row, origin)
+    if known is not None:
+        return Service(
+            device=known.device,
+            tool=service.IOSTAT,
+            reads_per_second=known.reads_per_second,
+            writes_per_second=known.writes_per_second,
+            requests_per_second=known.completed_per_second,
+            read_wait=known.read_wait,
+            write_wait=known.write_wait,
+            wait=known.wait,
+            queue=known.queue,
+            busy=known.busy,
+            seconds=seconds,
+            origin=origin,
+        )
+    rate, wait, queue, util = row.get("tps"), row.get("await"), row.get("aqu-sz"), row.get("%util")
+    if rate is None or wait is None or util is None:
+        return None
+    timed = bool(not rate or wait or queue or util)
+    return Service(
+        device=device_name(device),
+        tool=service.IOSTAT,
+        requests_per_second=rate,
+        wait=wait / 1000 if timed and (rate or wait) else None,
+        queue=queue if timed else None,
+        busy=util / 100 if timed else None,
+        seconds=seconds,
+        origin=origin,
+    )
+
+
+def _of_intervals(reports: Sequence[IostatReport], command: str) -> list[tuple[IostatReport, float | None]]:
+    """Return the reports that are not means since boot, with their length in seconds."""
+    every = _OMITS_FIRST.search(command) is not None
+    nominal = interval_of(command)
+    before: list[int | None] = [None, *(report.at for report in reports)]
+    return [
+        (report, distance(None if report.first else at, report.at, nominal))
+        for at, report in zip(before, reports, strict=False)
+        if every or not report.first
+    ]
+
+
+def newest(reports: Sequence[IostatReport], command: str) -> tuple[Report, float | None]:
+    """Return the last report and its length in seconds, None if unknown.
+
+    The first report of a run without `-y` is the mean since boot and does not count. Raises Absent if there is no
+    other.
+    """
+    chosen = _of_intervals(reports, command)
+    if chosen:
+        return chosen[-1][0].rows, chosen[-1][1]
     detail = "no report in it" if not reports else "only the mean since boot; with an interval and a count it says more"
     raise Absent(f"cmd:{command}", detail, recorded=False)
+
+
+def intervals(command: str, data: bytes) -> list[Interval]:
+    """Return each report that is not a mean since boot as an output of its own: a heading without rows precedes it."""
+    chosen = _of_intervals(printed(data.decode("utf-8", "replace")), command)
+    every = _OMITS_FIRST.search(command) is not None
+    texts = (
+        report.text if every and not report.before.startswith("{") else f"{report.before}\n\n{report.text}"
+        for report, _ in chosen
+    )
+    return [Interval(f"{text}\n".encode(), seconds) for text, (_, seconds) in zip(texts, chosen, strict=True)]
 
 
 def read(host: Host) -> Iterable[Reading]:
     """Return a DiskActivity and a Service for each device in the last report of each recorded iostat run.
 
-    If several runs list a device, the first one (in command order) is used. Raises Absent if no run has disk activity,
-    Malformed if a run has rows but not the columns of `-x`.
+    If several runs list a device, the first one (in command order) is used; the short report has no DiskActivity.
+    Raises Absent if no run has disk activity, Malformed if a run has rows but not the columns of `-x`.
     """
-    found: dict[str, DiskActivity] = {}
+    found: dict[str, tuple[DiskActivity | None, Service]] = {}
     problem: Absent | Malformed = Absent(
         "cmd:iostat -x", "none recorded; a live node is not asked, /proc/diskstats says the same", recorded=False
     )
     for command in host.recorded("iostat"):
-        text = host.recorded_output(command).text
         origin = f"slug:{command}" if slug(command) == command else f"cmd:{command}"
         try:
-            report = newest(parse_json(text) if text.lstrip().startswith("{") else parse_text(text), command)
+            report, seconds = newest(printed(host.recorded_output(command).text), command)
         except Absent as error:
             problem = error
             continue
-        rows = [activity_of(device, row, origin) for device, row in report.items()]
-        if report and not any(rows):
+        rows = [
+            (activity_of(device, row, origin), served(device, row, origin, seconds)) for device, row in report.items()
+        ]
+        if report and not any(each for _, each in rows):
             problem = Malformed(f"{command}: no columns of iostat -x")
-        for row in rows:
-            if row is not None:
-                found.setdefault(row.device, row)
+        for activity, each in rows:
+            if each is not None:
+                found.setdefault(each.device, (activity, each))
     if not found:
         raise problem
-    return [*found.values(), *map(served, found.values())]
-
-
-def served(row: DiskActivity) -> Service:
-    """Return the columns of a row that other tools print as well."""
-    return Service(
-        device=row.device,
-        tool=service.IOSTAT,
-        reads_per_second=row.reads_per_second,
-        writes_per_second=row.writes_per_second,
-        requests_per_second=row.completed_per_second,
-        read_wait=row.read_wait,
-        write_wait=row.write_wait,
-        wait=row.wait,
-        queue=row.queue,
-        busy=row.busy,
-        origin=row.origin,
-    )
+    return [row for pair in found.values() for row in pair if row is not None]
 
 
 IOSTAT = Collector(
@@ -267,6 +383,13 @@ IOSTAT = Collector(
     "Recorded iostat -x",
     read,
     (DiskActivity, Service),
-    (Need("cmd:iostat *", "what disks did, where somebody recorded it; never run", redact=without_host),),
+    (
+        Need(
+            "cmd:iostat *",
+            "what disks did, where somebody recorded it; never run",
+            redact=without_host,
+            split=intervals,
+        ),
+    ),
     SLOW,
 )

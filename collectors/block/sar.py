@@ -1,18 +1,24 @@
-"""Daily disk statistics from recorded text of `sar -d` (also part of `sar -A`)."""
+"""Disk statistics from recorded output of `sar -d` (also part of `sar -A`) and `sadf -j -- -d`."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
-from sdstop.collectors.block.sysstat import without_host
+from msgspec import Struct
+
+from sdstop.collectors.block.sysstat import BANNER, distance, second_of_day, without_host
+from sdstop.core import collector as core
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
-from sdstop.core.text import added
+from sdstop.core.text import added, json_number, json_text
+from sdstop.readings import service
+from sdstop.readings.service import Service
 
 MOST = 200_000
 """Maximum number of lines read."""
@@ -49,35 +55,138 @@ class DiskDay(Reading, frozen=True, kw_only=True):
 _TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d")
 _NUMBER = re.compile(r"\d{1,15}(?:[.,]\d{1,6})?")
 _MOVED = {"rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512, "rMB/s": 1 << 20, "wMB/s": 1 << 20}
+_SADF = {"rkB": "rkB/s", "wkB": "wkB/s", "util-percent": "%util", "util": "%util", "rd_sec": "", "wr_sec": ""}
+"""Columns of sadf under the names of sar; "" for repetitions in another unit."""
+_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+_BLANK = re.compile(r"[\s,]*")
+_OF_A_DAY = 60.0
+"""Seconds above which intervals belong to sysstat's record of a day, and are summed up instead of shown one by one."""
 
-Interval = tuple[str, Mapping[str, float]]
+Figures = Mapping[str, float]
+Interval = tuple[str, Figures]
 
 
-def parse(text: str) -> dict[str, list[Interval]]:
-    """Return the intervals of each disk, {device: [(time, {column: value})]}, for sysstat 9 to 12.
+class SarInterval(Struct):
+    """An interval: when it ended, its length in seconds if known, the values by device and column, and its text.
+
+    `before` are the lines that must precede `text` for it to be read alone.
+    """
+
+    at: str
+    seconds: float | None
+    rows: dict[str, Figures]
+    before: str = ""
+    text: str = ""
+
+
+def printed_text(text: str) -> list[SarInterval]:
+    """Return the intervals of `sar -d`, `sar -dp` or `sar -A`, for sysstat 9 to 12.
 
         12:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
         12:10:01 AM    dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
         Average:       dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
 
-    Other tables, averages, lines that do not match their headings, and restarts are skipped.
+        12:00:01          tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util DEV
+        12:10:01         1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12 sda
+
+    Other tables, averages, lines that do not match their headings, and restarts are skipped. A heading shows the end
+    of the interval before.
     """
-    found: dict[str, list[Interval]] = defaultdict(list)
+    found: list[SarInterval] = []
     heads: list[str] = []
+    banner = heading = ""
+    begins: int | None = None
+    begins_at = ""
     for line in text.splitlines()[:MOST]:
         words = line.split()
         if len(words) < 3 or _TIME.fullmatch(words[0]) is None:
             heads = heads if words else []
+            banner = line if BANNER.fullmatch(line) else banner
             continue
         half = words[1] if words[1] in {"AM", "PM"} else ""
         rest = words[2:] if half else words[1:]
-        if rest[0] == "DEV":
-            heads = rest[1:]
-        elif heads and len(rest) == len(heads) + 1 and all(map(_NUMBER.fullmatch, rest[1:])):
-            figures = {head: float(word.replace(",", ".")) for head, word in zip(heads, rest[1:], strict=True)}
-            found[rest[0]].append((f"{words[0]} {half}".strip(), figures))
+        at = f"{words[0]} {half}".strip()
+        if "DEV" in (rest[0], rest[-1]):
+            heads, heading = rest, line
+            begins, begins_at = second_of_day(at), at
+        elif heads and len(rest) == len(heads) and (cells := _cells(heads, rest)) is not None:
+            device, figures = cells
+            if not found or found[-1].at != at or device in found[-1].rows:
+                ends = second_of_day(at)
+                found.append(SarInterval(at, distance(begins, ends, None), {}, _head(banner, heading, begins_at)))
+                begins, begins_at = ends, at
+            found[-1].rows[device] = figures
+            found[-1].text += f"{line}\n"
         else:
             heads = []
+    return found
+
+
+def _cells(heads: Sequence[str], words: Sequence[str]) -> tuple[str, Figures] | None:
+    """Return device and values of a line, None if it does not match its headings."""
+    cells = dict(zip(heads, words, strict=True))
+    device = cells.pop("DEV")
+    if not all(map(_NUMBER.fullmatch, cells.values())):
+        return None
+    return device, {head: float(word.replace(",", ".")) for head, word in cells.items()}
+
+
+def _head(banner: str, heading: str, begins: str) -> str:
+    """Return the lines in front of an interval: the heading shows when it began."""
+    printed = _TIME.search(heading)
+    start = begins.partition(" ")[0]
+    heading = heading if printed is None else heading[: printed.start()] + start + heading[printed.end() :]
+    return "\n\n".join(filter(None, (banner, heading)))
+
+
+def printed_json(text: str) -> list[SarInterval]:
+    """Return the intervals of `sadf -j -- -d`; of output that was cut, the complete ones.
+
+    {"sysstat": {"hosts": [{"nodename": "n", "statistics": [
+        {"timestamp": {"date": "2026-11-21", "time": "18:41:43", "utc": 1, "interval": 1},
+         "disk": [{"disk-device": "sda", "tps": 26.0, "rkB": 232.0, "wkB": 0.0, "await": 0.19, "util-percent": 0.8}]}
+    """
+    found: list[SarInterval] = []
+    decoder = json.JSONDecoder()
+    start = _STATISTICS.search(text)
+    position = start.end() if start is not None else len(text)
+    while True:
+        skipped = _BLANK.match(text, position)
+        position = skipped.end() if skipped else position
+        try:
+            said, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return found
+        stamp, disks = (said.get(name) for name in ("timestamp", "disk")) if isinstance(said, dict) else (None, None)
+        if isinstance(stamp, dict) and isinstance(disks, list):
+            rows = dict(filter(None, map(_json_row, disks)))
+            seconds, at = json_number(stamp.get("interval"), 1e9), json_text(stamp.get("time"))
+            head = '{"sysstat": {"hosts": [{"statistics": ['
+            if rows:
+                found.append(SarInterval(at or "", seconds or None, rows, head, f"{text[position:end]}\n]}}]}}}}\n"))
+        position = end
+
+
+def _json_row(said: Any) -> tuple[str, Figures] | None:
+    if not isinstance(said, dict) or (device := json_text(said.get("disk-device"))) is None:
+        return None
+    figures = {
+        _SADF.get(name, name): number for name, value in said.items() if (number := json_number(value)) is not None
+    }
+    return device, {name: number for name, number in figures.items() if name}
+
+
+def printed(text: str) -> list[SarInterval]:
+    """Return the intervals of a recorded output of sar or sadf."""
+    return printed_json(text) if text.lstrip().startswith("{") else printed_text(text)
+
+
+def parse(text: str) -> dict[str, list[Interval]]:
+    """Return the intervals of each disk, {device: [(time, {column: value})]}."""
+    found: dict[str, list[Interval]] = defaultdict(list)
+    for each in printed(text):
+        for device, figures in each.rows.items():
+            found[device].append((each.at, figures))
     return dict(found)
 
 
@@ -108,30 +217,84 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
     )
 
 
-def read(host: Host) -> Iterable[Reading]:
-    """Return a DiskDay for each disk, from the first text that lists it.
+def served(device: str, row: Figures, origin: str, seconds: float | None) -> Service | None:
+    """Return a disk's interval as a Service, None without the columns tps, await and %util.
 
-    Raises Absent if no sar output is recorded, Malformed if none has a disk table.
+    sar does not separate reads from writes.
     """
-    names = host.recorded("sar")
+    rate, wait, util = row.get("tps"), row.get("await"), row.get("%util")
+    if rate is None or wait is None or util is None:
+        return None
+    queue = row.get("aqu-sz", row.get("avgqu-sz"))
+    timed = bool(not rate or wait or queue or util)
+    return Service(
+        device=device,
+        tool=service.SAR,
+        requests_per_second=rate,
+        wait=wait / 1000 if timed and (rate or wait) else None,
+        queue=queue if timed else None,
+        busy=util / 100 if timed else None,
+        seconds=seconds,
+        origin=origin,
+    )
+
+
+def intervals(command: str, data: bytes) -> list[core.Interval]:
+    """Return each interval of `sar -d 1 10` as an output of its own; none of a day's record."""
+    del command
+    found = printed(data.decode("utf-8", "replace"))
+    if any(each.seconds is None or each.seconds > _OF_A_DAY for each in found):
+        return []
+    return [core.Interval(f"{each.before}\n{each.text}".encode(), each.seconds) for each in found]
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return a DiskDay, and a Service for the last interval, of each disk, from the first text that lists it.
+
+    Intervals of at most a minute make no DiskDay. Raises Absent if no output of sar or sadf is recorded, Malformed if
+    none has a disk table.
+    """
+    names = [*host.recorded("sar"), *host.recorded("sadf")]
     if not names:
         raise Absent("cmd:sar -d", "none recorded; a live node is not asked", recorded=False)
-    found: dict[str, DiskDay] = {}
+    days: dict[str, DiskDay] = {}
+    services: dict[str, Service] = {}
     for name in names:
-        for device, intervals in parse(host.recorded_output(name).text).items():
-            row = day(device, intervals, f"cmd:{name}")
-            if row is not None:
-                found.setdefault(device, row)
-    if not found:
+        origin = f"cmd:{name}"
+        found = printed(host.recorded_output(name).text)
+        rows: dict[str, list[Interval]] = defaultdict(list)
+        for each in found:
+            for device, figures in each.rows.items():
+                rows[device].append((each.at, figures))
+        last = {device: each for each in found for device in each.rows}
+        for device, of_device in rows.items():
+            if device in days or device in services:
+                continue
+            each = last[device]
+            row = day(device, of_device, origin)
+            if row is not None and (each.seconds is None or each.seconds > _OF_A_DAY):
+                days[device] = row
+            shown = served(device, each.rows[device], origin, each.seconds)
+            if shown is not None:
+                services[device] = shown
+    if not days and not services:
         raise Malformed(f"{names[0]}: no table of disks")
-    return found.values()
+    return [*days.values(), *services.values()]
 
 
 SAR = Collector(
     "sar",
     "Recorded sar -d",
     read,
-    (DiskDay,),
-    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; never run", redact=without_host),),
+    (DiskDay, Service),
+    (
+        Need(
+            "cmd:sar *",
+            "what disks did over a day, in a capture or a sosreport; never run",
+            redact=without_host,
+            split=intervals,
+        ),
+        Need("cmd:sadf *", "the same as JSON; never run", redact=without_host, split=intervals),
+    ),
     pace=SLOW,
 )

@@ -7,13 +7,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.ceph import osd_perf
 from sdstop.collectors.ceph.answers import Check, Osd, Ratios
 from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, maybe, name_of, reachable, text_of
 from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.text import whole_total
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool, FailureDomain
+from sdstop.readings.service import Service
 
 LOCAL = "/var/lib/ceph"
 KIND = "ceph"
@@ -22,7 +25,10 @@ PACE = 300.0
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return hosts, OSDs, pools and failure domains; on a node that only holds OSDs, only their disks."""
+    """Return hosts, OSDs, pools and failure domains; on a node that only holds OSDs, only their disks.
+
+    From a capture with latencies alone, only these.
+    """
     answers = answers_of(host)
     here = dict(_local(host))
     here.update({(None, number): disk for number, disk in _volumes(host, answers).items()})
@@ -30,13 +36,16 @@ def read(host: Host) -> Iterable[Reading]:
         try:
             reachable(host)
         except Absent:
+            if "perf" in answers:
+                key, text = ask(host, ceph.PERF, answers["perf"])
+                return [*_carried(host, here), *osd_perf.services(osd_perf.parse(text), {}, key)]
             if not here:
                 raise
             return list(_carried(host, here))
     key, text = ask(host, ceph.TREE, answers.get("tree"))
     osds = ceph.parse_tree(text)
     name = _cluster_name(host, answers, here)
-    waits: dict[int, float] = maybe(host, ceph.PERF, answers, "perf", ceph.parse_perf, {})
+    waits: dict[int, float] = maybe(host, ceph.PERF, answers, "perf", osd_perf.parse, {})
     none: tuple[Check, ...] = ()
     checks = maybe(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
     ratios = maybe(host, ceph.DUMP, answers, "dump", ceph.parse_ratios, Ratios())
@@ -50,7 +59,19 @@ def read(host: Host) -> Iterable[Reading]:
             _device(osd, name, key, waits.get(osd.number), concerned.get(osd.number, []), _disk(osd, disks, node))
             for osd in osds
         ),
+        *osd_perf.services(
+            waits,
+            {osd.number: f"{name}/{osd.host}/{osd.name}" for osd in osds},
+            _key_of(ceph.PERF, answers.get("perf")),
+        ),
     ]
+
+
+def _key_of(argv: Sequence[str], recorded: str | None) -> str:
+    """Return the evidence key of an answer."""
+    if recorded is None or recorded == " ".join(argv):
+        return command_key(argv)
+    return f"cmd:{recorded}" if " " in recorded else f"slug:{recorded}"
 
 
 def _disk(osd: Osd, disks: dict[int, str], node: str) -> str | None:
@@ -206,7 +227,7 @@ CEPH_OSDS = Collector(
     "ceph-osds",
     "Ceph's OSDs",
     read,
-    (ClusterNode, ClusterPool, FailureDomain, ClusterDevice),
+    (ClusterNode, ClusterPool, FailureDomain, ClusterDevice, Service),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
         Command(ceph.TREE, "OSDs, hosts, and how full they are", "root, or whoever may read the keyring"),
@@ -214,6 +235,7 @@ CEPH_OSDS = Collector(
         Command(ceph.HEALTH, "what is wrong with which OSD", "root, or whoever may read the keyring"),
         Command(ceph.DUMP, "the ratios of full and near full", "root, or whoever may read the keyring"),
         Command(ceph.STATUS, "which cluster it is", "root, or whoever may read the keyring"),
+        Need("cmd:ceph osd perf", "how long OSDs take to write, as text", redact=osd_perf.only_numbers),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
         Need("cmd:ceph-volume *", "which disk an OSD lies on", redact=ceph.without_names),
         Need(f"list:{LOCAL}*", "OSDs of this node"),

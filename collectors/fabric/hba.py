@@ -55,10 +55,12 @@ class Hba(Reading, frozen=True):
     things: ClassVar = {
         "hba": Identity(ThingKind.HBA, Naming.PCI),
         "port": Identity(ThingKind.PCIE_LINK, Naming.PCI),
+        "bridges": Identity(ThingKind.PCIE_LINK, Naming.PCI, many=True),
         "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
     }
     joins = (
         Join("hba", "port", Relation.ATTACHED),
+        Join("port", "bridges", Relation.ATTACHED),
         Join("hba", "node", Relation.LOCATED),
     )
 
@@ -82,6 +84,10 @@ class Hba(Reading, frozen=True):
         str | None,
         Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True),
     ] = None
+    bridges: Annotated[
+        str | None,
+        Fact("Bridges", "PCI addresses above that port, with commas, the root first", export=False, plain=True),
+    ] = None
 
 
 class DiskPath(Reading, frozen=True, kw_only=True):
@@ -101,6 +107,7 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     }
     joins = (
         Join("device", "expander|host|hba", Relation.ATTACHED),
+        Join("expander", "host|hba", Relation.ATTACHED),  # perhaps through further expanders
         Join("host", "hba", Relation.PART),
         Join("device", "bay|enclosure", Relation.LOCATED),
         Join("bay", "enclosure", Relation.PART),
@@ -212,6 +219,7 @@ def _hba(host: Host, address: str, kind: str, bridges: tuple[str, ...], nodes: M
         port_max_speed=speed(above, "max_link_speed"),
         port_max_width=width(above, "max_link_width"),
         node_by=node_by,
+        bridges=",".join(bridges[:-1]) or None,
     )
 
 

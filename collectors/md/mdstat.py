@@ -77,6 +77,7 @@ class MdArray(Struct, frozen=True):
 
 
 _HEAD = re.compile(r"(\S+) : (active|inactive|broken)\b(?: \((read-only|auto-read-only)\))?(.*)")
+_KNOWN = re.compile(rf"Personalities\b|unused devices:|read_ahead\b|{_HEAD.pattern}")
 _DEVICE = re.compile(r"(\S+?)\[(\d{1,10})\]((?:\([A-Z]\))*)")
 _BLOCKS = re.compile(r"\s+(\d{1,20}) blocks\b(.*)")
 _SUPER = re.compile(r"super (external:\S+|non-persistent|\d{1,4}\.\d{1,4})")
@@ -130,6 +131,14 @@ def parse(text: str) -> tuple[MdArray, ...]:
     if not known:
         raise Malformed(f"/proc/mdstat: neither personalities nor arrays in {text[:60]!r}")
     return tuple(arrays)
+
+
+def doubts(text: str) -> tuple[str, ...]:
+    """Return why a text may not be all of mdstat: lines that are not understood, or no end."""
+    lines = [line for line in text.splitlines() if line.strip() and not line[0].isspace()]
+    found = [f"line not understood: {line[:60]!r}" for line in lines if not _KNOWN.match(line)]
+    ended = bool(lines) and lines[-1].startswith("unused devices:")
+    return tuple(found[:1] if found else () if ended else ("end not shown",))
 
 
 def _array(head: re.Match[str], body: list[str]) -> MdArray:

@@ -114,6 +114,9 @@ def read(host: Host) -> Iterable[Reading]:
     table.
     """
     where, table = _table(host)
+    said = contradiction(table)
+    if said:
+        host.doubt(where, said, "memory", contradiction=True)
     models = [] if all(p.version for p in table.processors) else _models(host)
     return list(rows(table, where, models))
 
@@ -143,6 +146,9 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
     """Yield the rows of a table; `models` are processor names for firmware that has none."""
     system = [array.handle for array in table.arrays if array.system]
     devices = [d for d in table.devices if d.dram and (d.array is None or not system or d.array in system)]
+    if not devices:  # some hypervisors refer to arrays that are not in the table
+        arrays = {array.handle for array in table.arrays}
+        devices = [d for d in table.devices if d.dram and d.array not in arrays]
     only = models[0] if len(models) == 1 else None
     populated = [(n, p) for n, p in enumerate(table.processors) if p.populated is not False]
     names = {n: p.version if family(p.version) or not only else only for n, p in populated}
@@ -175,6 +181,16 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
     for n, processor in populated:
         own = [(d, p.channel) for d, p in zip(devices, found, strict=True) if p.socket == n] if certain else None
         yield _socket(n, processor, names[n], own, devices, where, whole=whole, virtual=table.virtual)
+
+
+def contradiction(table: Table) -> str:
+    """Return the statements of a table that a processor is absent and that a module at it is there, "" if none."""
+    absent = {str(n): p for n, p in enumerate(table.processors) if p.populated is False}
+    for row in rows(table, TABLE) if absent else ():
+        if isinstance(row, Dimm) and row.size and row.socket in absent:
+            processor = absent[row.socket].designation or f"processor {row.socket}"
+            return f'"{processor}" is not populated, and a module is in its slot "{row.slot}"'
+    return ""
 
 
 def _names(devices: Sequence[MemoryDevice]) -> list[str]:

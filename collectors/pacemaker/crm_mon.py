@@ -163,7 +163,14 @@ def parse_name(text: str) -> str | None:
 
 
 def _told(item: ET.Element | None, name: str) -> bool | None:
-    return {"true": True, "1": True, "false": False, "0": False}.get(item.get(name, "")) if item is not None else None
+    """Return a yes or no, None if it is not told. Raises Malformed for any other word: it must not count as no."""
+    word = item.get(name) if item is not None else None
+    if not word:
+        return None
+    known = {"true": True, "1": True, "false": False, "0": False}.get(word)
+    if known is None:
+        raise Malformed(f"crm_mon: {name} is neither true nor false: {word[:40]!r}")
+    return known
 
 
 def _first(*told: bool | None) -> bool | None:

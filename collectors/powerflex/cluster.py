@@ -30,6 +30,7 @@ from sdstop.core.evidence import GATEWAY, http_key
 from sdstop.core.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.retention import lines_of
+from sdstop.readings import service
 from sdstop.readings.cluster import (
     Cluster,
     ClusterClient,
@@ -43,6 +44,7 @@ from sdstop.readings.device_names import DevicePath
 from sdstop.readings.disk import device_name
 from sdstop.readings.limit import USE, Limit
 from sdstop.readings.rebuild import Rebuild
+from sdstop.readings.service import Service
 
 BY_ID = "/dev/disk/by-id"
 ADDRESSES = "/proc/net/fib_trie"
@@ -170,7 +172,7 @@ def _here(host: Host) -> Here:
     )
 
 
-def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice | DevicePath]:
+def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice | DevicePath | Service]:
     mine = {
         ident for ident, row in system.objects.of("Sds").items() if not here.addresses.isdisjoint(addresses_of(row))
     }
@@ -203,6 +205,8 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
             origin=system.origin,
         )
         yield found
+        if found.read_wait is not None or found.write_wait is not None:
+            yield _service(found, system.statistics)
         if original or path:
             source = found.source()
             needle = source.needle if source is not None else ident
@@ -217,6 +221,19 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
                 origin=system.origin,
                 needle=needle,
             )
+
+
+def _service(device: ClusterDevice, statistics: str) -> Service:
+    """Return the latencies of a device, which the gateway averages over the last seconds; `statistics` is their key."""
+    return Service(
+        device=f"{device.cluster}/{device.node}/{device.device}",
+        tool=service.POWERFLEX,
+        kind="osd",
+        read_wait=device.read_wait,
+        write_wait=device.write_wait,
+        origin=statistics,
+        needle=f"{device.ident}>avgReadLatencyInMicrosec,avgWriteLatencyInMicrosec",
+    )
 
 
 def _kernel_name(host: Host, path: str) -> str | None:
@@ -240,7 +257,7 @@ SCALEIO = Collector(
     "ScaleIO/PowerFlex",
     read,
     (
-        Gateway, Cluster, ClusterNode, ClusterPool, FailureDomain, ScaleioPool, ClusterDevice, ClusterVolume,
+        Gateway, Cluster, ClusterNode, ClusterPool, FailureDomain, ScaleioPool, ClusterDevice, ClusterVolume, Service,
         ClusterClient, Limit, Rebuild, DevicePath,
     ),
     (

@@ -22,7 +22,9 @@ from sdstop.exporters.prometheus.exposition import Heading, Sample, label
 MOST_FINDINGS = 100
 """Maximum findings exported individually, worst first."""
 
-REASONS = {Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed"}
+REASONS = {
+    Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed", Outcome.UNREAD: "unread",
+}  # fmt: skip
 
 _BY = ("collector",)
 BUILD = Heading("sdstop_build_info", "info", "Version of sdstop and of its Python", ("python", "version"))
@@ -176,7 +178,10 @@ def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule]) -> Ite
     lasted = {**{(r.id, s): 0.0 for r, s in kinds}, **health.lasted}
     yield LASTED, [({"rule": rule, "severity": s.value}, seconds) for (rule, s), seconds in sorted(lasted.items())]
     yield EVALUATED, [({"rule": rule}, taken) for rule, taken in sorted(health.evaluated.items())]
-    helpless = Counter(verdict.rule for verdict in judgement.unchecked if not verdict.calm)
+    helpless = Counter[str]()
+    for verdict in judgement.unchecked:
+        if not verdict.calm:
+            helpless[verdict.rule] += max(len(verdict.subjects), 1)
     concerned = sorted(judged | set(helpless))
     yield UNCHECKED, [({"rule": rule}, helpless[rule]) for rule in concerned]
 

@@ -12,7 +12,7 @@ from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, PeerNode, differences, judged
 from sdstop.core.diagnosis import Episode
 from sdstop.core.finding import Finding, RuledOut, Severity, Verdict, by_cause
-from sdstop.core.format import safe, timestamp
+from sdstop.core.format import plural, safe, timestamp
 from sdstop.core.session import Session
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import finding_of, good_of, host_of, unix
@@ -20,7 +20,7 @@ from sdstop.exporters.report.html.document import document as html_document
 from sdstop.exporters.report.html.markup import Markup, block, el, fold
 from sdstop.exporters.report.html.markup import table as html_table
 from sdstop.exporters.report.postmortem import escaped
-from sdstop.exporters.report.text import counted, outlook, plural
+from sdstop.exporters.report.text import counted, outlook
 
 SCHEMA = "sdstop.comparison/1"
 

@@ -11,7 +11,6 @@ from msgspec import Struct
 from sdstop.analysis.caching import FLASHCACHE, CacheSteps, Caching, cachings, pieces_of, recent
 from sdstop.analysis.jumbo import BLOCK
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, pieces, whole_share
-from sdstop.collectors.block.devices import BlockLink
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk
@@ -58,24 +57,12 @@ def asked(window: Window, devices: Collection[str]) -> RequestMix | None:
     window = recent(window)
     devices = frozenset(devices)
     # The "queue" counter attributes requests to partitions (since Linux 5.12); a driver gets all requests for the disk.
-    parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
+    parts = devices.union(*(window.topology.partitions(device) for device in devices))
     for counter in _COUNTERS:
         found = _counted(window, counter, parts)
         if found is not None and found.counts:
             return RequestMix(found.counts, found.row, mean=False, seconds=found.seconds)
     return _mean(window, devices)
-
-
-def _partitions(window: Window) -> Mapping[str, Sequence[str]]:
-    return window.of_run(BlockLink, "partitions", lambda: _parts(window))
-
-
-def _parts(window: Window) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in window.rows(BlockLink).values():
-        if link.relation == "partition":
-            found.setdefault(link.below, []).append(link.device)
-    return found
 
 
 class _Counted(Struct, frozen=True):
@@ -268,31 +255,12 @@ def _exactly(window: Window, counter: str, device: str) -> Arrived | None:
     return Arrived(found.row, found.counts, small, lately=True, seconds=found.seconds)
 
 
-def below(window: Window, device: str) -> list[str]:
-    """Return a device and everything that it is built on, the device first."""
-    links: dict[str, list[str]] = window.of_run(BlockLink, "below", lambda: _links(window))
-    found, todo = [device], [device]
-    while todo:
-        for lower in links.get(todo.pop(0), ()):
-            if lower not in found:
-                found.append(lower)
-                todo.append(lower)
-    return found
-
-
-def _links(window: Window) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in window.rows(BlockLink).values():
-        found.setdefault(link.device, []).append(link.below)
-    return found
-
-
 def caches_below(window: Window, exports: Iterable[AoeExport]) -> list[Caching]:
     """Return the whole-block caches that requests to the exports pass through."""
     known = [caching for caching in cachings(window) if caching.cache.needs_whole_blocks]
     found: dict[str, Caching] = {}
     for export in exports if known else ():
-        devices = below(window, export.kernel) if export.kernel is not None else []
+        devices = window.topology.devices(export.kernel) if export.kernel is not None else ()
         for caching in known:
             cache = caching.cache
             # Without udev's links only the name identifies the mapping.

@@ -13,11 +13,13 @@ from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
 GOOD = frozenset({"ONLINE", "AVAIL", "INUSE"})
+LOST = frozenset({"UNAVAIL", "REMOVED", "FAULTED", "OFFLINE"})
+"""States of devices that serve no data; a DEGRADED one has errors and still serves."""
 _RAIDZ = re.compile(r"(?:raidz|draid)([123]?)", re.ASCII)
 
 
 class Top(Struct, frozen=True):
-    """A top-level vdev with its children: `missing` lack good data, `tolerates` is how many more may fail.
+    """A top-level vdev with its children: `missing` serve no data, `tolerates` is how many more may fail.
 
     A child that is being replaced by a spare or a new disk is missing until the resilver completes; `replaced` are
     those whose spare has all their data. `tolerates` is negative when data is unavailable, None for an unknown kind.
@@ -87,7 +89,7 @@ def _tops(vdevs: Sequence[Vdev], *, repairing: bool) -> list[Top]:
         children = [row for row in below if row.depth == 1]
         missing, replaced = [], []
         for child in children:
-            if child.state == "ONLINE":
+            if child.state == "ONLINE" or (child.leaf and child.state not in LOST):
                 continue
             inner = _below(below, child)
             if any(_holds(row, child, inner, repairing=repairing) for row in inner if row.leaf):

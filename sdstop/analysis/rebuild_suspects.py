@@ -9,10 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.analysis.fabric import HbaLoad, loads
+from sdstop.analysis.fabric import HbaLoad, disks_behind, loads
 from sdstop.analysis.rebuilding import LOAD_SECONDS, Rebuilding
 from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath
 from sdstop.collectors.memory.dimms import MemorySocket
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.collectors.system.processes import StorageThreadActivity
@@ -66,8 +65,7 @@ def _hbas(window: Window, known: Rebuilding, found: Sequence[HbaLoad]) -> list[H
     names = {load.device for load in known.loads} | {name for name in (known.rebuild.devices or "").split(",") if name}
     rows = [window.get(BlockDevice, name) for name in names]
     names |= {row.parent for row in rows if row is not None and row.parent}
-    hbas = {path.hba for path in window.rows(DiskPath).values() if path.device in names}
-    return [load for load in found if load.hba.hba in hbas]
+    return [load for load in found if not names.isdisjoint(disks_behind(window, load.hba.hba))]
 
 
 def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:

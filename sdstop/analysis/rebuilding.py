@@ -85,6 +85,15 @@ class Rebuilding(Struct, frozen=True):
         return "data check" if self.rebuild.operation == "check" else self.rebuild.operation
 
     @property
+    def not_judged(self) -> str:
+        """Reason why its speed is not judged: it does not run, repairs nothing, or is at its end."""
+        if self.rebuild.state != "running":
+            return f"{self.what} {self.rebuild.state}"
+        if self.stands:
+            return f"{self.what} makes no progress"
+        return f"{self.what} at its end" if self.at_end else f"{self.what} repairs nothing"
+
+    @property
     def stands(self) -> bool:
         """Whether a repair has stopped; its speed is then history, and rebuild-stalled reports it."""
         return self.rebuild.operation in REPAIRS and self.stood()

@@ -8,7 +8,6 @@ from typing import NamedTuple, cast
 from msgspec import Struct, field
 
 from sdstop.analysis.drives import PAST
-from sdstop.analysis.framing import below
 from sdstop.analysis.latest import past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
 from sdstop.collectors.network.interfaces import Interface
@@ -162,14 +161,14 @@ def _served(window: Window, export: AoeExport, at: Cache | SizeHistogram) -> boo
         return export.kernel == at.device
     if export.kernel is None:  # a file, or the kernel device is unknown
         return export.device.endswith(f"/{at.cache}") or not export.device.startswith("/dev/")
-    return at.device in below(window, export.kernel)
+    return at.device in window.topology.devices(export.kernel)
 
 
 def _devices(window: Window, at: Cache | SizeHistogram) -> list[str]:
     """Return the devices that requests are passed on to."""
     if isinstance(at, SizeHistogram):
         return [at.device]
-    return [name for top in (at.device, at.slow) if top for name in below(window, top)]
+    return [name for top in (at.device, at.slow) if top for name in window.topology.devices(top)]
 
 
 class SizeBin(Struct, frozen=True):

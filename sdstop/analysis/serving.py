@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.caching import CacheSteps, Caching, recent
-from sdstop.analysis.framing import Arrived, arrived, below, caches_below
+from sdstop.analysis.framing import Arrived, arrived, caches_below
 from sdstop.analysis.jumbo import BLOCK, Proposal, harm, mend, mtus_of, named
 from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, payload
@@ -54,7 +54,7 @@ def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: M
     judged = [(caching, caching.judged(limits["requests"])) for caching in caches]
     courses = [(caching, course) for caching, course in judged if course is not None]
     block = max([BLOCK, *(caching.cache.block_size or 0 for caching in caches)])
-    devices = [d for e in direct if e.kernel is not None for d in below(window, e.kernel)]
+    devices = [d for e in direct if e.kernel is not None for d in window.topology.devices(e.kernel)]
     sizes = arrived(window, devices, courses)
     carried = payload(nic.mtu or 0)
     frame = None

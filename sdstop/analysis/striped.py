@@ -70,6 +70,11 @@ class Striped(Struct, frozen=True):
     unchecked: str = ""
 
 
+def is_striped(array: Array) -> bool:
+    """Return whether an array spreads its data over columns."""
+    return array.level in _STRIPED
+
+
 def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]:
     """Judge every striped md array of the window under these limits; rules with the same limits share the work."""
     known = StripeLimits.__struct_fields__
@@ -77,7 +82,7 @@ def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]
 
     def judge() -> list[Striped]:
         arrays = sorted(window.rows(Array).values(), key=lambda array: array.array)
-        return [_judge(window, array, chosen) for array in arrays if array.level in _STRIPED]
+        return [_judge(window, array, chosen) for array in arrays if is_striped(array)]
 
     return window.once(("striped", chosen), judge)
 

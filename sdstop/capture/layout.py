@@ -33,6 +33,7 @@ LONGEST_JSON = 16 << 20
 _FOLDERS = frozenset({"answers", "commands", "http", "keyed"})
 DOCUMENTS = frozenset({"links.json", "lists.json", "outcomes.json"})
 _LONGEST_KEY = 8192
+_OUTCOMES = frozenset(Outcome) - {Outcome.UNREAD}
 _LONGEST_NAME = 3000
 
 
@@ -58,8 +59,8 @@ def usable_key(key: object) -> bool:
 
 
 def as_outcome(word: object) -> Outcome | None:
-    """Return the outcome with this name, None if there is none."""
-    return Outcome(word) if isinstance(word, str) and word in set(Outcome) else None
+    """Return the outcome of a read with this name, None if there is none."""
+    return Outcome(word) if isinstance(word, str) and word in _OUTCOMES else None
 
 
 def _bytes(text: str) -> bytes | None:

@@ -5,7 +5,8 @@
     Personalities : [raid10]
       pool: tank
 
-Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts.
+Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts. An
+output that no prompt follows may have been cut: unless its own format shows its end, it is marked ("end not shown").
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ LONGEST = 16 << 20
 """Maximum size of the text in bytes."""
 
 PROGRAMS = frozenset({
-    "ceph", "dmidecode", "dmsetup", "drbdsetup", "iostat", "ip", "lsblk", "lscpu", "lsscsi", "lvs", "scli", "sg_map",
-    "smp_discover", "smp_rep_general", "smp_rep_phy_err_log", "zpool", "zfs",
+    "ceph", "dmidecode", "dmsetup", "drbdsetup", "iostat", "ip", "lsblk", "lscpu", "lsscsi", "lvs", "sadf", "sar",
+    "scli", "sg_map", "smp_discover", "smp_rep_general", "smp_rep_phy_err_log", "zpool", "zfs",
 })  # fmt: skip
 """Commands whose output sdstop can parse."""
 
@@ -50,6 +51,7 @@ class _Signature(Struct, frozen=True):
     last: re.Pattern[str] | None = None
 
 
+_IOSTAT = "cmd:iostat -x"
 _SIGNATURES = (
     _Signature(re.compile(r"Personalities\s*:"), "/proc/mdstat", re.compile(r"unused devices:")),
     _Signature(re.compile(r"md[\w/]{1,30}\s:\s(?:active|inactive)\b"), "/proc/mdstat", re.compile(r"unused devices:")),
@@ -59,7 +61,11 @@ _SIGNATURES = (
     _Signature(re.compile(r"\s*pool: \S"), "cmd:zpool status"),
     _Signature(re.compile(r"# dmidecode \d|Handle 0x[0-9A-Fa-f]{4}, DMI type"), "cmd:dmidecode"),
     _Signature(re.compile(r"Report phy error log response:"), "cmd:smp_rep_phy_err_log"),
-    _Signature(re.compile(r"Linux \S+ \(\S+\)\s.*\(\d+ CPU\)|Device:?\s.*%util"), "cmd:iostat -x"),
+    _Signature(re.compile(r"Linux \S+ \(\S+\)\s.*\(\d+ CPU\)|Device:?\s.*%util|\s+r/s\s.*\sDevice$"), _IOSTAT),
+    _Signature(re.compile(r"\d\d[:.]\d\d[:.]\d\d(?: [AP]M)?\s+(?:DEV\s+tps\s|tps\s.*\sDEV$)"), "cmd:sar -d"),
+    _Signature(re.compile(r'\s*\{"sysstat":'), "cmd:iostat -x -o JSON"),
+    _Signature(re.compile(r"\s+capacity\s+operations\s+bandwidth\b"), "cmd:zpool iostat -v"),
+    _Signature(re.compile(r"\s*osd\s+(?:fs_)?commit_latency\(ms\)\s"), "cmd:ceph osd perf"),
     _Signature(re.compile(r"version: 8\.\d+\.\d+.*\(api:"), "/proc/drbd"),
 )
 _FILES = re.compile(r"(?:cat|less|more|head|tail)\s+(?P<path>/(?:proc|sys|etc)/\S{1,500})$")
@@ -72,6 +78,8 @@ class _Section(Struct):
     named: bool
     last: re.Pattern[str] | None = None
     lines: list[str] = field(default_factory=list)
+    ended: bool = False
+    """Whether a prompt or its own last line follows."""
 
 
 def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
@@ -87,18 +95,24 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
         if not section.key:
             unknown += sum(1 for line in section.lines if line.strip())
         elif content:
+            if section.key.endswith("JSON") and not section.named and '"disk-device"' in content:
+                section.key = "cmd:sadf -j -- -d"  # it begins as iostat's does
             joined = _JOINED.get(section.key.removeprefix("cmd:").partition(" ")[0])
             known = evidence.get(section.key)
             if known is not None and joined:
                 content = f"{known.data.decode()}\n{content}"
             elif known is not None:
                 twice.add(section.key)
-            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode())
+            ended = section.ended or _SHOWS_END.match(section.key) or content.startswith(("{", "["))
+            fault = "" if ended else "end not shown"
+            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode(), fault=fault)
     if not evidence:
         raise CaptureRefused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
     taken, said = _taken(text)
     which = ", nobody knows which" if taken is None else ""
-    notes = [f"pasted text is one moment{which}: what takes two readings, as every rate, is not known"]
+    sampled = any(key.startswith(_SAMPLING) for key in evidence)
+    one = f"pasted text is one moment{which}: what takes two readings, as every rate, is not known"
+    notes = [one] if not sampled else ["the date of the text is unknown"] if taken is None else []
     notes += [said] if said else []
     notes += [f"of {safe(key, 80)} the last one counts" for key in sorted(twice)[:5]]
     notes += [f"lines that were not recognised: {unknown}"] if unknown else []
@@ -106,8 +120,12 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
     return origin, [Frame(1, UNDATED if taken is None else taken, 0.0, tuple(evidence.values()))]
 
 
-_JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True}
-"""Programs that are run once per object, so that their outputs are joined."""
+_SHOWS_END = re.compile(r"/proc/mdstat$|cmd:zpool status\b")
+"""Outputs whose parsers know the end."""
+_JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True, "iostat": True}
+"""Programs that are run once per object or interval, so that their outputs are joined."""
+_SAMPLING = ("cmd:iostat", "cmd:sar", "cmd:sadf", "cmd:zpool iostat")
+"""Commands that report several intervals (sdstop.core.interval)."""
 
 
 _DATE = re.compile(r"(?:/usr)?(?:/bin/)?date(?P<options>(?: \S{1,40}){0,3})")
@@ -149,17 +167,27 @@ def _sections(text: str) -> Iterator[_Section]:
         signature = next((signature for signature in _SIGNATURES if signature.first.match(line)), None)
         command = _command(line) if signature is None else None
         if command is not None:
+            section.ended = True
             yield section
             section = _Section(command, named=True)
             continue
         if signature is not None and not _goes_on(section, signature):
-            yield section
-            section = _Section(signature.key, named=False, last=signature.last)
+            if signature.key == "cmd:sar -d" and _is_banner(section):
+                section.key = signature.key  # sar prints the same first line as iostat
+            else:
+                yield section
+                section = _Section(signature.key, named=False, last=signature.last)
         section.lines.append(line)
         if section.last is not None and section.last.match(line):
+            section.ended = True
             yield section
             section = _Section("", named=False)
     yield section
+
+
+def _is_banner(section: _Section) -> bool:
+    """Return whether a section has only the first line of a sysstat program."""
+    return section.key == _IOSTAT and not section.named and sum(1 for line in section.lines if line.strip()) == 1
 
 
 def _goes_on(section: _Section, signature: _Signature) -> bool:

@@ -52,10 +52,7 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
         contents = _capture_contents(path)
         if contents is None:
             return _open_sosreport(path)
-        contents = _without_top(contents)
-        manifest = read_manifest(contents.files, contents.notes)
-        index = read_index(contents.files, contents.notes)
-        frames = assemble(contents, manifest, index)
+        return read_capture(_without_top(contents), _name(path))
     except CaptureRefused as refused:
         text = _open_text(path)
         if text is not None:
@@ -65,8 +62,17 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
         raise Unopenable(path, f"cannot be opened: {error.strerror}") from error
     except MemoryError as error:
         raise Unopenable(path, "does not fit into memory") from error
+
+
+def read_capture(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:
+    """Return the origin and the frames of a capture's files; `name` stands in for its host.
+
+    Raises CaptureRefused for an unsupported schema.
+    """
+    manifest = read_manifest(contents.files, contents.notes)
+    frames = assemble(contents, manifest, read_index(contents.files, contents.notes))
     origin = Origin(
-        manifest.host or _name(path),
+        manifest.host or name,
         complete=contents.complete and manifest.complete,
         note=_note(contents.notes),
         privileged=manifest.privileged,

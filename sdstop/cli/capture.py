@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.ending import end_soon
 from sdstop.core.evidence import Frame
-from sdstop.core.format import safe
+from sdstop.core.format import plural, safe
+from sdstop.core.joins import Naming
 from sdstop.core.session import Session
 from sdstop.exporters.capture import NOTHING, CaptureWriter, Conclusions, Unwritable, conclusions
 from sdstop.exporters.report.series import ReportSeries
-from sdstop.exporters.report.text import plural
 from sdstop.readings.cache import Cache
 
 if TYPE_CHECKING:
@@ -220,20 +220,11 @@ def _stands_on(session: Session, path: Path) -> str:
     except OSError:
         return ""
     window = session.head().window
-    number = f"{os.major(device)}:{os.minor(device)}"
+    target = window.topology.named(Naming.NUMBER, f"{os.major(device)}:{os.minor(device)}")
+    names = window.topology.devices(target.name) if target is not None else ()
     rows = {row.device: row for row in window.rows(BlockDevice).values()}
-    todo = [row.device for row in rows.values() if row.number == number]
-    below: dict[str, list[str]] = {}
-    for link in window.rows(BlockLink).values():
-        below.setdefault(link.device, []).append(link.below)
-    seen: list[str] = []
-    while todo:
-        name = todo.pop()
-        if name not in seen:
-            seen.append(name)
-            todo.extend(below.get(name, ()))
     cached = {row.device for row in window.rows(Cache).values()}
-    found = [name for name in seen if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
+    found = [name for name in names if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
     if not found:
         return ""
     return f"{safe(path)} stands on {safe(found[0])}, which is looked at: writing there disturbs it"

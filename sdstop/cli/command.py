@@ -73,7 +73,8 @@ def _tell(text: str, code: int, *, judge: bool) -> int:
     if not judge:
         output.say(f"sdstop: {text}")
         return code
-    from sdstop.cli.check import UNKNOWN, line
+    from sdstop.cli.check import line
+    from sdstop.core.headline import UNKNOWN
 
     with contextlib.suppress(Problem, BrokenPipeError):
         output.write(line(UNKNOWN, text))

@@ -9,12 +9,12 @@ from sdstop.cli.report import whole
 from sdstop.cli.watch import begin
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
-from sdstop.core.format import safe, wait
+from sdstop.core.format import plural, safe, wait
+from sdstop.core.headline import NOT_YET
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Run
-from sdstop.exporters.report.document import NOT_YET
 from sdstop.exporters.report.table import listing
-from sdstop.exporters.report.text import WIDTH, plural
+from sdstop.exporters.report.text import WIDTH
 
 
 def run(options: argparse.Namespace) -> int:

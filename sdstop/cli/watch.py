@@ -19,6 +19,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
+from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ def _begin(options: argparse.Namespace) -> Watch:
         from sdstop.redaction import credentials
 
         frames = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
+        origin, frames = unrolled(origin, frames, BUILTIN)
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"

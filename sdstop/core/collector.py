@@ -23,13 +23,22 @@ ONCE = math.inf
 _WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 
 
+class Interval(Struct, frozen=True):
+    """Output of one interval, in the form of output that reports only this one, and its length if known."""
+
+    data: bytes
+    seconds: float | None = None
+
+
 class Need(Struct, frozen=True):
     """One kind of evidence that a collector reads: `what` is a pattern of its keys, `why` one line.
 
     For `cmd:` patterns the collector reads recorded output; nothing is run for them on a live node (see Command).
     `keep` returns the part of the data to record if the rest may contain secrets; it is applied on a live node while
     reading, and to evidence from other captures. `redact` returns the data that redaction keeps before it replaces
-    names: without free text and names that are in no field of a reading. Both are idempotent and never raise.
+    names: without free text and names that are in no field of a reading. Both are idempotent and never raise. `split`
+    receives a recorded command and its output and returns the intervals it reports, oldest first, none if it reports no
+    several; it never raises (sdstop.core.interval).
     """
 
     what: str
@@ -37,6 +46,7 @@ class Need(Struct, frozen=True):
     privilege: str = ""
     keep: Callable[[bytes], bytes] | None = None
     redact: Callable[[bytes], bytes] | None = None
+    split: Callable[[str, bytes], Sequence[Interval]] | None = None
 
 
 class Command(Struct, frozen=True):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
+from sdstop.core.coverage import settled
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
+from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
+from sdstop.core.placement import placed
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -33,6 +36,11 @@ class Judgement(Struct, frozen=True):
     ruled_out: tuple[RuledOut, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
     ran: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        """Whether anything was judged, good or bad."""
+        return bool(self.findings or self.ruled_out)
 
 
 class Episode(Struct, frozen=True):
@@ -61,10 +69,11 @@ def judge(
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
-    A rule that raises an exception is unchecked; `guard` counts it.
+    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not. A rule that
+    raises an exception is unchecked; `guard` counts it.
     """
     guard = guard or Guard()
-    return _judgement(_checked(window, rule, configured, guard) for rule in rules)
+    return _judgement(window, rules, [_checked(window, rule, configured, guard) for rule in rules], guard)
 
 
 class _Checked(Struct, frozen=True):
@@ -81,8 +90,7 @@ def _checked(window: Window, rule: Rule, configured: Mapping[str, Mapping[str, f
         missing = _missing(window, rule)
         if missing is not None:
             return _Checked(() if missing is _UNCONCERNED else (of_rule(missing, rule.id),))
-        found = rule.check(window, rule.limits(configured.get(rule.id)))
-        verdicts = [of_rule(verdict, rule.id) for verdict in found]
+        verdicts = settled(window, rule, rule.check(window, rule.limits(configured.get(rule.id))))
         ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
         return _Checked(verdicts, rule.id if ran else None)
 
@@ -96,25 +104,28 @@ def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _
         missing = _missing(window, rule)
         if missing is _UNCONCERNED:
             return _Checked()
-        kept = [finding for finding in before.findings if finding.rule == rule.id and missing is None]
+        gone = {finding.subject for finding in gone_findings(window.now, rule)}
+        kept = [f for f in before.findings if f.rule == rule.id and missing is None and f.subject not in gone]
         return _Checked((*kept, of_rule(missing or _NO_TIME, rule.id)))
 
     return _guarded(rule, check, guard)
 
 
 def _guarded(rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
-    return guard.call(
-        Part.RULE, rule.id, check, lambda said: _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id),))
-    )
+    def helpless(said: str) -> _Checked:
+        return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
+
+    return guard.call(Part.RULE, rule.id, check, helpless)
 
 
-def _judgement(checked: Iterable[_Checked]) -> Judgement:
+def _judgement(window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard) -> Judgement:
     """Return the verdicts of all rules as one judgement."""
     findings: list[Finding] = []
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
-    for of_one in checked:
+    for rule, of_one in zip(rules, checked, strict=True):
+        findings += (of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
         ran += [of_one.ran] if of_one.ran is not None else []
         for verdict in of_one.verdicts:
             if isinstance(verdict, Finding):
@@ -123,6 +134,9 @@ def _judgement(checked: Iterable[_Checked]) -> Judgement:
                 ruled_out.append(verdict)
             else:
                 unchecked.append(verdict)
+    if findings:
+        found = findings
+        findings = guard.call(Part.RULE, "placement", lambda: placed(found, window.topology, rules), lambda _: found)
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -134,9 +148,9 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
     return -finding.severity.rank, ids.isdisjoint(finding.explains), finding.rule, finding.subject
 
 
-_BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
+_BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
-_NO_TIME = Unchecked("no time in this frame")
+_NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
@@ -150,23 +164,24 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         if known and not any(run.outcome in _BADNESS for run in runs):
             continue  # no rows of a joined family is a valid result unless one of its sources failed
         if len(runs) < len(names):
-            return Unchecked(f"{' and '.join(names)} has not answered yet")
+            return Unchecked(f"{' and '.join(names)} has not answered yet", gap=Gap.EARLY)
         for outcome in _BADNESS:
             for run in runs:
                 if run.outcome is outcome:
-                    return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}")
+                    gap = Gap.DENIED if outcome is Outcome.DENIED else Gap.FAULTY
+                    return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
         if any(run.ok for run in runs):
-            return Unchecked("needs two frames")
+            return Unchecked("needs two frames", gap=Gap.EARLY)
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
         asked = "not recorded" in lacking[0].reason  # otherwise the reason states what is never queried, and why
         why = "not recorded in this capture" if asked else lacking[0].reason
-        return Unchecked(f"{lacking[0].collector}: {why}", calm=True)
+        return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
-        return Unchecked(f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s")
+        return Unchecked(f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s", gap=Gap.EARLY)
     return None
 
 
@@ -226,7 +241,7 @@ class Diagnosis(Struct):
             found[at] = _checked(window, self.rules[at], self.configured, self.guard)
         late = (at for at in range(len(self.rules)) if at not in found)
         found |= {at: _unreached(window, self.rules[at], self.now, self.guard) for at in late}
-        return _judgement(found[at] for at in range(len(self.rules)))
+        return _judgement(window, self.rules, [found[at] for at in range(len(self.rules))], self.guard)
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

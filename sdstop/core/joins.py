@@ -84,6 +84,8 @@ class Naming(enum.StrEnum):
     WWN = "wwn"
     UUID = "uuid"
     """UUIDs of device mapper devices, with the prefix of the subsystem that created them."""
+    MOUNT = "mount"
+    """Mount points."""
     ZFS = "zfs"
     """Pools and datasets."""
     VDEV = "vdev"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Outcome
+from sdstop.core.evidence import Doubt, Outcome
 from sdstop.core.model import Derivation, Reading, Rows, schema
 
 R = TypeVar("R", bound=Reading)
@@ -170,6 +170,8 @@ class Run(Struct, frozen=True, eq=False):
     last: Run | None = None
     recorded: bool = True
     began: float = 0.0
+    doubts: tuple[Doubt, ...] = ()
+    """Why nothing good can be concluded from parts of its evidence."""
     memo: dict[Hashable, Any] = field(default_factory=dict)
     """Cache of results derived from this run alone, kept as long as windows can request them."""
 
@@ -180,7 +182,7 @@ class Run(Struct, frozen=True, eq=False):
 
     @property
     def partial(self) -> bool:
-        """Whether the run produced readings but some data was denied; `reason` has the details."""
+        """Whether the run produced readings but some data was denied or is in doubt; `reason` has the details."""
         return self.ok and bool(self.reason)
 
     @property

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
+
+_RUNNING = frozenset({
+    "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
+})  # fmt: skip
+"""Words of md's array_state, and of mdstat, for arrays that serve their data."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         if array.level == "container":
-            continue  # holds only the metadata of other arrays and never runs
-        if array.state == "inactive":
+            yield Unchecked("container: holds the metadata of other arrays and never runs", array.array, calm=True)
+        elif array.state == "inactive":
             yield _inactive(window, array)
         elif array.state == "broken":
             yield _broken(window, array)
+        elif array.state not in _RUNNING:
+            yield Unchecked(f'state "{human.safe(array.state, 40)}" is not known', array.array, gap=Gap.FAULTY)
+        elif array.level is None:
+            yield Unchecked("level unknown", array.array)
         elif not array.redundant:
-            continue
+            yield RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
         elif array.degraded is None:
             yield Unchecked("neither mdstat nor sysfs says how many members are missing", array.array)
         elif array.degraded > 0:
@@ -78,7 +87,7 @@ def _doing(array: Array, known: Rebuilding | None) -> tuple[str, bool]:
     return "nothing is rebuilding" + ("" if array.spares else ": there is no spare"), False
 
 
-def _risk(array: Array, members: list[Member]) -> str:
+def _risk(array: Array, members: Sequence[Member]) -> str:
     left = array.tolerates
     if left is None:
         return "how many more may fail is not known"
@@ -92,7 +101,7 @@ def _risk(array: Array, members: list[Member]) -> str:
     return "no redundancy is left: the next failure loses data"
 
 
-def _holders(array: Array, members: list[Member]) -> list[str]:
+def _holders(array: Array, members: Sequence[Member]) -> list[str]:
     """Return the devices without a redundant copy, in slot order; empty if the slots are unknown."""
     if array.slots is None or array.level is None or array.far_copies != 1:
         return []
@@ -101,7 +110,7 @@ def _holders(array: Array, members: list[Member]) -> list[str]:
     return [device[slot] for slot in sole_holders(layout, array.slots) if slot in device]
 
 
-def _advice(array: Array, members: list[Member], *, running: bool) -> Iterator[str]:
+def _advice(array: Array, members: Sequence[Member], *, running: bool) -> Iterator[str]:
     name = array.array
     failed = [m.device for m in members if m.state == "faulty"]
     if running:
@@ -183,4 +192,5 @@ ARRAY_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Array,),
+    remembers=True,
 )

@@ -18,6 +18,9 @@ _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes that serve nothing from the cache."""
 
 
+_UNCOUNTED = "bypassed requests are not counted"
+
+
 class _Cause(Struct, frozen=True):
     """Cause of a bypass: description, advice, maximum severity, and refutation."""
 
@@ -37,6 +40,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _emptied(window, cache)
             continue
         if cache.mode == "metadata only":  # dm-writecache in this mode bypasses data by design
+            yield Unchecked("mode metadata only: data bypasses it by design", cache.cache, calm=True)
             continue
         course = caching.judged(limits["requests"])
         if course is None:
@@ -44,8 +48,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         part = caching.bypass_share(course)
         if part is None:
-            continue
-        if part > limits["share"]:
+            yield Unchecked(_UNCOUNTED, cache.cache, calm=True)
+        elif part > limits["share"]:
             yield _bypassed(window, caching, course, part, limits)
         else:
             yield RuledOut(
@@ -103,6 +107,7 @@ def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]
     course = caching.ever
     part = caching.bypass_share(course)
     if part is None or course.came is None:
+        yield Unchecked(_UNCOUNTED, caching.cache.cache, calm=True)
         return
     if caching.recent is None or course.came < limits["requests"]:
         reason = f"{human.number(course.came)} requests since it was loaded are too few"

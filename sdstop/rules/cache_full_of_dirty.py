@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.analysis.caching import Caching, cachings
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
@@ -17,6 +17,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         cache = caching.cache
         dirty = share(cache.dirty, cache.size)
         if dirty is None:
+            yield Unchecked("amount of dirty data unknown", cache.cache, calm=True)
             continue
         refused = caching.recent.sum("no_room") if caching.recent is not None else None
         part = share(refused, caching.recent.came) if caching.recent is not None else None

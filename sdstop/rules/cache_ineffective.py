@@ -25,9 +25,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for caching in cachings(window):
         cache = caching.cache
         # dm-writecache exists for writes and absorbs them all; ARC misses are not a fault.
-        if cache.kind in {"dm-writecache", "arc"} or cache.state == "no cache":
+        if cache.kind in {"dm-writecache", "arc"}:
+            yield Unchecked(f"{cache.kind}: misses are not a fault", cache.cache, calm=True)
             continue
-        if not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):  # reported by cache-bypassed
+        # reported by cache-bypassed
+        if cache.state == "no cache" or not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):
+            yield Unchecked("out of use: takes nothing in", cache.cache, calm=True)
             continue
         if cache.kind == "l2arc":
             yield from _l2arc(window, caching, limits)
@@ -36,9 +39,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         least = limits["requests"]
         course = caching.judged(least)
         if course is None or _asked(course, ways) < least:
+            yield Unchecked(f"fewer than {least:g} cacheable requests in a minute", cache.cache, calm=True)
             continue
         hit = course.hit_share(*ways)
         if hit is None:
+            yield Unchecked("hits and misses are not counted", cache.cache, calm=True)
             continue
         # One minute may be a full copy; also judge the lifetime hit rate.
         ever = caching.ever.hit_share(*ways)
@@ -141,6 +146,7 @@ def _l2arc(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict
     headers, asked = cache.metadata_used, _asked(caching.ever, _WAYS)
     ever = caching.ever.hit_share(*_WAYS)
     if headers is None or ever is None or asked < limits["lifetime"]:
+        yield Unchecked(f"fewer than {limits['lifetime']:g} reads since boot", cache.cache, calm=True)
         return
     recent = caching.recent.hit_share(*_WAYS) if caching.recent is not None else None
     now = ever if recent is None else recent

@@ -20,12 +20,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         cache = caching.cache
         course = caching.judged(limits["requests"])
         past = caching.bypass_share(course) if course is not None else None
-        if not cache.needs_whole_blocks or course is None or past is None:
+        if not cache.needs_whole_blocks:
+            yield Unchecked(f"not applicable: {cache.kind} caches partial blocks", cache.cache, calm=True)
+            continue
+        if course is None or past is None:
+            yield Unchecked(f"fewer than {limits['requests']:g} requests in a minute", cache.cache, calm=True)
             continue
         pieces = pieces_of(window, caching, course)
+        if pieces is None and past <= limits["share"]:
+            yield RuledOut(cache.cache, f"{human.percent(past)} % of {caching.what} {course.when} went past it")
+            continue
         if pieces is None:
-            if past > limits["share"] and cache.kind == FLASHCACHE:
-                yield Unchecked("the sizes of requests are not known", cache.cache)
+            yield Unchecked("the sizes of requests are not known", cache.cache, calm=cache.kind != FLASHCACHE)
             continue
         if _is_cause(course, past, pieces, limits):
             yield _finding(window, caching, course, past, pieces, limits)

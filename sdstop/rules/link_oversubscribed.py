@@ -9,7 +9,19 @@ from msgspec import Struct
 from sdstop.collectors.network.clients import StorageClient, StorageClientActivity
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.core.text import added
@@ -42,6 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked(f"by which interface {lost} clients are reached is not known")
     for name, rows in sorted(by_interface.items()):
         if len({row.client for row in rows}) < limits["clients"]:
+            yield Unchecked(f"fewer than {limits['clients']:g} clients", name, calm=True)
             continue
         speed = _speed(window, name)
         if speed is None:
@@ -143,4 +156,5 @@ LINK_OVERSUBSCRIBED = Rule(
         Threshold("full", 0.85, "share of the line from which it is full", "ratio"),
         Threshold("readings", 3.0, "successive readings of the link that must show it"),
     ),
+    covers=(Covers(StorageClient, "{interface}"),),
 )

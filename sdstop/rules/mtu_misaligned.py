@@ -14,7 +14,19 @@ from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoeTarget, payload
 from sdstop.collectors.aoe.targets import AoePort, AoeSocket
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 
 
@@ -45,7 +57,7 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
     """Judge the disks that this node reaches, by the frame payload that the kernel determined."""
     groups: dict[str, list[AoeTarget]] = {}
     for row in sorted(window.rows(AoeTarget).values(), key=lambda row: row.device):
-        if row.state is not None and not row.state.startswith("up"):
+        if not _is_up(row):
             yield Unchecked(f"it is {human.safe(row.state)}: what its frames carry means nothing", row.device)
         elif not row.payload:
             yield Unchecked("the kernel does not say what its frames carry (payload)", row.device)
@@ -62,6 +74,14 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
                 f"{subject}/{good[0].device}" if bad else subject,
                 f"frames of {named([row.device for row in good])} carry {carried} bytes: whole blocks of {BLOCK}",
             )
+
+
+def _is_up(row: AoeTarget) -> bool:
+    return row.state is None or row.state.startswith("up")
+
+
+def _has_payload(row: AoeTarget) -> bool:
+    return _is_up(row) and bool(row.payload)
 
 
 def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limits) -> Finding:
@@ -299,4 +319,5 @@ MTU_MISALIGNED = Rule(
         Threshold("requests", 500.0, "requests in a minute that it takes to judge a cache"),
     ),
     either=3,
+    covers=(Covers(AoeTarget, "{interfaces|device}", _has_payload), Covers(AoeExport, "{interface}")),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sdstop.analysis.rebuild import Trend
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, eta_words, rebuildings
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, Severity, Value, Verdict, cites
+from sdstop.core.finding import Finding, Limits, Rule, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
@@ -20,6 +20,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _waiting(window, known)
         elif row.state == "running" and not known.stands:
             yield _running(window, known)
+        else:
+            yield Unchecked(f"{known.what} {'makes no progress' if known.stands else row.state}", known.name, calm=True)
 
 
 def _waiting(window: Window, known: Rebuilding) -> Finding:

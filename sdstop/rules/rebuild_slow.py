@@ -34,8 +34,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
         pace, row = known.pace, known.rebuild
         if row.state != "running" or row.operation not in REPAIRS or known.stands or known.at_end:
-            continue
-        if pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
+            yield Unchecked(known.not_judged, known.name, calm=True)
+        elif pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
             yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
         elif pace.eta > limits["longest"]:
             yield _slow(window, known, pace, limits, f"done {eta_words(pace)}")

@@ -18,8 +18,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
         pace = known.motion
         if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
-            continue
-        if pace is None:
+            yield Unchecked(known.not_judged, known.name, calm=True)
+        elif pace is None:
             yield Unchecked(f"{_teller(known)} does not say how much is done", known.name)
         elif known.stood(limits["pause"], limits["pauses"], limits["readings"], limits["stalled"]):
             yield _stalled(window, known, pace, limits)

@@ -19,11 +19,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
         pace, row = known.pace, known.rebuild
         if row.state != "running" or row.operation not in _HELD or known.stands:
+            yield Unchecked(known.not_judged, known.name, calm=True)
             continue
         limit = held(known, limits["near"], limits["least"], limits["busy"])
         if row.speed_max is None and row.speed_min is None:
-            if row.kind != "zfs":  # ZFS has no speed limits; its throttles are shares of queues
-                yield Unchecked("its speed limits are not known", known.name)
+            # ZFS has no speed limits; its throttles are shares of queues
+            none = row.kind == "zfs"
+            yield Unchecked("ZFS has no speed limits" if none else "its speed limits are not known", known.name,
+                            calm=none)  # fmt: skip
         elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
             yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
         elif not known.loads and (row.kind == "md" or row.devices):

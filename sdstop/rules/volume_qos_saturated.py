@@ -8,7 +8,19 @@ from sdstop.analysis.limit_samples import BANDWIDTH, IOPS
 from sdstop.analysis.limiting import Limiting, limitings
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
@@ -23,9 +35,13 @@ def _subjects(window: Window) -> dict[str, list[Limiting]]:
     """Return the enforced limits by subject; reads and writes of a subject may have separate limits."""
     found: dict[str, list[Limiting]] = {}
     for known in limitings(window):
-        if known.limit.limited not in {"none", None} and not known.limit.unheld:
+        if _is_held(known.limit):
             found.setdefault(known.limit.subject, []).append(known)
     return found
+
+
+def _is_held(limit: Limit) -> bool:
+    return limit.limited not in {"none", None} and not limit.unheld
 
 
 def _judge(window: Window, subject: str, ways: list[Limiting], limits: Limits) -> Verdict:
@@ -223,4 +239,5 @@ VOLUME_QOS_SATURATED = Rule(
         Threshold("stalled", 0.1, "share of the time a task waits for I/O that shows waiting", "ratio"),
         Threshold("queue", 2.0, "requests outstanding that show waiting"),
     ),
+    covers=(Covers(Limit, "{subject}", _is_held),),
 )

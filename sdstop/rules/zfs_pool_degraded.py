@@ -5,12 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sdstop.analysis.pooling import Top, Whole, wholes
+from sdstop.analysis.pooling import GOOD, LOST, Top, Whole, wholes
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
@@ -31,7 +44,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             if not bad:
                 yield Unchecked(f"the kernel says {whole.state}; {_why(window)}", whole.name)
         elif not bad and not any(isinstance(said, Finding) for said in leaves):
-            yield _good(whole)
+            yield from _beside(window, whole)
 
 
 def _why(window: Window) -> str:
@@ -39,6 +52,36 @@ def _why(window: Window) -> str:
     if run is None:
         return "zpool status has not answered yet"
     return f"zpool status: {run.outcome.value}, {run.reason}"
+
+
+def _beside(window: Window, whole: Whole) -> Iterator[Verdict]:
+    """Judge a pool without errors: devices that it works without, and states that are not known."""
+    pool = whole.pool
+    out = [v for v in whole.vdevs if v.leaf and v.state in LOST]
+    for vdev in out:
+        yield Finding(
+            severity=Severity.WARNING,
+            subject=f"{whole.name}/{vdev.vdev}",
+            summary=f"{_named(vdev)}: a {_USES.get(vdev.group, 'device')} that the pool works without",
+            values=(Value("state", "state", vdev.state),),
+            evidence=cites(window.cite(vdev)),
+            advice=(_look(vdev), f"zpool status -v {operand(whole.name)}"),
+            refuted_by=f"the state ONLINE or AVAIL of {vdev.vdev}",
+        )
+    strange = next((v for v in whole.vdevs if v.state not in GOOD | LOST | {"DEGRADED"}), None)
+    if not whole.leaves:
+        yield Unchecked("no device tree in zpool status", whole.name, gap=Gap.FAULTY)
+    elif pool is not None and pool.state and pool.state != whole.state:
+        said = f'the kernel says "{human.safe(whole.state, 20)}", zpool status "{human.safe(pool.state, 20)}"'
+        yield Unchecked(said, whole.name, gap=Gap.FAULTY)
+    elif whole.state != "ONLINE" or strange is not None:
+        word = whole.state if strange is None else f"{strange.state} of {strange.vdev}"
+        yield Unchecked(f"state not known: {human.safe(word, 60)}", whole.name, gap=Gap.FAULTY)
+    elif not out:
+        yield _good(whole)
+
+
+_USES = {"logs": "log device", "cache": "cache device", "spares": "spare"}
 
 
 def _good(whole: Whole) -> RuledOut:
@@ -74,11 +117,11 @@ def _out(window: Window, whole: Whole) -> Iterator[Finding]:
 def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
     if whole.state != "DEGRADED":
         return
-    hurt = [top for top in whole.tops if top.missing or top.replaced]
+    hurt = [top for top in whole.tops if top.missing or top.replaced or any(_ailing(child) for child in top.children)]
     worst = min((top.tolerates for top in hurt if top.tolerates is not None), default=None)
     missing = [child for top in hurt for child in top.missing]
     replaced = [child for top in hurt for child in top.replaced]
-    devices = [v for v in whole.leaves if v.state not in {"ONLINE", "DEGRADED"}]
+    devices = [v for v in whole.leaves if v.state not in {"ONLINE", "DEGRADED"}] or list(filter(_ailing, whole.leaves))
     doing, running = _doing(window, whole)
     state = window.get(PoolState, whole.name)
     # With an active spare all data is fully redundant, unlike in a pool that lacks devices.
@@ -101,6 +144,11 @@ def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
         advice=tuple(_advice(whole, devices, running=running)),
         refuted_by=f"state ONLINE of {whole.name} and all its vdevs in zpool status",
     )
+
+
+def _ailing(vdev: Vdev) -> bool:
+    """Return whether a device has too many errors and still serves its data."""
+    return bool(vdev.leaf) and vdev.state == "DEGRADED"
 
 
 def _what(devices: list[Vdev], missing: list[Vdev], replaced: list[Vdev]) -> str:
@@ -194,6 +242,7 @@ def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
             ),
         ),
         refuted_by="errors: No known data errors, after a scrub",
+        disproof="errors: No known data errors",
     )
 
 
@@ -260,4 +309,6 @@ ZFS_POOL_DEGRADED = Rule(
     _check,
     (PoolState,),
     (Threshold("many", 100.0, "errors of one device from which they matter even if they do not grow"),),
+    covers=(Covers(PoolState), Covers(Pool)),
+    remembers=True,
 )

@@ -13,6 +13,7 @@ from sdstop.analysis.latest import latest_rows
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Severity, by_cause, worst_by_subject
+from sdstop.core.headline import Headline
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
@@ -21,7 +22,7 @@ from sdstop.tui.widgets.palette import Palette
 
 R = TypeVar("R", bound=Reading)
 
-BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
+BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 """Outcomes that leave something unknown."""
 
 
@@ -95,6 +96,11 @@ class Scene(Struct, frozen=True):
     def drives(self) -> dict[str, DriveState]:
         """Return every block device by name."""
         return drives(self.window, self.in_force)
+
+    @property
+    def headline(self) -> Headline:
+        """The same line and exit code as of a check at this moment."""
+        return self.session.headline(self.look.judgement, self.look)
 
     @property
     def troubled(self) -> list[Run]:

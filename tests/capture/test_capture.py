@@ -329,7 +329,10 @@ def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "open", guarded)
     monkeypatch.setattr(os, "listdir", listed)
     origin, frames = open_capture(folder)
-    assert [e.key for e in frames[0].evidence] == ["/b"]
+    assert {e.key: (e.outcome, e.fault) for e in frames[0].evidence} == {
+        "/a": (Outcome.FAILED, "cannot be read: Permission denied"),
+        "/b": (Outcome.OK, ""),
+    }
     assert origin.complete is False
     assert origin.note == (
         "frames/0001/a could not be read: Permission denied; frames/0001/d/ could not be read: Input/output error"
@@ -467,13 +470,12 @@ def test_what_was_lost_does_not_go_on_as_if_unchanged(tmp_path: Path) -> None:
     assert "lost from the capture" in host_of(frames[:2]).state["/proc/mdstat"].detail
 
 
-def test_what_was_never_there_is_not_recorded(tmp_path: Path) -> None:
+def test_what_the_index_has_and_no_file_is_damaged(tmp_path: Path) -> None:
     files = {name: data for name, data in INDEXED.items() if not name.endswith("mdstat")}
     origin, frames = open_capture(make(tmp_path / "c", files | {"frames/0002/x": "", "frames/0003/x": ""}))
     assert origin.complete is False
-    with pytest.raises(Absent) as refusal:
+    with pytest.raises(Failed, match="lost from the capture"):
         host_of(frames).read("/proc/mdstat")
-    assert refusal.value.recorded is False
 
 
 def test_frames_may_be_taken_out(tmp_path: Path) -> None:
@@ -491,7 +493,9 @@ def test_frames_may_be_taken_out(tmp_path: Path) -> None:
 def test_an_index_leads_nowhere_else(tmp_path: Path, member: str) -> None:
     files = {"index.jsonl": line(1, "/proc/mdstat", member), "static/x": "", "README.md": "secret", "manifest.json": {}}
     frames = open_capture(make(tmp_path / "c", files))[1]
-    assert [e.key for e in frames[0].evidence] == ["/x"]
+    assert {e.key: (e.outcome, e.data) for e in frames[0].evidence} == {
+        "/x": (Outcome.OK, b""), "/proc/mdstat": (Outcome.FAILED, b""),
+    }  # fmt: skip
 
 
 def test_a_hostile_index_costs_little(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import UNDATED, dated
 from sdstop.core.format import clock, utc
+from sdstop.core.interval import unrolled
+from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.document import document
@@ -28,6 +30,8 @@ from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.service import Service
 from sdstop.rules import RULES
 from sdstop.tui.dump import capture_name
 
@@ -267,3 +271,84 @@ def test_the_exporter_and_the_dashboard_have_no_date_of_it_either(
     assert capture_name(session) == "sdstop-ticket_txt.tar.gz"
     assert session.ran_back == 0.0
     assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time not known", "+3.0 s")
+
+
+def samples(*rates: int) -> str:
+    head, _, table = IOSTAT.partition("\n\n")
+    return f"{head}\n\n" + "\n".join(table.replace("10.00", f"{rate:.2f}", 1) for rate in rates)
+
+
+def fed(text: str) -> tuple[Session, list[float | None]]:
+    """Open a pasted text as the command line does; return the reads a second of sda in each of its frames."""
+    origin, frames = open_pasted(io.BytesIO(text.encode()))
+    origin, frames = unrolled(origin, Retention(BUILTIN).frames(frames), BUILTIN)
+    session = Session(origin, BUILTIN, RULES)
+    found = []
+    for frame in frames:
+        session.feed(frame)
+        row = session.head().now.get(DiskActivity, "sda")
+        found.append(None if row is None else row.reads_per_second)
+    return session, found
+
+
+PROMPT = "[root@san1 ~]# "
+
+
+def test_each_interval_of_pasted_iostat_is_a_frame() -> None:
+    session, rates = fed(f"{PROMPT}iostat -x 5 3\n{samples(1, 2, 3)}{PROMPT}")
+    assert rates == [2.0, 3.0]
+    assert session.head().window.seconds == 5.0
+    assert session.origin.note == "the date of the text is unknown"
+    session, rates = fed(samples(1, 2, 3))
+    assert rates == [2.0, 3.0]
+    assert session.head().window.seconds == 1.0
+    assert session.origin.note.endswith("the interval of cmd:iostat -x is not shown: 1 s is assumed")
+
+
+def test_several_reports_in_one_paste_without_the_means_since_boot() -> None:
+    assert fed(f"Hi,\n\n{samples(1, 2, 3)}\nand later:\n\n{samples(4, 5)}")[1] == [2.0, 3.0, 5.0]
+    twice = f"{PROMPT}iostat -x 1 3\n{samples(1, 2, 3)}{PROMPT}iostat -x 1 3\n{samples(4, 5, 6)}"
+    assert fed(twice)[1] == [2.0, 3.0, 5.0, 6.0]
+
+
+def test_the_array_is_known_in_every_interval() -> None:
+    session, rates = fed(f"{PROMPT}cat /proc/mdstat\n{MDSTAT}{PROMPT}iostat -x 1 4\n{samples(1, 2, 3, 4)}")
+    assert rates == [2.0, 3.0, 4.0]
+    assert {(e.finding.rule, e.finding.subject) for e in session.episodes()} == {("array-degraded", "md0")}
+
+
+SAR = """Linux 6.1.0 (san1) \t11/21/26 \t_x86_64_\t(8 CPU)
+
+18:41:42          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+18:41:43          sda     26.00    232.00      0.00     44.00     10.62      0.01      0.19      0.80
+
+18:41:43          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+18:41:44          sda     99.00    380.00      0.00    256.00      6.42      0.02      0.17      1.20
+"""
+VDEVS = """              capacity     operations     bandwidth    total_wait
+pool        alloc   free   read  write   read  write   read  write
+----------  -----  -----  -----  -----  -----  -----  -----  -----
+"""
+VDEV = "tank         251M  1.13G      0     48  2.35K  2.98M  290us    2ms\n"
+OSDS = "osd  commit_latency(ms)  apply_latency(ms)\n  2                   7                  7\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "frames"),
+    [
+        (SAR, "cmd:sar -d", 2),
+        (SAR.partition("\n\n")[2], "cmd:sar -d", 2),
+        (VDEVS + 4 * VDEV, "cmd:zpool iostat -v", 3),
+        (OSDS, "cmd:ceph osd perf", 1),
+    ],
+)
+def test_what_other_tools_print_is_known_by_its_heading(text: str, key: str, frames: int) -> None:
+    assert keys(text).keys() == {key}
+    session, _ = fed(f"Look:\n\n{text}")
+    assert len(session.head().window.moments(Service)) == frames
+
+
+def test_json_of_iostat_and_sadf_are_told_apart() -> None:
+    here = Path(__file__).parents[1] / "collectors/sysstat"
+    assert keys((here / "iostat-xt.json").read_text()).keys() == {"cmd:iostat -x -o JSON"}
+    assert keys((here / "sadf.json").read_text()).keys() == {"cmd:sadf -j -- -d"}

@@ -12,15 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.ceph import osd_perf
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.host import Absent, Denied, Failed, Malformed, Output
+from sdstop.core.joins import named
 from sdstop.core.model import Reading
 from sdstop.core.replay import EvidenceHost
+from sdstop.core.retention import Retention
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
+from sdstop.readings.service import Service
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from tests.nodes.ceph import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree
@@ -130,7 +134,8 @@ def test_counts_that_cannot_be_are_left_alone() -> None:
 def test_a_warning_of_taste_is_no_damage(checks: dict[str, str], healthy: int) -> None:
     row = cluster(status(health="HEALTH_WARN", checks=checks))
     assert (row.state, row.healthy) == ("HEALTH_WARN", healthy)
-    assert row.says == "; ".join(f"{code}: {message}" for code, message in checks.items())
+    marks = dict.fromkeys(checks, "" if healthy == 0 else " (harmless)")
+    assert row.says == "; ".join(f"{code}: {message}{marks[code]}" for code, message in checks.items())
 
 
 def test_two_of_three_monitors_may_lose_none() -> None:
@@ -333,7 +338,7 @@ JSON = st.recursive(
     max_leaves=20,
 )
 PARSERS: list[Callable[[str], object]] = [
-    ceph.parse_status, ceph.parse_tree, ceph.parse_perf, ceph.parse_health, ceph.parse_ratios, ceph.parse_volumes
+    ceph.parse_status, ceph.parse_tree, osd_perf.parse, ceph.parse_health, ceph.parse_ratios, ceph.parse_volumes
 ]  # fmt: skip
 
 
@@ -359,3 +364,50 @@ def test_a_tree_that_bites_its_tail_ends() -> None:
     ]
     (osd,) = ceph.parse_tree(json.dumps({"nodes": nodes}))
     assert (osd.host, osd.root) == ("a", "b")
+
+
+OSD_PERF = """osd  commit_latency(ms)  apply_latency(ms)
+  2                 900                900
+  0                   3                  3
+  1                   0                  0
+"""
+
+
+@pytest.mark.parametrize("text", [
+    OSD_PERF, OSD_PERF.replace("commit_latency", "fs_commit_latency").replace("  apply", "  fs_apply"),
+    perf({2: 900, 0: 3, 1: 0}), perf({2: 900, 0: 3, 1: 0}, release=12),
+])  # fmt: skip
+def test_latencies_of_osds_as_text_and_json(text: str) -> None:
+    assert osd_perf.parse(text) == {2: 0.9, 0: 0.003, 1: 0.0}
+
+
+def test_latencies_alone_are_service_times_and_with_the_tree_they_have_its_names() -> None:
+    served = [
+        row for row in CEPH_OSDS.read(EvidenceHost.of({"cmd:ceph osd perf": OSD_PERF})) if isinstance(row, Service)
+    ]
+    assert {row.device: (row.write_wait, row.naming) for row in served} == {
+        "osd.2": (0.9, "osd"), "osd.0": (0.003, "osd"), "osd.1": (None, "osd"),
+    }  # fmt: skip
+    assert {row.origin for row in served} == {"cmd:ceph osd perf"}
+    found = list(CEPH_OSDS.read(EvidenceHost.of({"cmd:ceph osd perf": OSD_PERF, TREE: tree()})))
+    names = {named(row)["device"][0].names[0] for row in found if isinstance(row, ClusterDevice)}
+    times = {named(row)["device"][0].names[0] for row in found if isinstance(row, Service)}
+    assert len(times) == 3
+    assert times <= names  # the same things
+
+
+def test_redaction_keeps_the_numbers_of_the_text() -> None:
+    said = OSD_PERF.encode() + b"root@store1:~# \nfrom Ann\n"
+    kept = osd_perf.only_numbers(said)
+    assert osd_perf.parse(kept.decode()) == osd_perf.parse(OSD_PERF)
+    assert b"store1" not in kept
+    assert b"Ann" not in kept
+    assert osd_perf.only_numbers(kept) == kept
+    assert Retention([CEPH_OSDS]).redacted("cmd:ceph osd perf", said) == kept
+
+
+@given(st.text() | st.lists(st.sampled_from([*OSD_PERF.split(), "\n", "{", "osd", "9" * 40])).map(" ".join))
+def test_no_text_of_latencies_raises_anything_but_malformed(text: str) -> None:
+    with contextlib.suppress(Malformed):
+        osd_perf.parse(text)
+    osd_perf.only_numbers(text.encode("utf-8", "replace"))

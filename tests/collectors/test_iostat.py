@@ -1,6 +1,7 @@
 """Reports of iostat -x of every version, text and JSON, whole and cut."""
 # ruff: noqa: E501  # lines as wide as iostat prints them
 
+import contextlib
 import json
 from typing import Any
 
@@ -9,10 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from sdstop.collectors.block.iostat import IOSTAT, activity_of, newest, parse_json, parse_text
+from sdstop.collectors.block.iostat import (
+    IOSTAT,
+    activity_of,
+    intervals,
+    newest,
+    parse_json,
+    parse_text,
+    printed,
+    served,
+)
+from sdstop.collectors.block.sysstat import distance, interval_of, second_of_day
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.replay import EvidenceHost
 from sdstop.readings.disk import DiskActivity
+from sdstop.readings.service import Service
 
 MIB = 1024 * 1024
 
@@ -188,12 +200,13 @@ def test_the_last_report_is_what_counts() -> None:
 @pytest.mark.parametrize("command", ["iostat -x", "iostat -xt 1 1", "iostat_-x", "iostat -x sday"])
 def test_a_lone_first_report_is_the_mean_since_boot(command: str) -> None:
     with pytest.raises(Absent, match="since boot"):
-        newest(parse_text(V126), command)
+        newest(printed(V126), command)
 
 
 @pytest.mark.parametrize("command", ["iostat -xy 1 1", "iostat -y -x 1 1", "iostat_-xdy_1_1"])
 def test_a_lone_report_without_the_first_counts(command: str) -> None:
-    assert "sda" in newest(parse_text(V126), command)
+    report, _ = newest(printed(V126), command)
+    assert "sda" in report
 
 
 def test_the_last_line_that_was_cut_is_left_out() -> None:
@@ -206,6 +219,137 @@ def test_the_last_line_that_was_cut_is_left_out() -> None:
 @pytest.mark.parametrize("line", ["sdb 1.00 2.00", "sdb " + "x " * 22, "sdb " + "-1.00 " * 22, "sdb " + "nan " * 22])
 def test_lines_that_do_not_fit_are_left_out(line: str) -> None:
     assert set(parse_text(f"{V126}{line}\n")[0]) == {"sda"}
+
+
+# --- intervals ------------------------------------------------------------------------------------------------
+
+AT = "11/21/26 18:41:{:02d}\n"
+
+
+def reports(*rates: int, stamped: bool = False, version: str = V126) -> str:
+    return "\n".join(
+        (AT.format(40 + 5 * place) if stamped else "") + CPU + version.replace("100.00", f"{rate:.2f}")
+        for place, rate in enumerate(rates)
+    )
+
+
+def split(command: str, text: str) -> list[tuple[float, float | None]]:
+    """Return the reads a second and the length of each interval, read again from its own output."""
+    found = []
+    for interval in intervals(command, text.encode()):
+        report, seconds = newest(printed(interval.data.decode()), command)
+        assert seconds == interval.seconds
+        assert report.keys() == {"sda"}
+        found.append((report["sda"]["r/s"], seconds))
+    return found
+
+
+@pytest.mark.parametrize("version", [V9, V10K, V12, V126, HUMAN])
+def test_each_interval_is_an_output_of_its_own(version: str) -> None:
+    text = BANNER + reports(1, 2, 3, version=version)
+    assert split("iostat -x 1 3", text) == [(2.0, 1.0), (3.0, 1.0)]
+    assert split("iostat -xy 2 3", text) == [(1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]
+
+
+def test_of_each_run_in_one_text_the_first_report_is_the_mean_since_boot() -> None:
+    text = BANNER + reports(1, 2, 3) + "\n" + BANNER + reports(4, 5)
+    assert [rate for rate, _ in split("iostat -x 1", text)] == [2.0, 3.0, 5.0]
+    assert split("iostat -x", BANNER + reports(1) + "\n" + BANNER + reports(4)) == []
+    with pytest.raises(Absent, match="since boot"):
+        newest(printed(BANNER + reports(1) + "\n" + BANNER + reports(4)), "iostat -x")
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds"),
+    [
+        ("iostat -x", 5.0),  # shown by the times alone
+        ("iostat -x 5", 5.0),
+        ("iostat -x 6 9", 6.0),  # times are printed in whole seconds
+        ("iostat -x 60", 5.0),  # the times are right, whatever the command says
+        ("iostat_-xt_5_3", 5.0),
+    ],
+)
+def test_the_length_of_an_interval_is_that_of_its_times(command: str, seconds: float) -> None:
+    assert split(command, BANNER + reports(1, 2, 3, stamped=True)) == [(2.0, seconds), (3.0, seconds)]
+
+
+@pytest.mark.parametrize(
+    ("line", "second"),
+    [
+        ("11/21/26 18:41:43", 67303),
+        ("11/21/2026 06:41:43 PM", 67303),
+        ("11/21/2026 12:00:01 AM", 1),
+        ("2026-11-21T18:41:43+0100", 67303),
+        ("Time: 18:41:43", 67303),
+        ("21.11.2026 18.41.43", 67303),
+        ("avg-cpu:  %user   %nice", None),
+        ("           1.00    0.00", None),
+        ("99:99:99", None),
+    ],
+)
+def test_times_of_every_locale(line: str, second: int | None) -> None:
+    assert second_of_day(line) == second
+
+
+def test_an_interval_over_midnight() -> None:
+    assert distance(86_395, 5, None) == 10.0
+    assert distance(86_395, 5, 11.0) == 11.0
+    assert distance(None, 5, None) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds"),
+    [
+        ("iostat -x", None),
+        ("iostat -xdk 2", 2.0),
+        ("iostat -x sda sdb 5 10", 5.0),
+        ("iostat -x -p sda 3", 3.0),
+        ("iostat -x -p 3", 3.0),
+        ("iostat -x -o JSON 7 2", 7.0),
+        ("iostat -x -g 9 sda 4", 4.0),
+        ("iostat --dec=1 -x 1", 1.0),
+        ("sar_-d_10_6", 10.0),
+        ("sar -d -f /var/log/sa/sa21", None),
+        ("iostat -x 0", None),
+    ],
+)
+def test_the_interval_of_a_command(command: str, seconds: float | None) -> None:
+    assert interval_of(command) == seconds
+
+
+def test_each_interval_of_json() -> None:
+    assert split("iostat -x -o JSON 1 3", statistics(1.0, 2.0, 3.0)) == [(2.0, 1.0), (3.0, 1.0)]
+    assert split("iostat -x -y -o JSON 1 2", statistics(1.0, 2.0)) == [(1.0, 1.0), (2.0, 1.0)]
+    two = statistics(1.0, 2.0, 3.0) + "\n" + statistics(4.0, 5.0)
+    assert [rate for rate, _ in split("iostat -x -o JSON 1", two)] == [2.0, 3.0, 5.0]
+
+
+SHORT = """\
+Device             tps      kB/s    rqm/s   await  areq-sz  aqu-sz  %util
+vda              37.00    704.00    30.00    0.22    19.03    0.01   0.80
+vdb               0.00      0.00     0.00    0.00     0.00    0.00   0.00
+vdc              10.00    704.00     0.00    0.00    19.03    0.00   0.00
+"""
+
+
+def test_the_short_report_has_service_times_and_no_activity() -> None:
+    host = EvidenceHost.of({"cmd:iostat -xsy 1 1": SHORT})
+    rows = {row.device: row for row in IOSTAT.read(host) if isinstance(row, Service)}
+    found = rows["vda"]
+    assert (found.requests_per_second, found.wait, found.queue, found.busy) == (37.0, 0.00022, 0.01, 0.008)
+    assert (found.reads_per_second, found.read_wait, found.seconds) == (None, None, 1.0)
+    assert (rows["vdb"].wait, rows["vdb"].busy) == (None, 0.0)
+    assert (rows["vdc"].wait, rows["vdc"].queue, rows["vdc"].busy) == (None, None, None)  # not timed
+    assert not any(isinstance(row, DiskActivity) for row in IOSTAT.read(host))
+
+
+def test_service_times_are_those_of_the_activity() -> None:
+    found = served("sda", parse_text(V126)[0]["sda"], "cmd:x", 5.0)
+    assert found is not None
+    assert (found.reads_per_second, found.read_wait, found.writes_per_second, found.write_wait) == (
+        100.0, 0.001, 50.0, 0.004,
+    )  # fmt: skip
+    assert (found.queue, found.busy, found.seconds, found.tool) == (0.3, 0.15, 5.0, "iostat")
 
 
 # --- the collector --------------------------------------------------------------------------------------------
@@ -262,6 +406,24 @@ def test_no_text_breaks_it(text: str) -> None:
     for report in parse_text(text):
         for device, row in report.items():
             activity_of(device, row, "cmd:x")
+
+
+commands = st.sampled_from(["iostat -x 1", "iostat -xy", "iostat_-x", "", "iostat -x 5 3"])
+
+
+@given(st.lists(words | st.just(BANNER) | st.just(AT.format(1))).map(" ".join) | st.text(), commands)
+def test_no_text_breaks_its_intervals(text: str, command: str) -> None:
+    for interval in intervals(command, text.encode("utf-8", "replace")):
+        report, seconds = newest(printed(interval.data.decode()), command)
+        assert seconds is None or seconds > 0
+        for device, row in report.items():
+            served(device, row, "cmd:x", seconds)
+
+
+@given(st.text() | st.lists(words).map(" ".join))
+def test_the_collector_raises_what_it_declares(text: str) -> None:
+    with contextlib.suppress(Absent, Malformed):
+        IOSTAT.read(EvidenceHost.of({"cmd:iostat -x 1": text.encode("utf-8", "replace")}))
 
 
 json_values = st.recursive(

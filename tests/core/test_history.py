@@ -13,7 +13,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
+from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
 from sdstop.core.guard import Part
 from sdstop.core.history import History, Window
 from sdstop.core.host import Host
@@ -147,7 +147,9 @@ FAST = Rule("too-fast", "s", Severity.WARNING, fast, (Speed,), (Threshold("most"
 
 def test_a_rule_needs_two_frames_for_a_rate() -> None:
     given = session((FAST,))
-    assert given.feed(frame(1, 1)).judgement.unchecked == (Unchecked("needs two frames", rule="too-fast"),)
+    assert given.feed(frame(1, 1)).judgement.unchecked == (
+        Unchecked("needs two frames", rule="too-fast", gap=Gap.EARLY),
+    )
 
 
 def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
@@ -159,7 +161,7 @@ def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
     given.feed(frame(1, 0))
     judgement = given.feed(frame(2, 5)).judgement
     (helpless,) = judgement.unchecked
-    assert helpless.rule == "broken"
+    assert (helpless.rule, helpless.gap) == ("broken", Gap.FAULTY)
     assert re.fullmatch(r"a bug in this rule: KeyError: 2 \(test_history.py:\d+\)", helpless.reason)
     assert given.guard.counts == {(Part.RULE, "broken"): 2}
     assert [r.rule for r in judgement.ruled_out] == ["too-fast"]

@@ -12,7 +12,7 @@ import pytest
 from sdstop.core import diagnosis
 from sdstop.core.diagnosis import BRIDGE, Diagnosis
 from sdstop.core.evidence import Evidence, Frame, RunMark
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.judging import MOST_WAITING, Judging, merged
@@ -55,7 +55,9 @@ def test_rules_without_time_are_unchecked_and_come_first_in_the_next_frame(monke
     window = session(()).feed(frame(1, 1)).window
     first = judged.add(window, clock.now + 2.0)
     assert reached(first) == ["0", "1"]
-    assert first.unchecked == tuple(Unchecked("no time in this frame", rule=f"slow-{n}") for n in (2, 3, 4))
+    assert first.unchecked == tuple(
+        Unchecked("no time in this frame", rule=f"slow-{n}", gap=Gap.EARLY) for n in (2, 3, 4)
+    )
     assert [verdict.rule for verdict in first.ruled_out] == ["slow-0", "slow-1"]
     assert reached(judged.add(window, clock.now + 2.0)) == ["2", "3"]
     assert reached(judged.add(window, clock.now + 2.0)) == ["0", "4"]
@@ -69,8 +71,9 @@ def test_findings_of_rules_without_time_stay(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(diagnosis, "time", clock)
     judged = Diagnosis(slow_rules(clock, 3, finds=True))
     given = session(())
+    window = given.feed(frame(1, 1)).window
     for number in range(1, 10):
-        window = given.feed(frame(number * int(BRIDGE + 5), 1)).window
+        window = given.feed(frame(1 + number * int(BRIDGE + 5), 1)).window
         judgement = judged.add(window, clock.now + 1.0)
         assert len(judgement.findings) == min(number, 3)
         assert len(judgement.ran) == 1

@@ -129,4 +129,23 @@ def _unclean() -> Watched:
     return Watched(Shape("store1", load=0.4), 5, 4, told, {"/sys/block/drbd0/slaves/sdb": "../../sdb"})
 
 
-STORIES: Stories = {"ceph-drain": _drain, "drbd-resync": _resync, "pacemaker-unclean": _unclean}
+def _clean() -> Watched:
+    """Let the same pair be well: both nodes are there, and what is served runs on one of them."""
+
+    def told(second: int) -> dict[str, str]:
+        files = _command(drbd.STATUS, drbdnode.status(drbdnode.resource()))
+        files["/proc/diskstats"] = (
+            f" 147       0 drbd0 {second * 12} 0 {second * 96} {second * 9} {second * 30} 0 {second * 240} "
+            f"{second * 44} 0 {second * 50} {second * 53} 0 0 0 0 0 0\n"
+        )
+        if not second:
+            files |= _command(pacemaker.MON, pacemakernode.status()) | dict(pacemakernode.COROSYNC)
+            files["/proc/drbd"] = "version: 9.2.4 (api:2/proto:86-121)\n"
+        return files
+
+    return Watched(Shape("store1", load=0.4), 5, 4, told, {"/sys/block/drbd0/slaves/sdb": "../../sdb"})
+
+
+STORIES: Stories = {
+    "ceph-drain": _drain, "drbd-resync": _resync, "pacemaker-unclean": _unclean, "pacemaker-clean": _clean,
+}  # fmt: skip

@@ -24,7 +24,8 @@ _TRAFFIC = ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets")
 class Nic:
     """An interface: `rates` are bytes a second received and sent, `growing` are counters' steps a second.
 
-    `extra` are further files of its folder, `speed` Mbit/s as the kernel shows it, None where reading fails.
+    `extra` are further files of its folder, `speed` Mbit/s as the kernel shows it, None where reading fails; rates vary
+    between the shares of `spread`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Nic:
     flags: int = 0x1003
     hardware: int = 1
     extra: Mapping[str, str] = field(default_factory=dict)
+    spread: tuple[float, float] = (0.93, 1.07)
 
 
 class Interfaces:
@@ -85,7 +87,7 @@ class Interfaces:
         for nic in self._nics:
             counts = self._counts[nic.name]
             for kind, rate in zip(("rx", "tx"), nic.rates, strict=True):
-                passed = rate * self._rng.uniform(0.93, 1.07)
+                passed = rate * self._rng.uniform(*nic.spread)
                 counts[f"{kind}_bytes"] += passed
                 counts[f"{kind}_packets"] += passed // nic.size
             for name, step in nic.growing.items():

@@ -1,12 +1,15 @@
-"""The story that is told by a pasted `iostat -x` alone."""
+"""The stories that are told by a recorded `iostat -x`, alone or with /proc/mdstat."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.arrays import ArraySpec, Random, simulate
+from sdstop.readings.disk import WRAP
+from tests.arrays import ArraySpec, Frame, Random, simulate
+from tests.arrays.spec import Level, Media
 from tests.stories.archive import Archive
-from tests.stories.disks import Shelf
+from tests.stories.disks import Shelf, mdstat
 from tests.stories.rows import Rows, added, past, rows
 from tests.stories.scene import Stories
 
@@ -15,22 +18,32 @@ _REPORTS = 6
 _KINDS = ((0, 1, 2, 3), (4, 5, 6, 7), (11, 12, 13, 14))
 
 
-def _text() -> str:
-    """Return what sysstat 12.6 prints for `iostat -x -d 1 6`: the first report is of the time since boot."""
-    spec = ArraySpec(disks=8, random=Random(rate=80.0, writes=0.6), slow=((3, 4.0),))
-    shelf = Shelf(spec)
-    before = past(list(shelf.devices), "lent", 2)
-    found = [added(shelf.rows(rows(frame)), before) for frame in simulate(spec, 51, _REPORTS - 1)]
+_SAS_10K = Media(rotational=True, rate=180e6, seek=(0.0025, 0.0072), turn=0.006)
+_LENT = ArraySpec(disks=8, random=Random(rate=80.0, writes=0.6), slow=((3, 4.0),))
+_EVEN = ArraySpec(level=Level.RAID6, disks=8, media=_SAS_10K, random=Random(rate=125.0, writes=0.3))
+_SLOW = ArraySpec(
+    level=Level.RAID6, disks=8, media=_SAS_10K, random=Random(outstanding=10, writes=0.3), slow=((3, 3.2),)
+)
+
+
+def _text(host: str, frames: list[Frame], shelf: Shelf, interval: float) -> str:
+    """Return what sysstat 12.6 prints for `iostat -x -d`: the first report is of the time since boot."""
+    before = past(list(shelf.devices), host, 2)
+    found = [added(shelf.rows(rows(frame)), before) for frame in frames]
     zero = {name: [0] * len(numbers) for name, numbers in found[0].items()}
-    lines = ["Linux 5.14.0-503.el9.x86_64 (lent) \t11/22/26 \t_x86_64_\t(16 CPU)", ""]
+    lines = [f"Linux 5.14.0-503.el9.x86_64 ({host}) \t11/22/26 \t_x86_64_\t(16 CPU)", ""]
     for number, after in enumerate(found):
-        seconds = 2_904_118.0 if not number else 1.0
+        seconds = 2_904_118.0 if not number else interval
         lines += [_HEADING, *_report(found[number - 1] if number else zero, after, seconds), "", ""]
     return "\n".join(lines)
 
 
 def _report(before: Rows, after: Rows, seconds: float) -> list[str]:
-    deltas = {name: [b - a for a, b in zip(before[name], after[name], strict=True)] for name in sorted(after)}
+    """Return the rows; a counter that wrapped advanced modulo 2^32, as iostat takes it."""
+    deltas = {
+        name: [b - a if b >= a else (b - a) % WRAP for a, b in zip(before[name], after[name], strict=True)]
+        for name in sorted(after)
+    }
     return [_line(name, delta, seconds) for name, delta in deltas.items()]
 
 
@@ -53,16 +66,36 @@ def _line(name: str, d: list[int], seconds: float) -> str:
     return f"{cells} {d[15] / seconds:7.2f} {flushed:7.2f} {d[10] / 1000 / seconds:7.2f} {busy:6.2f}"
 
 
-class _Pasted:
-    """Nothing but the command."""
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """The output of `iostat -x -d INTERVAL COUNT`, and /proc/mdstat if somebody thought of it."""
+
+    host: str
+    spec: ArraySpec
+    interval: int
+    count: int
+    seed: int
+    warmup: float = 5.0
+    known: bool = False
 
     def write(self, path: Path) -> None:
         """Write the capture."""
-        archive = Archive(path, "lent", taken=_STARTED, monotonic=2_904_118.0)
-        archive.add({"commands/iostat_-x_-d_1_6/stdout": _text()}, 0)
+        shelf = Shelf(self.spec)
+        seconds = self.interval * (self.count - 1)
+        frames = list(simulate(self.spec, self.seed, seconds, float(self.interval), self.warmup))
+        archive = Archive(path, self.host, taken=_STARTED, monotonic=2_904_118.0)
+        text = _text(self.host, frames, shelf, float(self.interval))
+        files = {f"commands/iostat_-x_-d_{self.interval}_{self.count}/stdout": text}
+        if self.known:
+            files["/proc/mdstat"] = mdstat([self.spec.level], shelf.mdstat(frames[-1].mdstat))
+        archive.add(files, 0)
         archive.finish()
 
 
 STORIES: Stories = {
-    "iostat-only": _Pasted,
+    "iostat-only": lambda: _Recorded("lent", _LENT, 1, _REPORTS, 51, warmup=4.0),
+    "iostat-slow-member": lambda: _Recorded("san3", _SLOW, 1, 61, 61),
+    "iostat-slow-stripe-member": lambda: _Recorded("san3", _SLOW, 1, 61, 61, known=True),
+    "iostat-healthy": lambda: _Recorded("san3", _EVEN, 1, 61, 62),
+    "iostat-healthy-array": lambda: _Recorded("san3", _EVEN, 1, 61, 62, known=True),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from tests.nodes.system import Shape
@@ -18,13 +19,14 @@ def _slave(bond: str, aggregator: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _mtu_mismatch() -> Scene:
+def _mtu_mismatch(slow: int = 1500, host: str = "gate2", began: float = 0.0) -> Scene:
+    """Show a bond, its VLAN, a bridge and a pair of veth; a slave and an end of the pair have the MTU `slow`."""
     fast = Nic("ens1f0", 3, mtu=9000, speed=10000, rates=(60e6, 55e6), size=6000, driver="ixgbe", flags=0x1803)
     nics = (
         LOOPBACK,
         OFFICE,
         replace(fast, extra=_slave("bond0", 1)),
-        replace(fast, name="ens1f1", index=4, mtu=1500, size=1400, rates=(40e6, 8e6), extra=_slave("bond0", 1)),
+        replace(fast, name="ens1f1", index=4, mtu=slow, size=1400, rates=(40e6, 8e6), extra=_slave("bond0", 1)),
         Nic("bond0", 10, mtu=9000, speed=20000, rates=(100e6, 63e6), size=6000, devtype="bond", flags=0x1403, extra={
             "bonding/mode": "802.3ad 4", "bonding/slaves": "ens1f0 ens1f1", "bonding/xmit_hash_policy": "layer3+4 1",
             "bonding/mii_status": "up", "bonding/miimon": "100", "bonding/active_slave": "",
@@ -36,9 +38,9 @@ def _mtu_mismatch() -> Scene:
         Nic("veth7a", 13, mtu=9000, speed=10000, rates=(2e6, 1e6), size=5000, iflink=14, extra={
             "brport/port_no": "0x1",
         }),
-        Nic("veth7b", 14, mtu=1500, speed=10000, rates=(1e6, 2e6), size=1400, iflink=13),
+        Nic("veth7b", 14, mtu=slow, speed=10000, rates=(1e6, 2e6), size=1400, iflink=13),
     )  # fmt: skip
-    return Scene(Shape("gate2", cpus=4), _STARTED, 30, nics=nics, links=_LINKS)
+    return Scene(Shape(host, cpus=4), _STARTED + began, 30, nics=nics, links=_LINKS)
 
 
 _LINKS = {
@@ -67,7 +69,22 @@ def _dropping() -> Scene:
     return Scene(Shape("gate1", cpus=4, system=0.12), _STARTED + 4_000, 60, nics=nics)
 
 
+def _path_mtu() -> Scene:
+    """Show a router on the way to two iSCSI targets that lets 1500 bytes pass, and one to a mirror elsewhere."""
+    nics = (LOOPBACK, OFFICE, Nic("ens1f0", 3, mtu=9000, speed=10000, rates=(60e6, 55e6), size=1480, driver="ixgbe"))
+    learnt = [
+        {"dst": f"10.40.0.{n}", "gateway": "10.20.0.254", "dev": "ens1f0", "expires": 411 + n,
+         "metrics": [{"mtu": 1500}]}
+        for n in (21, 22)
+    ]  # fmt: skip
+    far = {"dst": "198.51.100.7", "gateway": "192.168.1.1", "dev": "eno1", "expires": 80, "metrics": [{"mtu": 1492}]}
+    routes = {"commands/ip_-j_-s_route_show_cache/stdout": json.dumps([*learnt, far]) + "\n"}
+    return Scene(Shape("gate3", cpus=4), _STARTED + 9_000, 30, nics=nics, extra={0: routes})
+
+
 STORIES: Stories = {
     "mtu-mismatch": _mtu_mismatch,
+    "mtu-mended": lambda: _mtu_mismatch(9000, began=4_000.0),
+    "path-mtu": _path_mtu,
     "dropping-link": _dropping,
 }

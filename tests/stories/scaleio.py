@@ -121,7 +121,9 @@ class _Cloud:
     domain, pool_id = "74d855a900000000", "40395b7b00000000"
     disks = 4
     used = 44 << 40
-    volumes = (  # name, GiB, clients with IOPS and MiB/s, requests a second, bytes of each
+    volumes: tuple[
+        tuple[str, int, list[tuple[int, int, int]], float, int], ...
+    ] = (  # name, GiB, clients with IOPS and MiB/s, requests a second, bytes of each
         ("canary", 8, [(1, 500, 2)], 498.0, 4096),
         ("web-data", 104, [(1, 500, 26)], 416.0, 65536),
         ("mail-spool", 128, [(2, 500, 32)], 212.0, 16384),
@@ -313,4 +315,58 @@ class _FourNodes:
         archive.finish()
 
 
-STORIES: Stories = {"scaleio-cloud": _Cloud, "scaleio-4node": _FourNodes}
+class _Tight(_Cloud):
+    """The cloud later on: a manager is gone, the spare was lowered to gain room, and the room is used up."""
+
+    used = 58 << 40
+    spare = 0.1
+    waiting = 3
+    """The volume that gets less than its limit allows, though it asks for more."""
+    rate, wait = 120.0, 0.26
+    volumes = (
+        ("canary", 8, [(1, 500, 2)], 210.0, 4096),
+        ("web-data", 104, [(1, 500, 26), (2, 0, 0)], 310.0, 32768),
+        ("mail-spool", 128, [(2, 500, 32)], 212.0, 16384),
+        ("db-log", 104, [(3, 500, 26)], 120.0, 32768),
+    )
+
+    def objects(self) -> dict[str, Any]:
+        said = super().objects()
+        said["System"]["mdmCluster"] |= {"clusterState": "ClusteredDegraded", "goodNodesNum": 2, "goodReplicasNum": 1}
+        said["System"]["mdmCluster"]["slaves"][0]["status"] = "Disconnected"
+        said["storagePoolList"][0]["sparePercentage"] = round(100 * self.spare)
+        return said
+
+    def numbers(self, elapsed: float) -> dict[str, Any]:
+        said = super().numbers(elapsed)
+        for row in (said["System"], said["StoragePool"][self.pool_id]):
+            row["spareCapacityInKb"] = round(row["maxCapacityInKb"] * self.spare)
+        for row in said["Device"].values():  # full disks seek far
+            row["avgReadLatencyInMicrosec"] *= 8
+            row["avgWriteLatencyInMicrosec"] *= 20
+        rate = self._now(self.waiting, self.rate, 1 + 0.01 * ((elapsed / _STEP) % 3 - 1))
+        said["Volume"][f"993a355d{self.waiting:08x}"] |= {
+            "userDataSdcReadLatency": latency(0.45 * rate, self.wait),
+            "userDataSdcWriteLatency": latency(0.55 * rate, self.wait),
+        }
+        return said
+
+
+class _Roomy(_FourNodes):
+    """Four nodes that give four clients nearly four times as much as one, each below a limit of its own."""
+
+    gain = 3.9
+    limit = 100_000
+
+    def objects(self) -> dict[str, Any]:
+        said = super().objects()
+        for node in said["sdsList"]:
+            node["rmcacheEnabled"] = False
+        said["storagePoolList"][0]["useRmcache"] = False
+        said["volumeList"] = [volume(n, f"bench{n}", self.pool_id, 512, [(n, self.limit, 0)]) for n in range(1, 5)]
+        return said
+
+
+STORIES: Stories = {
+    "scaleio-cloud": _Cloud, "scaleio-4node": _FourNodes, "scaleio-tight": _Tight, "scaleio-roomy": _Roomy,
+}  # fmt: skip

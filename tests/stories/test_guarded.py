@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from sdstop import analysis
 from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import Judgement, judge
-from sdstop.core.finding import Unchecked
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.session import Session
@@ -58,13 +57,14 @@ def fresh(window: Window) -> Window:
     for shot in window.snapshots:
         for run in (*shot.runs.values(), *shot.by_family.values()):
             run.memo.clear()
-    return Window(window.snapshots, window.evidence, window.providers, window.past)
+    return Window(window.snapshots, window.evidence, window.providers, window.past, window.topologies)
 
 
 def by_rule(judgement: Judgement) -> dict[str, set[str]]:
     """Return all verdicts of each rule, as text."""
     found = defaultdict(set)
-    for verdict in (*judgement.findings, *judgement.ruled_out, *judgement.unchecked):
+    verdicts: list[Verdict] = [*judgement.findings, *judgement.ruled_out, *judgement.unchecked]
+    for verdict in verdicts:
         found[verdict.rule].add(repr(verdict))
     return found
 
@@ -257,4 +257,4 @@ def test_unchecked_is_said_for_a_rule_whose_data_raises(monkeypatch: pytest.Monk
     monkeypatch.setattr("sdstop.core.diagnosis._missing", boom)
     judgement = judge(fresh(window), RULES, {})
     assert len(judgement.unchecked) == len(RULES)
-    assert all(isinstance(verdict, Unchecked) and "a bug" in verdict.reason for verdict in judgement.unchecked)
+    assert all("a bug" in verdict.reason for verdict in judgement.unchecked)

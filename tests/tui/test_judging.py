@@ -67,6 +67,7 @@ async def test_keys_are_answered_while_a_frame_takes_seconds() -> None:
         judging = shown.app.judging
         assert judging is not None
         session.rules = session.diagnosis.rules = (SLOW,)
+        idle, meanwhile = [0.0], [ANSWERED * 2]
         for _ in range(ATTEMPTS):
             idle = await pressed(shown, still(1.0))
             feed.give()

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Evidence, Outcome, readable
-from sdstop.core.format import NONE, bytes_, right_aligned, timestamp, utc, wait
+from sdstop.core.format import NONE, bytes_, plural, right_aligned, timestamp, utc, wait
+from sdstop.core.headline import NOT_YET
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.document import NOT_YET, families_of
+from sdstop.exporters.report.document import families_of
 from sdstop.exporters.report.evidence_log import EvidenceEntry, evidence_log, quoted_evidence
 from sdstop.exporters.report.html.markup import Markup, block, code, el, fold, table
 from sdstop.exporters.report.table import heading, notable, shown
-from sdstop.exporters.report.text import plural
 
 MOST = 24_000
 """Maximum characters of one piece of evidence on the page."""

@@ -8,9 +8,11 @@ from sdstop import __version__
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked, Value, by_cause
-from sdstop.core.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
+from sdstop.core.format import NOT_DATED, duration, lasting, percent, plural, quantity, timestamp
+from sdstop.core.headline import OK, reason_of
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.document import host_of, subject_of
 from sdstop.exporters.report.evidence_log import EvidenceEntry
 from sdstop.exporters.report.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
 from sdstop.exporters.report.html.document import document
@@ -18,7 +20,7 @@ from sdstop.exporters.report.html.markup import Markup, block, el, fold, join, t
 from sdstop.exporters.report.html.plots import plots
 from sdstop.exporters.report.html.tree import drawn_topology
 from sdstop.exporters.report.series import ReportSeries
-from sdstop.exporters.report.text import outlook, plural
+from sdstop.exporters.report.text import outlook
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
 _MARK = 60
@@ -128,14 +130,15 @@ def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
                 class_="follows" if led.follows else None,
             )
         )
-    said = el("ol", *rows, class_="wrong") if rows else el("p", _nothing(look))
+    said = el("ol", *rows, class_="wrong") if rows else el("p", _nothing(session))
     return el("section", el("h2", "What is wrong"), said, id="wrong")
 
 
-def _nothing(look: Look) -> Markup:
-    if look.judgement.ran:
-        return join(el("span", "\u2713 good", class_="sev good"), " No rule found anything; below is what was checked.")
-    return join("Nothing was judged: no rule could look, or none concerns what was seen here.")
+def _nothing(session: Session) -> Markup:
+    said = session.headline()
+    if said.code == OK:
+        return join(el("span", "\u2713 good", class_="sev good"), f" {said.text}. Below is what was checked.")
+    return join(el("span", "? unknown", class_="sev"), f" {said.text}.")
 
 
 def when(episode: Episode, session: Session, look: Look) -> str:
@@ -152,7 +155,7 @@ def _ruled_out(look: Look) -> Markup | None:
 
 
 def _good(verdict: RuledOut) -> Markup:
-    return el("li", el("span", "\u2713 ", class_="sev good"), el("strong", verdict.subject), f" {verdict.rule}: ",
+    return el("li", el("span", "\u2713 ", class_="sev good"), el("strong", subject_of(verdict)), f" {verdict.rule}: ",
               el("span", verdict.summary, class_="dim"))  # fmt: skip
 
 
@@ -193,6 +196,7 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
             el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
             el("p", when(episode, session, look), class_="dim"),
             el("p", finding.summary),
+            *(el("p", f"{title}: {names}", class_="dim") for title, names in place_lines(finding)),
             table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
             if finding.values
             else None,

@@ -149,7 +149,7 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
     lost = min(max(round((pool.largest or 0) / (pool.capacity or 1) * room), 1), room)
     drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
     found = next(iter(about(scene.in_force, pool.name, _RULE)), None)
-    good = any(r.rule == _RULE and r.subject == pool.name for r in scene.look.judgement.ruled_out)
+    good = any(r.rule == _RULE and pool.name in r.subjects for r in scene.look.judgement.ruled_out)
     said = "survives its loss" if good else "whether it survives is not known"
     style = FAINT
     if found is not None:

@@ -8,7 +8,8 @@ from textual.containers import Horizontal, Vertical
 
 from sdstop.analysis.drives import shown
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
-from sdstop.core.format import rate
+from sdstop.core.format import plural, rate
+from sdstop.core.headline import UNKNOWN
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.detail import busy_processes, hiding
@@ -153,10 +154,11 @@ class Overview(View):
         unknown = scene.unknown()
         rows_ = entry_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
         if not scene.findings():
-            good = len(scene.look.judgement.ruled_out)
-            things = f"nothing wrong found; {good} thing{'s' * (good != 1)} looked at and found good (!)"
-            blind = "nothing was judged: no rule could look (!)"
-            rows_.insert(0, note_row(things if scene.look.judgement.ran else blind, scene))
+            said = scene.headline
+            good = sum(len(verdict.subjects) for verdict in scene.look.judgement.ruled_out)
+            passed = f"; {plural(good, 'thing')} looked at and found good (!)" if good else ""
+            unknown_ = "unknown: " if said.code == UNKNOWN else ""
+            rows_.insert(0, note_row(f"{unknown_}{said.found or said.rest[0]}{passed or ' (!)'}", scene))
         unrecorded = {u.rule for u in scene.look.judgement.unchecked if u.calm}
         if unrecorded and not scene.session.origin.live:
             rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"
