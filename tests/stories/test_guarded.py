@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from sdstop import analysis
 from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import Judgement, judge
+from sdstop.core.finding import Verdict
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.session import Session
