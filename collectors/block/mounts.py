@@ -101,7 +101,7 @@ def read(host: Host) -> Iterator[MountPoint]:
 
 MOUNTED = Collector(
     "mounts",
-    "Mounted file systems, and what they are on",
+    "Mounted file systems and their devices",
     read,
     (MountPoint,),
     tuple(

@@ -19,7 +19,7 @@ from sdstop.core.retention import json_texts
 from sdstop.core.text import is_whole, json_number, json_text, json_whole
 
 _WAIT = ("ceph", "--connect-timeout", "5")
-"""Common options; without a timeout the command retries forever if there is no quorum."""
+"""Common options; without a timeout the command retries forever without a quorum."""
 STATUS = (*_WAIT, "status", "-f", "json")
 TREE = (*_WAIT, "osd", "df", "tree", "-f", "json")
 PERF = (*_WAIT, "osd", "perf", "-f", "json")

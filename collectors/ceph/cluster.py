@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph.answers import CephStatus, Check
-from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, name_of, reachable
+from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, name_of, query_monitors, reachable
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
@@ -23,7 +23,7 @@ def read(host: Host) -> Iterable[Reading]:
     answers = answers_of(host)
     if "status" not in answers:
         reachable(host)
-    key, text = ask(host, ceph.STATUS, answers.get("status"))
+    key, text = query_monitors(host, ceph.STATUS, answers.get("status"))
     said = ceph.parse_status(text)
     for reason in _doubts(said):
         host.doubt(key, reason, name_of(said.fsid))
@@ -172,7 +172,7 @@ CEPH = Collector(
     (Cluster, ClusterNode, Rebuild),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or whoever may read the keyring"),
+        Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or a user who can read the keyring"),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
     ),
     PACE,

@@ -70,10 +70,10 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
     ]
     devices: Annotated[
         str | None,
-        Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts", names=Name.VOLUME),
+        Fact("Devices", "Underlying devices or volumes, with commas", names=Name.VOLUME),
     ]
     pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache", names=Name.VOLUME)]
-    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of", names=Name.VOLUME)]
+    origin: Annotated[str | None, Fact("Origin", "Cached volume, or origin of a snapshot", names=Name.VOLUME)]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int | None, Metric("Size", "Size", "bytes")]
     stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]
@@ -207,7 +207,7 @@ def fingerprint(host: Host) -> tuple[str, ...]:
 
 
 DEADLINE = 20.0
-_ROOT = "root: it reads what stands on disks"
+_ROOT = "root: it reads the disks' metadata"
 
 LVM = Collector(
     "lvm",

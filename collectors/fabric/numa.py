@@ -84,7 +84,7 @@ class NumaActivity(Reading, frozen=True):
         float | None, Metric("Foreign/s", "Pages that belong here and were got elsewhere", "per_second")
     ]
     remote: Annotated[
-        float | None, Metric("Remote", "Share of them that tasks on other nodes got; None without any", "ratio")
+        float | None, Metric("Remote", "Share of them that tasks on other nodes got; absent without any", "ratio")
     ]
 
 
@@ -101,7 +101,7 @@ class InterfaceNode(Reading, frozen=True):
     joins = (Join("interface", "node", Relation.LOCATED),)
 
     interface: Annotated[str, Label("Interface", "Kernel name", names=Name.INTERFACE)]
-    node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]
+    node: Annotated[int | None, Metric("NUMA node", "absent if the firmware does not report it", exact=True)]
     node_by: Annotated[
         str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True)
     ] = None
@@ -201,7 +201,7 @@ NUMA = Collector(
     (NumaNode, InterfaceNode),
     (
         Need(f"list:{NODES}", "which nodes there are"),
-        Need(f"{NODES}/*/*", "CPUs, memory, distances, and where pages came from"),
+        Need(f"{NODES}/*/*", "CPUs, memory, distances, and origin of pages"),
         Need(f"{CPUS}/cpu*/topology/physical_package_id", "the processor socket of a node"),
         Need(f"list:{NET}", "which interfaces there are"),
         Need(f"{NET}/*/device/numa_node", "the node of a network card"),

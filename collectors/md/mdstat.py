@@ -30,7 +30,7 @@ class Progress(Struct, frozen=True):
     speed: int | None = None
 
 
-class Waiting(Struct, frozen=True):
+class PendingSync(Struct, frozen=True):
     """Waiting synchronization; `operation` is resync, recover or reshape, `word` is DELAYED, PENDING or REMOTE."""
 
     operation: str
@@ -72,7 +72,7 @@ class MdArray(Struct, frozen=True):
     working: int | None = None
     slots: str | None = None
     progress: Progress | None = None
-    waiting: Waiting | None = None
+    waiting: PendingSync | None = None
     bitmap: Bitmap | None = None
 
 
@@ -170,7 +170,7 @@ def _status(line: str) -> dict[str, object]:
         return {"progress": Progress(operation, int(done) * KIB, int(total) * KIB, remaining, rate)}
     waiting = _WAITING.search(line)
     if waiting:
-        return {"waiting": Waiting(waiting[1], waiting[2])}
+        return {"waiting": PendingSync(waiting[1], waiting[2])}
     bitmap = _BITMAP.search(line)
     if bitmap:
         chunk = int(bitmap[3]) * (KIB if bitmap[4] == "KB" else 1)

@@ -43,9 +43,7 @@ class Dimm(Reading, frozen=True, kw_only=True):
         Join("channel", "socket", Relation.PART),
     )
 
-    slot: Annotated[
-        str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart", plain=True)
-    ]
+    slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where slots share a name", plain=True)]
     socket: Annotated[
         str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it", plain=True)
     ]
@@ -63,7 +61,7 @@ class Dimm(Reading, frozen=True, kw_only=True):
     rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
     maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it", plain=True)]
     part: Annotated[str | None, Fact("Part", "Part number", plain=True)]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -103,7 +101,7 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
     possible: Annotated[
         float | None, Metric("Possible", "The same with all channels in use, at this speed", "bytes_per_second")
     ]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -279,7 +277,7 @@ DIMMS = Collector(
         Need(CPUINFO, "the processors' model, where the firmware does not have it"),
         Need(
             "cmd:dmidecode*",
-            "the same as text, where somebody recorded it; never run",
+            "the same as text, from captures only; never run",
             redact=dmidecode.without_serials,
         ),
     ),

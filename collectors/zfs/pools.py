@@ -61,7 +61,7 @@ def _status(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
         zpool_status.imported(host)
         return _asked(host)
     except Absent as error:
-        recorded = [name for name in host.recorded("zpool") if re.match(r"zpool[ _]status\b(?!.*-x)", name)]
+        recorded = [name for name in host.recorded("zpool") if re.match(r"zpool[ _]status(?:[ _]|$)(?!.*-x)", name)]
         if error.recorded or not recorded:
             raise
     text = host.recorded_output(recorded[0]).text
@@ -246,13 +246,13 @@ ZFS = Collector(
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),
-        Need(VERSION, "whether the tools can tell it as JSON"),
+        Need(VERSION, "whether the tools support JSON"),
         Command(TEXT, "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
         Command(JSON, "the same of OpenZFS 2.3 and later"),
         Command(LIST, "sizes of the pools"),
         Need(
             "cmd:zpool status*",
-            "the same where somebody else recorded it; never run so",
+            "the same, from captures only; never run so",
             redact=zpool_status.without_files,
         ),
         Need("link:/dev/disk/*/*", "which devices the leaves are"),

@@ -97,7 +97,7 @@ def imported(host: Host) -> list[str]:
     return found
 
 
-def nice(word: str) -> int | None:
+def nicenum(word: str) -> int | None:
     """Return a number printed by zfs_nicenum (`1.68K`, `43.4T`, `0B`; powers of 1024), None for any other word."""
     found = _NICE.fullmatch(word)
     if not found:
@@ -223,7 +223,7 @@ def _scan(lines: list[str]) -> Scan | None:
             operation=operation,
             state="finished",
             vdev=done[2] or "",
-            repaired=nice(done[3]),
+            repaired=nicenum(done[3]),
             errors=int(done[4]),
             line=first,
         )
@@ -255,12 +255,12 @@ def _amounts(line: str, *, rebuild: bool) -> dict[str, int | float | None]:
     done = _REPAIRED.fullmatch(line)
     if done:
         left = {"remaining": seconds(done[3])} if done[3] else {}
-        return {"repaired": nice(done[1]), "share": min(float(done[2]) / 100, 1.0), **left}
+        return {"repaired": nicenum(done[1]), "share": min(float(done[2]) / 100, 1.0), **left}
     return {}
 
 
 def _known(**words: str | None) -> dict[str, int | float | None]:
-    return {name: nice(word) if word else None for name, word in words.items()}
+    return {name: nicenum(word) if word else None for name, word in words.items()}
 
 
 def seconds(text: str) -> int | None:
@@ -314,8 +314,8 @@ def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: boo
     rest = row.string[row.end(2) :]
     words = rest.split()
     numbers: list[int | None] = []
-    while words and len(numbers) < 3 + slow and (words[0] == "-" or nice(words[0]) is not None):
-        numbers.append(nice(words.pop(0)))
+    while words and len(numbers) < 3 + slow and (words[0] == "-" or nicenum(words[0]) is not None):
+        numbers.append(nicenum(words.pop(0)))
     if len(numbers) < 3:
         numbers = []
         words = rest.split()

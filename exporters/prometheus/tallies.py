@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.column import StripeLimits
+from sdstop.analysis.peer_groups import JudgedGroup, striped_groups
+from sdstop.analysis.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.stripe import crowd
-from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.guard import Guard, Part
@@ -20,13 +21,6 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
-
-BUSY = 0.95
-"""Minimum busy share of a sample for a disk to count as saturated."""
-QUEUE = 2.0
-"""Minimum queue length at which requests wait on a rotating disk."""
-DEPTH = 32.0
-"""Minimum queue length for other disks that do not report a queue depth (SATA: 32)."""
 
 AT_LIMIT = 0.95
 """Minimum used share of a limit for a sample to count as at the limit."""
@@ -59,7 +53,7 @@ class ArrayHeat(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Name of the array's device", names=Name.DEVICE)]
     seconds: Annotated[
         float,
-        Metric("Hot", "Time in which its requests stood before one member while others had nothing to do",
+        Metric("Hot", "Time in which its requests queued on one member while others were idle",
                "seconds", _SECONDS, name="sdstop_array_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -75,7 +69,7 @@ class MemberHeat(Reading, frozen=True):
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
     seconds: Annotated[
         float,
-        Metric("Hot", "Time in which the array's requests stood before this member",
+        Metric("Hot", "Time in which the array's requests queued on this member",
                "seconds", _SECONDS, name="sdstop_array_member_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -87,13 +81,13 @@ class LimitSaturation(Reading, frozen=True):
     title: ClassVar[str] = "Limits that were reached"
     rows_of = Unplaced("it adds up over the exporter's own readings of limits")
 
-    volume: Annotated[str, Label("Volume", "What is limited", names=Name.VOLUME)]
-    owner: Annotated[str, Label("Owner", "Who is held to it", names=Name.HOST)]
+    volume: Annotated[str, Label("Volume", "Limited volume or device", names=Name.VOLUME)]
+    owner: Annotated[str, Label("Owner", "Throttled client", names=Name.HOST)]
     kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd", plain=True)]
-    direction: Annotated[str, Label("Direction", "What it counts: total, read, write", plain=True)]
+    direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
     seconds: Annotated[
         float,
-        Metric("At limit", "Time in which 95 % or more of the requests or bytes it lets through were used",
+        Metric("At limit", "Time in which at least 95 % of the limit was used",
                "seconds", _SECONDS, name="sdstop_limit_saturated_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -106,7 +100,7 @@ OF: Mapping[type[Reading], type[Reading]] = {
 Rows = dict[Hashable, Reading]
 
 
-class Tallies:
+class EventCounters:
     """Counters, and the rows of those that are shown."""
 
     def __init__(self, guard: Guard | None = None) -> None:
@@ -148,10 +142,11 @@ class Tallies:
         seconds = last.seconds or 0.0
         arrays: dict[Hashable, float] = {}
         members: dict[Hashable, float] = {}
-        for striped in striped_arrays(window, limits):
+        for striped in striped_groups(window, limits):
             if (
-                striped.seconds
-                and last.memo.get(("second", striped.array.array), (None, None))[1] is striped.seconds[-1]
+                striped.array is not None
+                and striped.verdict is not None
+                and last.memo.get(("second", striped.layout.key), (None, None))[1] is striped.seconds[-1]
             ):
                 hot = _hot(striped, limits)
                 arrays[striped.array.array] = seconds if hot else 0.0
@@ -238,17 +233,14 @@ def _depth(window: Window, device: str) -> float:
     known = window.get(BlockDevice, device)
     if known is not None and known.parent:
         known = window.get(BlockDevice, known.parent) or known
-    if known is None or known.rotational == 1:
-        return QUEUE
-    return max(QUEUE, float(known.queue_depth or DEPTH))
+    return depth(known) if known is not None else QUEUE
 
 
-def _hot(striped: Striped, limits: Mapping[str, float]) -> frozenset[str]:
+def _hot(striped: JudgedGroup, limits: Mapping[str, float]) -> frozenset[str]:
     """Return the members that requests queued on in the newest second, including sharing mirror legs."""
     known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
-    parity = PARITY.get(striped.array.level or "", 0)
-    column = crowd(striped.seconds, rotational=striped.rotational is True, parity=parity, limits=chosen)
+    column = crowd(striped.seconds, rotational=striped.rotational is True, parity=striped.parity, limits=chosen)
     if column is None:
         return frozenset()
     most = max(member.queue for member in column.members)

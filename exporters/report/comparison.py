@@ -82,7 +82,7 @@ def to_data(said: Comparison) -> dict[str, Any]:
             }
             for name, session in said.sessions
         ],
-        "findings": [_told(finding) for finding in said.findings],
+        "findings": [_finding_record(finding) for finding in said.findings],
         "ruled_out": [good_of(verdict) for verdict in said.alike],
         "differences": [
             {"aspect": each.aspect.name, "item": each.item,
@@ -92,7 +92,7 @@ def to_data(said: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(finding: Finding) -> dict[str, Any]:
+def _finding_record(finding: Finding) -> dict[str, Any]:
     return {
         "rule": finding.rule, "severity": finding.severity.value, "subject": finding.subject,
         "summary": finding.summary, "values": {value.name: value.value for value in finding.values},

@@ -87,7 +87,7 @@ def _clock_note(session: Session) -> str:
     if session.ran_back < _NOTABLE:
         return ""
     back = duration(session.ran_back)
-    return f"the wall clock ran back {back} meanwhile: times are as it showed them, spans are of one that never does"
+    return f"the wall clock was set back by {back}: times are as shown then, durations are of the monotonic clock"
 
 
 _NOTABLE = 0.05

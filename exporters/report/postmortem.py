@@ -113,9 +113,9 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
     rows = [(started, f"watching begins, {plural(session.frames_seen, 'frame')} follow")]
     for episode in episodes:
         finding = episode.finding
-        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} is in force"))
+        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} begins"))
         if episode.until is not None:
-            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} is over"))
+            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} ends"))
     rows.append((look.now.taken, "watching ends"))
     yield from _table(("when", "what"), ((timestamp(at), what) for at, what in sorted(rows, key=lambda row: row[0])))
     yield f"\nBefore and after: {FILL}"
@@ -124,7 +124,7 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
 def _topology(look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
     known = storage_diagram(look.window, [episode.finding for episode in episodes if episode.until is None])
     if not known.things:
-        yield "Nothing is known of what hangs on what."
+        yield "Topology unknown."
         return
     things = {thing.id: thing for thing in known.things}
     above: dict[str, list[str]] = {}
@@ -202,7 +202,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
     yield "All of them, with their content, are in the capture.\n"
     if not commands:
         return
-    yield from _table(("command", "first", "ms at most", "outcome"), map(_told, commands[:MOST_COMMANDS]))
+    yield from _table(("command", "first", "ms at most", "outcome"), map(_evidence_row, commands[:MOST_COMMANDS]))
     yield ""
     outputs = {item.key: item for frame in session.remembered() for item in frame.evidence if item.exit is not None}
     for each in commands[:MOST_COMMANDS]:
@@ -215,7 +215,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
                 yield f"and {len(text) - HEAD_LINES} lines more\n"
 
 
-def _told(each: EvidenceEntry) -> tuple[str, ...]:
+def _evidence_row(each: EvidenceEntry) -> tuple[str, ...]:
     first = timestamp(each.first) if each.first is not None else ""
     return (
         escaped(each.name),

@@ -108,7 +108,7 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     told = [frames if undated and session.frames_seen == 1 else f"{frames} {when}", *undated, *facts]
     lines += table.wrapped(", ".join(told), width, "", "  ")
     if session.origin.privileged is False:
-        lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
+        lines += table.wrapped("Not root: some sources are missing; `sdstop doctor` lists them.", width)
     if not session.origin.complete:
         lines += table.wrapped("The capture is not complete.", width)
     if host["note"]:
@@ -186,7 +186,7 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
     if helpless:
         yield ["NOT CHECKED", *table.listing(helpless, width, indent="  ")]
     if not judgement.judged:
-        why = "no rule could look" if helpless else "no rule concerns what was seen here"
+        why = "no rule could be checked" if helpless else "no applicable rule"
         yield [f"NOTHING WAS JUDGED: {why}."]
 
 

@@ -24,7 +24,7 @@ class Membership(Struct, frozen=True):
 
 
 _SAME_DATA = (Relation.PART, Relation.STORED, Relation.PATH, Relation.CACHED)
-"""Relations that lead from a disk to what is a member in its place."""
+"""Relations that lead from a disk to the member in its place."""
 
 
 def memberships(window: Window, disk: str) -> list[Membership]:

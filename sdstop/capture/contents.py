@@ -73,11 +73,11 @@ class TreeLink(Struct, frozen=True):
     hard: bool
 
 
-class LeftOut:
+class SkippedEntry:
     """Marker for an entry of a foreign tree that is not kept."""
 
 
-Body = bytes | TreeLink | LeftOut | None
+Body = bytes | TreeLink | SkippedEntry | None
 """Content of an archive's member; None for a directory."""
 
 

@@ -16,7 +16,7 @@ The index has a line of JSON for each piece of evidence, and one for each comple
     {"frame": 2, "kind": "frame", "taken": 1790000001.3, "monotonic": 816.5, "ran": {"mdraid": [816.4, 0.001]}}
 
 `member` is null without data, and refers to an earlier frame if the evidence was read again and had not changed.
-`detail`, `exit`, `stderr` (a member) and `fault` (why the data may not be what the node returned) are optional. A
+`detail`, `exit`, `stderr` (a member) and `fault` (why the data may differ from that of the node) are optional. A
 member that is missing, or whose checksum differs, is damaged: what rests on it is not judged good.
 
 A directory has the first kind in `index.jsonl` and the second in `frames.jsonl`. An archive, which can only be appended
@@ -96,7 +96,7 @@ def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
             if isinstance(found, dict):
                 table = found
             else:
-                notes.append(f"{name} is no table")
+                notes.append(f"{name} is not a table")
     schema = table.get("schema", SCHEMA)
     if schema != SCHEMA and not str(schema).startswith(f"{SCHEMA}."):
         raise CaptureRefused(f"is of schema {safe(schema, 80)}, and this version opens {SCHEMA}")
@@ -326,7 +326,7 @@ _CUT = "cut: its last line has no end"
 def _is_cut(item: Evidence) -> bool:
     """Return whether a text of several lines ends within a line; the kernel and all commands end the last one.
 
-    Only for evidence without a checksum: the output of a command that failed may end anywhere, and what the index
+    Only for evidence without a checksum: the output of a command that failed may end anywhere, and data that the index
     vouches for is whole.
     """
     data = item.data

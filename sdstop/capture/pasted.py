@@ -107,15 +107,15 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
             fault = "" if ended else "end not shown"
             evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode(), fault=fault)
     if not evidence:
-        raise CaptureRefused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
+        raise CaptureRefused(f"unrecognized text; supported: output of {', '.join(sorted(PROGRAMS))}")
     taken, said = _taken(text)
-    which = ", nobody knows which" if taken is None else ""
+    undated = " without a date" if taken is None else ""
     sampled = any(key.startswith(_SAMPLING) for key in evidence)
-    one = f"pasted text is one moment{which}: what takes two readings, as every rate, is not known"
+    one = f"pasted text is a single snapshot{undated}; rates are unavailable"
     notes = [one] if not sampled else ["the date of the text is unknown"] if taken is None else []
     notes += [said] if said else []
-    notes += [f"of {safe(key, 80)} the last one counts" for key in sorted(twice)[:5]]
-    notes += [f"lines that were not recognised: {unknown}"] if unknown else []
+    notes += [f"several outputs of {safe(key, 80)}; using the last" for key in sorted(twice)[:5]]
+    notes += [f"unrecognized lines, ignored: {unknown}"] if unknown else []
     origin = Origin(name, note="; ".join(notes), collectors=frozenset(), made="pasted text")
     return origin, [Frame(1, UNDATED if taken is None else taken, 0.0, tuple(evidence.values()))]
 
@@ -157,8 +157,8 @@ def _taken(text: str) -> tuple[float | None, str]:
     if found is not None:
         return found, ""
     if local:
-        return None, f"it is of {local} by the node's clock, of which the zone is not known"
-    return None, f"it is no older than {after} by the node's clock, of which the zone is not known" if after else ""
+        return None, f"copied at {local} by the node's clock; time zone unknown"
+    return None, f"copied after {after} by the node's clock; time zone unknown" if after else ""
 
 
 def _sections(text: str) -> Iterator[_Section]:

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     """Write a capture; a signal ends it early, and the frames so far are kept. Raises Problem."""
     with begin(options) as watch, _signals(lambda: _unfinished(options.output)) as ended:
         session, origin, series = watch.session(watch.frames_kept), watch.origin, ReportSeries()
-        judging = _Judging(session, series)
+        judging = _SessionFeeder(session, series)
         try:
             with CaptureWriter(
                 options.output, origin.name, privileged=origin.privileged, facts=origin.facts,
@@ -57,21 +57,21 @@ def _unfinished(path: str) -> None:
     output.say(f"sdstop: {safe(path)}: ended before it was complete; its whole frames are kept")
 
 
-def _concluded(judging: _Judging, ended: _End) -> Conclusions:
+def _concluded(judging: _SessionFeeder, ended: _StopRequest) -> Conclusions:
     """Return the findings, none if a signal leaves no time for them."""
     try:
         with ended.interruptible(Wait.WORK):
             judging.catch_up()
             return conclusions(judging.session, judging.series)
-    except _Ended:
+    except _Interrupted:
         return NOTHING
 
 
 def _checked(redactor: Redactor, path: str) -> str:
     """Check a redacted capture for leaks and write the map of replacements beside it; return a summary."""
-    from sdstop.cli.redacting import look_through, write_map
+    from sdstop.cli.redacting import scan_for_leaks, write_map
 
-    look_through(redactor, path)
+    scan_for_leaks(redactor, path)
     mapped = write_map(redactor, path)
     count = sum(name != made for names in redactor.map().values() for name, made in names.items())
     told = f"; replaced {plural(count, 'name')} from {plural(len(redactor.sources), 'source')}"
@@ -97,11 +97,11 @@ TIME = 0.8
 """Seconds from a signal until judging is given up, so that the capture can be completed."""
 
 
-class _Ended(BaseException):  # not to be isolated like a failing rule
+class _Interrupted(BaseException):  # not to be isolated like a failing rule
     """Raised by a signal in interruptible work."""
 
 
-class _End:
+class _StopRequest:
     """Stop request by a signal."""
 
     def __init__(self, unfinished: Callable[[], None]) -> None:
@@ -126,11 +126,11 @@ class _End:
 
     @contextmanager
     def interruptible(self, doing: Wait) -> Iterator[None]:
-        """Raise _Ended in this work when the time for it is over."""
+        """Raise _Interrupted in this work when the time for it is over."""
         self._doing = doing
         try:
             if self._late or (self.code and doing is Wait.FRAME):
-                raise _Ended
+                raise _Interrupted
             yield
         finally:
             self._doing = None
@@ -138,12 +138,12 @@ class _End:
     def _interrupt(self, doing: Wait) -> None:
         if self._doing is doing:
             self._doing = None
-            raise _Ended
+            raise _Interrupted
 
 
 @contextmanager
-def _signals(unfinished: Callable[[], None]) -> Iterator[_End]:
-    end = _End(unfinished)
+def _signals(unfinished: Callable[[], None]) -> Iterator[_StopRequest]:
+    end = _StopRequest(unfinished)
     before = {number: signal.signal(number, end.signalled) for number in (signal.SIGINT, signal.SIGTERM)}
     before[signal.SIGALRM] = signal.signal(signal.SIGALRM, end.late)
     try:
@@ -154,7 +154,7 @@ def _signals(unfinished: Callable[[], None]) -> Iterator[_End]:
             signal.signal(number, handler)
 
 
-def _record(watch: Watch, judging: _Judging, writer: CaptureWriter, ended: _End, seconds: float) -> int:
+def _record(watch: Watch, judging: _SessionFeeder, writer: CaptureWriter, ended: _StopRequest, seconds: float) -> int:
     """Write frames and judge them, and return how many were written."""
     told = output.progress(seconds) if watch.sampler is not None else lambda _: None
     frames = iter(watch.frames(seconds))
@@ -178,7 +178,7 @@ def _record(watch: Watch, judging: _Judging, writer: CaptureWriter, ended: _End,
                 if where:
                     output.clear_progress()
                     output.say(f"sdstop: {where}")
-    except _Ended:
+    except _Interrupted:
         for frame in watch.held_back():
             writer.add(frame)
             count += 1
@@ -188,7 +188,7 @@ def _record(watch: Watch, judging: _Judging, writer: CaptureWriter, ended: _End,
     return count
 
 
-class _Judging:
+class _SessionFeeder:
     """Feeder of a session and a series: the first frames immediately, later ones in batches.
 
     Results are not needed before the end, and waking up the processor for each frame doubles the CPU time.
@@ -227,4 +227,4 @@ def _stands_on(session: Session, path: Path) -> str:
     found = [name for name in names if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
     if not found:
         return ""
-    return f"{safe(path)} stands on {safe(found[0])}, which is looked at: writing there disturbs it"
+    return f"warning: {safe(path)} is on {safe(found[0])}, which is being measured"

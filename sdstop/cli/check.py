@@ -29,6 +29,8 @@ from sdstop.core.session import Session
 SECONDS = 12.0
 """Duration of a live check in seconds: covers the windows of the rules and the sample before them."""
 
+MARGIN = 2.0
+"""Seconds of it that a source may start late: the span between its first and last sample is at least the rest."""
 _LINES = 50
 """Maximum detail lines, because monitoring systems often limit the output."""
 
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         # Rules that remember what vanished judge every frame; the others only the last window.
         remembering = tuple(rule for rule in RULES if rule.remembers)
         session = seen(watch, watch.session(whole(watch), rules=remembering), SECONDS)
-        judgement = watch.judge(session.head().window)
+        judgement = watch.judge(session.head().window, SECONDS - MARGIN)
     answer = verdict(session, judgement, strict=options.strict)
     output.write(line(answer.code, answer.said, numbers(judgement)) + below(answer.details))
     return answer.code
@@ -97,5 +99,5 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
 
 
 def _placed(finding: Finding) -> str:
-    """Return the finding with what its thing is part of and who is affected."""
+    """Return the finding with the owner of its thing and those affected."""
     return "; ".join([told(finding), *(f"{title.lower()} {names}" for title, names in place_lines(finding))])

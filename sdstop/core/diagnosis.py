@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
@@ -73,28 +73,48 @@ def judge(
     raises an exception is unchecked; `guard` counts it.
     """
     guard = guard or Guard()
-    return _judgement(window, rules, [_checked(window, rule, configured, guard) for rule in rules], guard)
+    ordered, checked = _in_order(rules), list[_Checked]()
+    for rule in ordered:
+        checked.append(_checked(window, rule, configured, guard, _findings(checked) if rule.after else ()))
+    return _judgement(window, ordered, checked, guard)
+
+
+def _in_order(rules: Sequence[Rule]) -> list[Rule]:
+    """Return the rules, those that need the findings of others last."""
+    return sorted(rules, key=lambda rule: bool(rule.after))
 
 
 class _Checked(Struct, frozen=True):
-    """Verdicts of one rule, and its ID if it had data to check."""
+    """Verdicts of one rule, its critical things that are gone, and its ID if it had data to check."""
 
     verdicts: Sequence[Verdict] = ()
+    gone: Sequence[Finding] = ()
     ran: str | None = None
 
 
-def _checked(window: Window, rule: Rule, configured: Mapping[str, Mapping[str, float]], guard: Guard) -> _Checked:
-    """Return the verdicts of a rule, none if it does not apply here."""
+def _findings(checked: Iterable[_Checked]) -> list[Finding]:
+    return [v for each in checked for v in (*each.gone, *each.verdicts) if isinstance(v, Finding)]
+
+
+def _checked(
+    window: Window,
+    rule: Rule,
+    configured: Mapping[str, Mapping[str, float]],
+    guard: Guard,
+    findings: Sequence[Finding],
+) -> _Checked:
+    """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
 
     def check() -> _Checked:
         missing = _missing(window, rule)
         if missing is not None:
             return _Checked(() if missing is _UNCONCERNED else (of_rule(missing, rule.id),))
-        verdicts = settled(window, rule, rule.check(window, rule.limits(configured.get(rule.id))))
+        found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
+        verdicts = settled(window, rule, found)
         ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
-        return _Checked(verdicts, rule.id if ran else None)
+        return _Checked(verdicts, ran=rule.id if ran else None)
 
-    return _guarded(rule, check, guard)
+    return _guarded(window, rule, check, guard)
 
 
 def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _Checked:
@@ -108,31 +128,30 @@ def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _
         kept = [f for f in before.findings if f.rule == rule.id and missing is None and f.subject not in gone]
         return _Checked((*kept, of_rule(missing or _NO_TIME, rule.id)))
 
-    return _guarded(rule, check, guard)
+    return _guarded(window, rule, check, guard)
 
 
-def _guarded(rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
+def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
     def helpless(said: str) -> _Checked:
         return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
 
-    return guard.call(Part.RULE, rule.id, check, helpless)
+    gone = tuple(of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
+    checked = guard.call(Part.RULE, rule.id, check, helpless)
+    return replace(checked, gone=gone) if gone else checked
 
 
 def _judgement(window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard) -> Judgement:
     """Return the verdicts of all rules as one judgement."""
-    findings: list[Finding] = []
+    findings = _findings(checked)
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
-    for rule, of_one in zip(rules, checked, strict=True):
-        findings += (of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
+    for of_one in checked:
         ran += [of_one.ran] if of_one.ran is not None else []
         for verdict in of_one.verdicts:
-            if isinstance(verdict, Finding):
-                findings.append(verdict)
-            elif isinstance(verdict, RuledOut):
+            if isinstance(verdict, RuledOut):
                 ruled_out.append(verdict)
-            else:
+            elif isinstance(verdict, Unchecked):
                 unchecked.append(verdict)
     if findings:
         found = findings
@@ -175,7 +194,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        asked = "not recorded" in lacking[0].reason  # otherwise the reason states what is never queried, and why
+        asked = "not recorded" in lacking[0].reason  # otherwise the reason names the source and why it is never queried
         why = "not recorded in this capture" if asked else lacking[0].reason
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
@@ -232,16 +251,20 @@ class Diagnosis(Struct):
     def _judge(self, window: Window, until: float | None) -> Judgement:
         if until is None:
             return judge(window, self.rules, self.configured, self.guard)
-        found: dict[int, _Checked] = {}
+        rules, found = _in_order(self.rules), dict[int, _Checked]()
         start, self._first = self._first, 0
-        for at in (*range(start, len(self.rules)), *range(start)):
+        for at in (*range(start, len(rules)), *range(start)):
             if found and time.monotonic() >= until:
                 self._first = at
                 break
-            found[at] = _checked(window, self.rules[at], self.configured, self.guard)
-        late = (at for at in range(len(self.rules)) if at not in found)
-        found |= {at: _unreached(window, self.rules[at], self.now, self.guard) for at in late}
-        return _judgement(window, self.rules, [found[at] for at in range(len(self.rules))], self.guard)
+            rule, findings = rules[at], list[Finding]()
+            if rule.after:
+                done = {rules[each].id for each in found}
+                findings = [*_findings(found.values()), *(f for f in self.now.findings if f.rule not in done)]
+            found[at] = _checked(window, rule, self.configured, self.guard, findings)
+        late = (at for at in range(len(rules)) if at not in found)
+        found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
+        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard)
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

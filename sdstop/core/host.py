@@ -194,7 +194,7 @@ class Host(ABC):
     def target(self, path: str) -> str | None:
         """Return the last component of a link target (`../../devices/x/sda` -> `sda`).
 
-        Return None if there is no link.
+        Return None for anything but a link.
         """
         try:
             return posixpath.basename(self.link(path).rstrip("/")) or None

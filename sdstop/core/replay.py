@@ -19,7 +19,7 @@ from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading, Rows, schema
-from sdstop.core.snapshot import Derived, Run, Snapshot, snapshot
+from sdstop.core.snapshot import DerivedRows, Run, Snapshot, snapshot
 
 _STILL = 5.0
 """Seconds after which evidence without a recorded new read is assumed to be unchanged."""
@@ -324,7 +324,7 @@ class Replay:
             for derivation in collector.derives:
                 earlier = last.tables.get(derivation.source)
                 if earlier is not None:
-                    tables[derivation.target] = Derived(derivation, earlier, base[derivation.source], seconds)
+                    tables[derivation.target] = DerivedRows(derivation, earlier, base[derivation.source], seconds)
         taken = frame.taken - (frame.monotonic - mark.started)
         since, began = taken, mark.started
         if before is not None and before.outcome is outcome:

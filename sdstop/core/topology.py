@@ -76,7 +76,7 @@ class PeerGroup(Struct, frozen=True, eq=False):
 
     `upper` is the thing that they belong to, if any. `members` are in the order declared (slots of an array), otherwise
     by name. `weights` are the shares of the load that each should get, in the same order, () if equal or unknown.
-    `by` are the values that tell groups of one upper thing apart: a device class, a model.
+    `by` are the values that distinguish groups of one upper thing: a device class, a model.
     """
 
     kind: GroupKind
@@ -116,7 +116,7 @@ class Topology:
         return cast("T", found)
 
     def find(self, name: str, kinds: Iterable[ThingKind] = ()) -> Thing | None:
-        """Return the thing with a name, or that a finding's subject is about; None if it is not known.
+        """Return the thing with a name, or of a finding's subject; None if it is unknown.
 
         A name counts in all namespaces, those of block devices first; `kinds` are those that the thing may have. A
         subject may be `md2/sdc` (a member), `vol:NAME`, or a name with something that is not a thing behind it.
@@ -179,6 +179,23 @@ class Topology:
                     seen.add(other)
                     order.append(other)
         return tuple([self.things[place] for place in order[1:]])
+
+    def nearest(
+        self, thing: Thing, wanted: Callable[[Thing], bool], relations: Iterable[Relation] = ()
+    ) -> tuple[Thing, ...]:
+        """Return the first things above a thing that are wanted; others are passed through."""
+        chosen = frozenset(relations)
+        found, passed, seen = [], [thing.place], {thing.place}
+        for place in passed:  # grows while it is read
+            for other, relation in self.structure.upper[place].items():
+                if other in seen or (chosen and relation not in chosen):
+                    continue
+                seen.add(other)
+                if wanted(self.things[other]):
+                    found.append(self.things[other])
+                else:
+                    passed.append(other)
+        return tuple(found)
 
     def part_of(self, thing: Thing) -> tuple[Thing, ...]:
         """Return the arrays, vdevs, pools, caches, maps, bonds and clusters that contain a thing, the nearest first."""
@@ -364,7 +381,7 @@ class Topology:
         )
 
     def _use(self, place: int) -> tuple[str, ...]:
-        """Return the kinds of what is built on a disk or its partitions."""
+        """Return the kinds of the things built on a disk or its partitions."""
         uses: set[str] = set()
         todo = [place]
         for each in todo:
@@ -439,11 +456,11 @@ def _canonical(names: Sequence[tuple[Naming, str]]) -> str:
 
 
 def _stages(place: int, links: Sequence[Mapping[int, Relation]]) -> list[list[int]]:
-    """Return what is reached from a thing, by the length of the longest way to it; the thing itself is the first."""
+    """Return the things reached from a thing, by the length of the longest path; the thing itself is first."""
     depth = {place: 0}
     order, open_ = [], [(place, iter(links[place]))]
     seen = {place}
-    while open_:  # depth first, so that `order` has everything after what it is reached from, read backwards
+    while open_:  # depth first, so that `order`, read backwards, has everything after the thing that it is reached from
         at, rest = open_[-1]
         other = next((other for other in rest if other not in seen), None)
         if other is None:

@@ -36,7 +36,7 @@ class DevicePath(Reading, frozen=True, kw_only=True):
     place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev", names=Name.VOLUME)]
     path: Annotated[str, Label("Name", "The device as it is looked for", names=Name.PATH)]
     kind: Annotated[str, Fact("Kind", "file, powerflex or zfs", plain=True)]
-    now: Annotated[str | None, Fact("Name now", "Where it was found last, if that is told", names=Name.PATH)] = None
+    now: Annotated[str | None, Fact("Name now", "Last known path, if reported", names=Name.PATH)] = None
     healthy: Annotated[int | None, Metric("Healthy", "1 where it is well, 0 where it is not")] = None
     device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node", names=Name.DEVICE)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""

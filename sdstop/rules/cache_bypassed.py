@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.analysis.caching import CacheSteps, Caching, Pieces, cachings, pieces_of
+from sdstop.analysis.caching import BlockAlignment, CacheAnalysis, CacheSteps, block_alignment, cachings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -102,7 +102,7 @@ def _mode_advice(cache: Cache) -> tuple[str, ...]:
     return (f"lvchange --cachemode writethrough {operand(cache.cache)}   # or writeback; of a volume that LVM made",)
 
 
-def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
+def _idle(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[Verdict]:
     """Yield the lifetime totals while there are too few recent requests to judge."""
     course = caching.ever
     part = caching.bypass_share(course)
@@ -125,8 +125,8 @@ def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]
     yield replace(was, severity=Severity.INFO, summary=summary)
 
 
-def _bypassed(window: Window, caching: Caching, course: CacheSteps, part: float, limits: Limits) -> Finding:
-    cache, pieces = caching.cache, pieces_of(window, caching, course)
+def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: float, limits: Limits) -> Finding:
+    cache, pieces = caching.cache, block_alignment(window, caching, course)
     cause = _cause(cache, course, pieces, limits)
     severity = Severity.CRITICAL if part > limits["most"] else Severity.WARNING
     if cache.skips_from and course.sum("sequential_skipped") is None:
@@ -156,7 +156,7 @@ def _bypassed(window: Window, caching: Caching, course: CacheSteps, part: float,
 
 
 def _values(
-    course: CacheSteps, part: float, pieces: Pieces | None, printed: float | None, limits: Limits
+    course: CacheSteps, part: float, pieces: BlockAlignment | None, printed: float | None, limits: Limits
 ) -> Iterator[Value]:
     yield Value("bypass_share", "went past the cache", part, "ratio", limits["share"])
     yield Value("requests", "requests that came", course.came)
@@ -179,7 +179,7 @@ def _values(
         yield Value("sequential", "of those that went past, sequential", sequential, "ratio")
 
 
-def _cause(cache: Cache, course: CacheSteps, pieces: Pieces | None, limits: Limits) -> _Cause:
+def _cause(cache: Cache, course: CacheSteps, pieces: BlockAlignment | None, limits: Limits) -> _Cause:
     sequential = share(course.sum("sequential_skipped"), course.bypassed)
     size = human.quantity(cache.skips_from, "bytes")
     if sequential is not None and sequential > limits["sequential"]:

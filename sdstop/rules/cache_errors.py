@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.caching import FLASHCACHE, Caching, cachings
+from sdstop.analysis.caching import FLASHCACHE, CacheAnalysis, cachings
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
 from sdstop.core import format as human
 from sdstop.core.finding import (
@@ -54,7 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("neither state nor I/O errors are reported", cache.cache, calm=True)
 
 
-def _good(caching: Caching) -> str:
+def _good(caching: CacheAnalysis) -> str:
     errors = caching.ever.sum(*_SIDES)
     words = [f"state {caching.cache.state}"] if caching.cache.state is not None else []
     words.append("its I/O errors are not counted" if errors is None else f"{human.number(errors)} I/O errors")
@@ -106,7 +106,7 @@ def _repair(cache: Cache) -> Iterator[str]:
         )
 
 
-def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
+def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
     cache = caching.cache
     total, new = caching.ever.sum(*_SIDES), None
     if caching.recent is not None:
@@ -151,7 +151,7 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
     )
 
 
-def _named(caching: Caching) -> list[tuple[str, str]]:
+def _named(caching: CacheAnalysis) -> list[tuple[str, str]]:
     return [(name, f" of {words}") for name, words in _SIDES.items() if caching.ever.sum(name)]
 
 

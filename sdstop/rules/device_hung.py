@@ -39,6 +39,8 @@ _GRACE = 0.5
 
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
+_COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
+"""Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
 """Most names of what is built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
@@ -59,7 +61,7 @@ def _disk_of(name: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-class _Silence(Struct, frozen=True):
+class _Stall(Struct, frozen=True):
     """A device with requests in flight and no completions for `seconds`.
 
     `worked`: it completed requests earlier in this window; `whole`: the silence covers the whole window; `since` is the
@@ -91,7 +93,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _hung(window, hung[name], limits, hung, node)
     uncounted = set[str]()
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
-        if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
+        if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
             uncounted.add(device.device)
     yield from unchecked(sorted(uncounted), "the kernel counts nothing of it (queue/iostats is 0)")
     span = moments[-1].started - moments[0].started
@@ -109,7 +111,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
 
 
-def _good(silent: Sequence[_Silence]) -> str:
+def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
+    """Return whether the counters of a device are the same in all samples."""
+    first, last = moments[0].rows.get(name), moments[-1].rows.get(name)
+    return first is None or last is None or _completed(first) == _completed(last)
+
+
+def _good(silent: Sequence[_Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
     if longest is None or not longest.seconds:
         return "all requests in flight: some completed at the last reading"
@@ -119,15 +127,15 @@ def _good(silent: Sequence[_Silence]) -> str:
     )
 
 
-def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Silence]:
+def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Stall]:
     newest, starts = moments[-1], [moment.started for moment in moments]
     for name, stretch in _stretches(window, moments).items():
         row, first = newest.rows[name], bisect_left(starts, stretch.since)
-        yield _Silence(
+        yield _Stall(
             row.device,
             newest.started - starts[first],
             len(moments) - first,
-            row.in_flight,
+            row.in_flight or 0,
             stretch.ticked > starts[first],
             first > 0 and _worked(moments, name, row),
             first == 0,
@@ -204,7 +212,7 @@ def _keeps(kernel: str | None) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
 
 
-class _Waiting(Struct, frozen=True):
+class _BlockedTasks(Struct, frozen=True):
     """Tasks that wait for I/O while a device is silent.
 
     `tasks` waited in every sample, None if the node does not report it; `for_it`: in at least one sample they can only
@@ -229,15 +237,15 @@ class _Surroundings:
             self._tasks += [(shot, tasks[0])] if tasks else []
         self.blocked = window.quote(STAT, "procs_blocked") if self._tasks and silent else None
         self._quiet: dict[int, bool] = {}
-        self._waiting: dict[float, _Waiting] = {}
+        self._waiting: dict[float, _BlockedTasks] = {}
 
-    def waiting(self, silence: _Silence) -> _Waiting:
+    def waiting(self, silence: _Stall) -> _BlockedTasks:
         """Return which tasks wait while a device is silent."""
         known = self._waiting.get(silence.since)
         if known is None:
             shots = [each for each in self._tasks if each[0].monotonic >= silence.since]
             fewest = min((tasks for _, tasks in shots), default=None)
-            known = _Waiting(fewest, bool(fewest) and any(self._is_quiet(shot) for shot, _ in shots))
+            known = _BlockedTasks(fewest, bool(fewest) and any(self._is_quiet(shot) for shot, _ in shots))
             self._waiting[silence.since] = known
         return known
 
@@ -256,7 +264,7 @@ def _stacked(topology: Topology) -> frozenset[str]:
     return frozenset(thing.device for thing in topology.things if thing.device and topology.is_stacked(thing))
 
 
-def _hung(window: Window, silence: _Silence, limits: Limits, hung: Container[str], node: _Surroundings) -> Finding:
+def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str], node: _Surroundings) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
     thing = window.topology.named(Naming.DEV, name)

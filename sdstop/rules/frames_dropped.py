@@ -132,7 +132,7 @@ def _unwanted(dropped: int, detail: dict[str, int] | None, softnet: int) -> int 
     """Return how many of the drops in /proc/net/dev were good but unwanted frames.
 
     That counter adds frames missed by the card to frames dropped by the stack; the latter have unknown protocols or
-    VLANs that are not configured, or (if the CPUs' queues also dropped some) exceeded what the CPUs could process.
+    VLANs that are not configured, or (if the CPUs' queues also dropped some) exceeded the CPUs' capacity.
     """
     if softnet:
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from sdstop.analysis.fabric import HbaLoad, disks_behind, loads
-from sdstop.analysis.rebuilding import REPAIRS, rebuildings
+from sdstop.analysis.rebuilding import REPAIRS, rebuild_analyses
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasPhy
@@ -93,7 +93,7 @@ def rebuilds_behind(window: Window, hbas: Collection[str]) -> tuple[str, ...]:
     """Return the running rebuilds with a device attached to one of these HBAs."""
     behind = {disk for hba in hbas for disk in disks_behind(window, hba)}
     found = []
-    for known in rebuildings(window):
+    for known in rebuild_analyses(window):
         if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
             continue
         names = [*(load.device for load in known.loads), *(known.rebuild.devices or "").split(",")]

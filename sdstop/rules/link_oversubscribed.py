@@ -29,7 +29,7 @@ from sdstop.core.text import added
 _GB = 1e9
 
 
-class _Side(Struct, frozen=True):
+class _Direction(Struct, frozen=True):
     """One direction of a link: traffic by client address, and the rest."""
 
     word: str
@@ -94,7 +94,7 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
         clients: dict[str, float] = {}
         for row, moved in known:
             clients[row.client] = clients.get(row.client, 0.0) + (getattr(moved, field) if moved is not None else 0.0)
-        sides.append(_Side(word, clients, line))
+        sides.append(_Direction(word, clients, line))
     full = [side for side in sides if side.line > limits["full"] * speed and len(side.heavy(capacity)) > 1]
     if full:
         yield from (_finding(window, name, side, speed, capacity, rows) for side in full[:1])
@@ -109,7 +109,7 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
 
 
 def _finding(
-    window: Window, name: str, side: _Side, speed: float, capacity: float, rows: list[StorageClient]
+    window: Window, name: str, side: _Direction, speed: float, capacity: float, rows: list[StorageClient]
 ) -> Finding:
     heavy = side.heavy(capacity)
     light = added(rate for client, rate in side.clients.items() if client not in heavy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.limiting import Limiting, mappings
+from sdstop.analysis.limiting import LimitAnalysis, mappings
 from sdstop.core import format as human
 from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -29,7 +29,7 @@ def _is_held(limit: Limit) -> bool:
     return limit.kind != CGROUP and limit.limited not in {"none", None} and not limit.unheld
 
 
-def _finding(window: Window, volume: str, held: Sequence[Limiting], limits: Limits) -> Finding:
+def _finding(window: Window, volume: str, held: Sequence[LimitAnalysis], limits: Limits) -> Finding:
     rows = [known.limit for known in held]
     iops, moved = _sum(row.iops for row in rows), _sum(row.bandwidth for row in rows)
     used, used_bytes = _used(held)
@@ -67,7 +67,7 @@ def _sum(values: Iterator[float | None] | Sequence[float | None]) -> float | Non
     return math.fsum(v for v in known if v) if all(known) else None
 
 
-def _used(held: Sequence[Limiting]) -> tuple[float | None, float | None]:
+def _used(held: Sequence[LimitAnalysis]) -> tuple[float | None, float | None]:
     """Return the combined use: reported for all mappings together, or summed up."""
     for known in held:
         if known.samples and not known.certain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.limiting import Limiting, mappings
+from sdstop.analysis.limiting import LimitAnalysis, mappings
 from sdstop.core import format as human
 from sdstop.core.finding import (
     Covers,
@@ -49,7 +49,7 @@ def _is_set(row: Limit) -> bool:
     return row.kind != CGROUP and row.limited not in {"none", None}
 
 
-def _load(every: Sequence[Limiting]) -> str:
+def _load(every: Sequence[LimitAnalysis]) -> str:
     told = [known.requests for known in every if known.requests is not None]
     return f"; {human.number(max(told))} IOPS pass now" if told else ""
 

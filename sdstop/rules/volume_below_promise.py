@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.limiting import Limiting, limitings
+from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
 from sdstop.core import format as human
 from sdstop.core.finding import (
     Covers,
@@ -24,7 +24,7 @@ from sdstop.readings.limit import CGROUP, Limit
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for known in limitings(window):
+    for known in limit_analyses(window):
         limit = known.limit
         if not _promises(limit):
             continue
@@ -43,7 +43,7 @@ def _promises(limit: Limit) -> bool:
     return limit.kind != CGROUP and limit.limited not in {"none", None} and not limit.unheld
 
 
-def _judge(window: Window, known: Limiting, limits: Limits) -> Verdict:
+def _judge(window: Window, known: LimitAnalysis, limits: Limits) -> Verdict:
     subject = known.limit.subject
     promise = known.promise(limits["iops"])
     requests, outstanding = known.requests or 0.0, _outstanding(known)
@@ -63,7 +63,7 @@ def _judge(window: Window, known: Limiting, limits: Limits) -> Verdict:
     return _finding(window, known, promise, share, outstanding, limits)
 
 
-def _outstanding(known: Limiting) -> float | None:
+def _outstanding(known: LimitAnalysis) -> float | None:
     """Return the minimum of outstanding requests over the samples, or below the limit if only that is known."""
     found = []
     for sample in known.samples:
@@ -75,7 +75,7 @@ def _outstanding(known: Limiting) -> float | None:
 
 
 def _finding(
-    window: Window, known: Limiting, promise: float, share: float, outstanding: float, limits: Limits
+    window: Window, known: LimitAnalysis, promise: float, share: float, outstanding: float, limits: Limits
 ) -> Finding:
     limit = known.limit
     wait = known.wait if known.wait is not None else known.disk_wait

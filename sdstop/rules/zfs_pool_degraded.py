@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sdstop.analysis.pooling import GOOD, LOST, Top, Whole, wholes
-from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
+from sdstop.analysis.pooling import GOOD, LOST, PoolAnalysis, TopVdev, pool_analyses
+from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
@@ -35,7 +35,7 @@ _OUT = {
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for whole in wholes(window):
+    for whole in pool_analyses(window):
         bad = [*_out(window, whole), *_degraded(window, whole), *_lost(window, whole)]
         yield from bad
         leaves = list(_errors(window, whole, limits))
@@ -54,7 +54,7 @@ def _why(window: Window) -> str:
     return f"zpool status: {run.outcome.value}, {run.reason}"
 
 
-def _beside(window: Window, whole: Whole) -> Iterator[Verdict]:
+def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
     """Judge a pool without errors: devices that it works without, and states that are not known."""
     pool = whole.pool
     out = [v for v in whole.vdevs if v.leaf and v.state in LOST]
@@ -84,13 +84,13 @@ def _beside(window: Window, whole: Whole) -> Iterator[Verdict]:
 _USES = {"logs": "log device", "cache": "cache device", "spares": "spare"}
 
 
-def _good(whole: Whole) -> RuledOut:
+def _good(whole: PoolAnalysis) -> RuledOut:
     least = min((top.tolerates for top in whole.tops if top.tolerates is not None), default=None)
     more = f", {least} more may fail in each group" if least is not None else ""
     return RuledOut(whole.name, f"{whole.state}, {len(whole.leaves)} devices without errors{more}")
 
 
-def _out(window: Window, whole: Whole) -> Iterator[Finding]:
+def _out(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     if whole.state not in _OUT:
         return
     said = whole.pool.status if whole.pool is not None else None
@@ -114,7 +114,7 @@ def _out(window: Window, whole: Whole) -> Iterator[Finding]:
     )
 
 
-def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
+def _degraded(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     if whole.state != "DEGRADED":
         return
     hurt = [top for top in whole.tops if top.missing or top.replaced or any(_ailing(child) for child in top.children)]
@@ -165,7 +165,7 @@ def _named(vdev: Vdev) -> str:
     return f"{vdev.vdev} ({vdev.state}{f', {note}' if note else ''})"
 
 
-def _risk(hurt: list[Top], worst: int | None, missing: list[Vdev]) -> str:
+def _risk(hurt: list[TopVdev], worst: int | None, missing: list[Vdev]) -> str:
     if worst is None:
         return "how many more may fail is not known"
     where = next(top.vdev.vdev for top in hurt if top.tolerates == worst)
@@ -176,9 +176,9 @@ def _risk(hurt: list[Top], worst: int | None, missing: list[Vdev]) -> str:
     return f"{worst} more may fail in {where}" + ("" if missing else " without loss")
 
 
-def _doing(window: Window, whole: Whole) -> tuple[str, bool]:
+def _doing(window: Window, whole: PoolAnalysis) -> tuple[str, bool]:
     """Return the recovery status, and whether a recovery is under way."""
-    known = next((k for k in rebuildings(window) if _of(k, whole) and k.rebuild.operation in REPAIRS), None)
+    known = next((k for k in rebuild_analyses(window) if _of(k, whole) and k.rebuild.operation in REPAIRS), None)
     if known is not None:
         if known.stands:
             return f"the {known.what} stands still at {known.done} %", False
@@ -187,11 +187,11 @@ def _doing(window: Window, whole: Whole) -> tuple[str, bool]:
     return "nothing is resilvering" + (f", spares that are free: {spares}" if spares else ""), False
 
 
-def _of(known: Rebuilding, whole: Whole) -> bool:
+def _of(known: RebuildAnalysis, whole: PoolAnalysis) -> bool:
     return known.rebuild.kind == "zfs" and known.name.partition("/")[0] == whole.name
 
 
-def _advice(whole: Whole, devices: list[Vdev], *, running: bool) -> Iterator[str]:
+def _advice(whole: PoolAnalysis, devices: list[Vdev], *, running: bool) -> Iterator[str]:
     name = whole.name
     if running:
         yield f"let it finish: zpool status {operand(name)}; put no other load on {quoted(name)} that can wait"
@@ -223,7 +223,7 @@ def _advice(whole: Whole, devices: list[Vdev], *, running: bool) -> Iterator[str
         yield f"zpool status -v {operand(name)}"
 
 
-def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
+def _lost(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     pool = whole.pool
     if pool is None or not (pool.data_errors or (pool.errors and pool.data_errors is None)):
         return
@@ -246,7 +246,7 @@ def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
     )
 
 
-def _errors(window: Window, whole: Whole, limits: Limits) -> Iterator[Verdict]:
+def _errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Verdict]:
     """Judge devices with errors: growing counts, and existing ones, which may be old."""
     before = [moment.rows for moment in window.moments(Vdev)]
     for vdev in whole.leaves:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.analysis.pooling import Whole, disk_of, wholes
+from sdstop.analysis.pooling import PoolAnalysis, disk_of, pool_analyses
 from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vdev, draid
 from sdstop.core import format as human
 from sdstop.core.finding import (
@@ -56,7 +56,7 @@ class BlockLayout(Struct, frozen=True):
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    layouts = {whole.name: _layout(window, whole) for whole in wholes(window)}
+    layouts = {whole.name: _layout(window, whole) for whole in pool_analyses(window)}
     for row in sorted(window.rows(DatasetSettings).values(), key=lambda row: row.dataset):
         if not _is_volume(row) or row.volblocksize is None:
             continue
@@ -97,7 +97,7 @@ def _load(window: Window, row: DatasetSettings) -> _Load | None:
     return _Load(added(read) / len(read), added(written) / len(written), request, disk[-1] if disk else None)
 
 
-def _layout(window: Window, whole: Whole) -> BlockLayout | None:
+def _layout(window: Window, whole: PoolAnalysis) -> BlockLayout | None:
     """Return the layout of the pool's first group of disks, None for mirrors and single disks."""
     for top in whole.tops:
         if top.vdev.group != "data":

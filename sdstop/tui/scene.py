@@ -146,7 +146,7 @@ class Scene(Struct, frozen=True):
     def unknown(self) -> list[FindingEntry]:
         """Return entries for failed collectors, and for unchecked rules grouped by reason.
 
-        Rules that could not run although nothing is at fault (`calm`) come last.
+        Rules that could not run although nothing is at fault (`calm`) are last.
         """
         entries = [
             FindingEntry(
@@ -184,7 +184,7 @@ class Scene(Struct, frozen=True):
     def counts(self) -> dict[Severity | None, int]:
         """Return the number of findings per severity, counting a cause and everything it explains as one.
 
-        The key None counts unexpected unknowns, as many as the view of all findings lists.
+        The key None counts unexpected unknowns, the number that the view of all findings lists.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
         for led in by_cause(self.in_force):

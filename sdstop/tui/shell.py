@@ -13,8 +13,8 @@ from textual.app import App
 from sdstop.core.ending import end_soon
 from sdstop.core.guard import Guard
 from sdstop.tui.driver import TerminalDriver
-from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
-from sdstop.tui.widgets.foot import Foot
+from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, wants_no_colour
+from sdstop.tui.widgets.foot import FooterBar
 from sdstop.tui.widgets.palette import Palette
 
 HANGUP = 129
@@ -48,7 +48,7 @@ class Shell(App[None]):
         """Guard of whatever is painted."""
 
     @property
-    def foot(self) -> Foot:
+    def foot(self) -> FooterBar:
         """Bottom line of the visible screen."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class Shell(App[None]):
 
     def abandoned(self) -> bool:
         """Return whether the terminal is gone; if so, end the program."""
-        gone = not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0)
+        gone = not self.is_headless and is_terminal_gone(sys.__stdin__.fileno() if sys.__stdin__ else 0)
         if gone:
             self._end(HANGUP)
         return gone

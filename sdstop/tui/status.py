@@ -15,7 +15,7 @@ _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "
 
 
 def counts_line(scene: Scene, *, brief: bool = False) -> Line:
-    """Return the number of findings per severity, worst first; unknowns come last."""
+    """Return the number of findings per severity, worst first; unknowns are last."""
     parts: list[Segment] = []
     for severity, count in scene.counts().items():
         if not count:

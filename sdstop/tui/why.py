@@ -66,7 +66,7 @@ def why_rows(entry: FindingEntry, scene: Scene, width: int) -> list[Row]:
         _run(page, entry.run, scene)
     else:
         page.blank()
-        page.prose("This was not checked. It is not known to be good.")
+        page.prose("Not checked: the state is unknown.")
     return page.rows
 
 

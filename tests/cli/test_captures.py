@@ -42,7 +42,7 @@ def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest
     assert execute(["--from", capture]) == 0
     out, err = capsys.readouterr()
     assert out == report
-    assert re.fullmatch(r"sdstop: .* is no terminal, so this is the text report instead of the dashboard\n", err)
+    assert re.fullmatch(r"sdstop: .* is not a terminal, so this is the text report instead of the dashboard\n", err)
 
 
 COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
@@ -216,7 +216,7 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == (
         "node, from a capture: 1 of 2 sources work\n"
         "\n"
-        "SOURCE  OUTCOME  TOOK     WHAT IT IS, AND WHAT TO DO\n"
+        "SOURCE  OUTCOME  TOOK     DESCRIPTION / ACTION\n"
         "meters  denied   2.00 ms  Meters. /meters: needs root. /meters needs root (all of it)\n"
         "idle    ok       100 ms   Never there\n"
     )
@@ -225,9 +225,9 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (Outcome.ABSENT, "absent 2.00 ms Meters. /meters: so. Nothing to do: this node has none"),
+        (Outcome.ABSENT, "absent 2.00 ms Meters. /meters: so. Not present on this node"),
         (Outcome.FAILED, "failed 2.00 ms Meters. /meters: so"),
-        (Outcome.TIMEOUT, "timeout 2.00 ms Meters. /meters: so. It hangs: look at dmesg, and at the device behind it"),
+        (Outcome.TIMEOUT, "timeout 2.00 ms Meters. /meters: so. Hung: check dmesg and the device"),
     ],
 )
 def test_doctor_says_what_to_do(outcome: Outcome, said: str, meters: Make, capsys: pytest.CaptureFixture[str]) -> None:

@@ -166,7 +166,7 @@ def test_a_tally_that_raises_costs_its_own_counter(method: str, monkeypatch: pyt
         good, errors = counted(name)
         assert not errors
         with monkeypatch.context() as patch:
-            patch.setattr(tallies.Tallies, method, boom)
+            patch.setattr(tallies.EventCounters, method, boom)
             bad, errors = counted(name)
         assert bad == good | {family: {} for family in COUNTERS[method]}
         assert errors.keys() == {(Part.TALLY, COUNTERS[method][0])}

@@ -68,7 +68,7 @@ def _drawn(
     told = f"{number(total)} requests {'since the counter began' if ever else 'in the last minute'}"
     small = not_whole(counts, block) if block else None
     if small is not None:
-        told += f"; {percent(small)} % are no whole number of blocks of {bytes_(block)}"
+        told += f"; {percent(small)} % are not aligned to blocks of {bytes_(block)}"
     if len(counts) > len(often):
         told += f"; {len(counts) - len(often)} rarer sizes are not drawn"
     if rest > 0:

@@ -138,10 +138,10 @@ def busiest(scene: Scene, most: int) -> Iterator[str]:
         read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
     for summary in scene.rows(ProcessSummary)[0].values():
-        if hidden := hiding(summary):
+        if hidden := hidden_processes(summary):
             yield hidden
 
 
-def hiding(summary: ProcessSummary) -> str:
+def hidden_processes(summary: ProcessSummary) -> str:
     """Return the number of hidden processes as text, "" if there are none."""
     return "others hidden" if summary.denied is None else f"{summary.denied} hidden" if summary.denied else ""

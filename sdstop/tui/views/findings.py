@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from sdstop.core.finding import RuledOut
 from sdstop.core.headline import named
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, entry_rows, heading, note_row, told_rows
+from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, entry_rows, full_text_rows, heading, note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
@@ -56,7 +56,7 @@ class Findings(View):
         row = self.main.chosen
         item = row.item if row is not None and isinstance(row.item, FindingRow) else None
         self.told.display = self.app.size.height >= 20
-        self.told.put(told_rows(item, self.app.size.width, _MOST), self.scene.palette)
+        self.told.put(full_text_rows(item, self.app.size.width, _MOST), self.scene.palette)
 
 
 _MOST = 3

@@ -17,7 +17,7 @@ from sdstop.core.joins import Naming
 from sdstop.core.topology import Topology
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.views.cells import bar_cell, pressed
+from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.why import Quote
@@ -47,7 +47,7 @@ class InterfaceRow(Struct, frozen=True):
 def _name(item: InterfaceRow, _: int) -> Line:
     return (
         *text((item.lead, FAINT)),
-        *pressed(item.name, item.severity, item.scene.palette, stale=item.stale),
+        *severity_name(item.name, item.severity, item.scene.palette, stale=item.stale),
     )
 
 
