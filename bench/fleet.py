@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.url import parse_url
-from sdstop.fleet.watcher import Watcher
+from sdstop.fleet.watcher import FleetWatcher
 from tests.fleet import simulated
 from tests.fleet.engines import prometheus
 
@@ -75,7 +75,7 @@ def main() -> None:
         print(f"{options.nodes} nodes, {count} series; load {os.getloadavg()[0]:.1f}")
         with prometheus(folder) as url, PrometheusClient(parse_url(url), HttpConfig(), 120.0) as client:
             port = int(url.rpartition(":")[2])
-            watcher = Watcher(client)
+            watcher = FleetWatcher(client)
             picture = watcher.refresh()
             if picture.failed or picture.troubles:
                 sys.exit(f"not answered: {picture.troubles}")
@@ -87,7 +87,7 @@ def main() -> None:
                 walls.append(time.monotonic() - begun)
                 watcher.refresh()
             print(f"{'a refresh that asks what is always asked':<44} {statistics.median(walls):6.2f} s   (median)")
-            fresh = Watcher(client)
+            fresh = FleetWatcher(client)
             measured("the first one, which asks everything", fresh.refresh, port)
             measured("a node that is looked at", lambda: fresh.node(("sdstop", "n003:10042")), port)
 

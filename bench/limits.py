@@ -71,7 +71,7 @@ def looked(groups: int, times: int = 20) -> float:
         build(root, groups)
         began = time.process_time()
         for _ in range(times):
-            folders.holding(str(root), ["io.max"], 20_000)
+            folders.folders_with(str(root), ["io.max"], 20_000)
         return (time.process_time() - began) * 1000 / times
 
 

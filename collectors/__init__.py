@@ -15,6 +15,7 @@ SOURCES = (
     "block.devices",
     "block.io_sizes",
     "block.names",
+    "block.mounts",
     "md.arrays",
     "network.interfaces",
     "network.links",

@@ -48,7 +48,7 @@ _KINDS = {"link": "link", "list": "list",
 
 
 class Unwritable(Exception):  # noqa: N818
-    """Raised when a capture cannot be written or continued; one line with the reason and what was kept."""
+    """Raised when a capture cannot be written or continued; one line with the reason and the frames kept."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
         """Store the path and the reason; the reason continues the path in the message."""
@@ -107,7 +107,7 @@ class CaptureWriter:
         if self.path.name.lower().endswith(_FOREIGN) and not _is_archive(self.path):
             raise Unwritable(self.path, "must end in .tar.gz, or be a folder to make")
         if "\0" in str(self.path):
-            raise Unwritable(self.path, "is no path")
+            raise Unwritable(self.path, "invalid path")
         top = f"sdstop-{slug(host_name.encode('utf-8', 'replace').decode())[:100]}"
         with self._guarded():
             self._sink: Sink = ArchiveSink(self.path, top) if _is_archive(self.path) else FolderSink(self.path)
@@ -121,7 +121,7 @@ class CaptureWriter:
     def add(self, frame: Frame) -> None:
         """Write a frame. Raises ValueError unless its number is higher than the previous one."""
         if self._moments and frame.number <= self._moments[-1]["number"]:
-            raise ValueError(f"frame {frame.number} comes after frame {self._moments[-1]['number']}")
+            raise ValueError(f"frame {frame.number} after frame {self._moments[-1]['number']}")
         folder = f"frames/{frame.number:04d}"
         latest = {item.key: item for item in frame.evidence}
         prints = {key: _fingerprint(item) for key, item in latest.items()}
@@ -227,9 +227,10 @@ class _StoredEvidence(Struct, frozen=True):
 
 
 def _fingerprint(item: Evidence) -> tuple[object, ...]:
-    """Return a key that is equal for identical evidence; the checksum of the data comes first."""
+    """Return a key that is equal for identical evidence; the checksum of the data is its first element."""
     data = hashlib.sha256(item.data).hexdigest()
-    return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest() if item.stderr else b""
+    stderr = hashlib.sha256(item.stderr).digest() if item.stderr else b""
+    return data, item.outcome, item.detail, item.exit, stderr, item.fault
 
 
 def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]:
@@ -245,7 +246,7 @@ def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]
         "monotonic": _micro(item.monotonic),
         "duration": _micro(item.duration),
     }
-    rare = {"detail": item.detail or None, "stderr": stored.stderr, "exit": item.exit}
+    rare = {"detail": item.detail or None, "stderr": stored.stderr, "exit": item.exit, "fault": item.fault or None}
     return line | {name: value for name, value in rare.items() if value is not None}
 
 

@@ -1,3 +1,3 @@
-"""sdstop shows what a storage node is really doing and says what is wrong with it."""
+"""sdstop shows the activity of a storage node and diagnoses its problems."""
 
 __version__ = "0.1.0"

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sdstop.capture.reader import PACKED, Unopenable, open_capture
+from sdstop.capture.reader import PACKED, OpenError, open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.session import Session
 from sdstop.exporters.report.document import document, plain
@@ -208,7 +208,7 @@ def look(path: Path, *, redacted: bool = False) -> bool:
     """Open, judge and tell it; return whether it opened. Raises Escaped, or whatever escaped."""
     try:
         origin, frames = open_capture(path)
-    except Unopenable as refused:
+    except OpenError as refused:
         _clean("the refusal", str(refused))
         return False
     frames = credentials.frames(frames)

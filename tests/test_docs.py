@@ -75,7 +75,7 @@ def test_what_every_page_says_of_one_source_and_one_rule() -> None:
         "Meters: Time spent (/meters/*/time) |\n"
     ) in catalogue.metrics_page([METERS])
     assert (
-        "## too-loud\n\nA meter is loud. At worst critical.\n\nLooks at `meter`.\n\n"
-        "| threshold | default | unit | what it is |\n|---|---|---|---|\n"
+        "## too-loud\n\nA meter is loud. At worst critical.\n\nUses `meter`.\n\n"
+        "| threshold | default | unit | description |\n|---|---|---|---|\n"
         "| `level` | 0.5 | ratio | level above which it is critical |\n"
     ) in catalogue.rules_page([TOO_LOUD])

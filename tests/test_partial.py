@@ -128,7 +128,7 @@ def test_check_does_not_call_it_good_where_it_is_strict(*, lacking: bool, strict
     made.feed(frame(1, processes(5, None if lacking else 5)))
     answer = verdict(made, made.head().judgement, strict=strict)
     assert answer.code == code
-    assert answer.said == ("not seen: processes" if code else "nothing found wrong")
+    assert answer.said == ("not seen: processes" if code else "no findings")
     denied = "answer:psutil.processes: denied for 1 of 2 processes"
     why = f"NOT SEEN: processes (partly: {denied})" if strict else f"PARTLY SEEN: processes ({denied})"
     assert answer.details == ((why,) if lacking else ())

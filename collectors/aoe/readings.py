@@ -45,7 +45,7 @@ class AoeTarget(Reading, frozen=True):
     ]
     mac: Annotated[str | None, Fact("Target", "Hardware address of the (first) target", names=Name.IDENTIFIER)]
     firmware: Annotated[
-        str | None, Fact("Firmware", "Version that the target tells, 0x4019 is vblade 25", export=False, plain=True)
+        str | None, Fact("Firmware", "Version reported by the target, 0x4019 is vblade 25", export=False, plain=True)
     ]
     rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
     largest: Annotated[int | None, Metric("Largest", "Data of a frame (debugfs maxbcnt)", "bytes", export=False)] = None
@@ -75,19 +75,19 @@ class AoeExport(Reading, frozen=True):
     shelf: Annotated[int, Label("Shelf", "AoE major number")]
     slot: Annotated[int, Label("Slot", "AoE minor number")]
     interface: Annotated[str, Label("Interface", "Interface it is served on", names=Name.INTERFACE)]
-    device: Annotated[str, Fact("Device", "What is served: a device's or a file's path", names=Name.PATH)]
-    direct: Annotated[int, Metric("Direct", "1 if it goes past the page cache (-d)")]
+    device: Annotated[str, Fact("Device", "Path of the exported device or file", names=Name.PATH)]
+    direct: Annotated[int, Metric("Direct", "1 if it bypasses the page cache (-d)")]
     pid: Annotated[int, Metric("Process", "Process number", export=False)]
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
     kernel: Annotated[
-        str | None, Fact("Kernel name", "Of the device; None: a file, or not known", names=Name.DEVICE)
+        str | None, Fact("Kernel name", "Of the device; absent for a file, or if unknown", names=Name.DEVICE)
     ] = None
     sync: Annotated[int | None, Metric("Sync", "1 if every write is on disk before it is answered (-s)")] = None
     read_only: Annotated[int | None, Metric("Read-only", "1 if writes are refused (-r)")] = None
-    buffers: Annotated[int | None, Metric("Buffers", "Requests it announces to queue (-b); None: its default")] = None
+    buffers: Annotated[int | None, Metric("Buffers", "Advertised queue length (-b); absent if default")] = None
     clients: Annotated[
         str | None,
-        Fact("Clients", "Hardware addresses that may use it (-m); None: all", export=False, names=Name.IDENTIFIER),
+        Fact("Clients", "Hardware addresses that may use it (-m); absent: all", export=False, names=Name.IDENTIFIER),
     ] = None
     offset: Annotated[int | None, Metric("Offset", "Bytes at the start that are not served (-o)", "bytes")] = None
 

@@ -279,7 +279,7 @@ AOE = Collector(
         Need(f"list:{BLOCK}", "which AoE disks there are"),
         Need(f"{BLOCK}/etherd!*/*", "state, payload, interfaces, target"),
         Need(f"{DEBUG}/*", "round trip and size of a frame", "root"),
-        Need(PACKET, "whether somebody here has a socket for AoE"),
+        Need(PACKET, "whether a process has a socket for AoE"),
         Need("list:/proc", "looking for vblade, where there is such a socket"),
         Need("/proc/*/comm", "which processes are vblade's, where there is such a socket"),
         Need("/proc/*/cmdline", "what vblade serves, where, and its options", keep=kept_cmdline),

@@ -95,10 +95,10 @@ def _owner(host: Host, path: str) -> str | None:
 _ATTRIBUTES = {
     "state": "clean, dirty, no cache, inconsistent",
     "cache_mode": "its mode",
-    "dirty_data": "what is nowhere but in the cache",
-    "sequential_cutoff": "from where on sequential requests go past",
-    "backing_dev_name": "what it caches",
-    "io_errors": "errors of what it caches",
+    "dirty_data": "data only in the cache",
+    "sequential_cutoff": "sequential bypass threshold",
+    "backing_dev_name": "backing device",
+    "io_errors": "errors of the backing device",
     "stats_total/*": "hits, misses and bypasses",
 }
 
@@ -110,7 +110,7 @@ BCACHE = Collector(
     (
         Need(f"list:{BLOCK}", "which there are"),
         *(Need(f"{BLOCK}/bcache*/bcache/{name}", why) for name, why in _ATTRIBUTES.items()),
-        Need(f"link:{BLOCK}/bcache*/bcache", "what it caches, where the kernel does not name it"),
+        Need(f"link:{BLOCK}/bcache*/bcache", "backing device, where the kernel does not name it"),
         Need(f"link:{BLOCK}/bcache*/bcache/cache", "its cache set"),
         Need(f"list:{SETS}/*", "the devices of the set"),
         Need(f"link:{SETS}/*/cache*", "their kernel names"),

@@ -53,7 +53,7 @@ _ATTRIBUTES = {
     "start": "where a partition begins",
     "ro": "whether writes are refused",
     "hidden": "whether it is a path below an NVMe multipath device",
-    "diskseq": "tells a new device from one whose name it took over",
+    "diskseq": "distinguishes a new device from the former owner of its name",
     "serial": "serial number of a virtual disk",
     "wwid": "world wide name of an NVMe namespace",
     "queue/*": "scheduler, block sizes, limits, write cache, whether I/O is accounted",
@@ -120,8 +120,8 @@ class BlockDevice(Reading, frozen=True):
     parent: Annotated[str | None, Fact("Disk", "The whole disk of a partition", names=Name.DEVICE)] = None
     number: Annotated[str | None, Fact("Number", "major:minor", export=False, plain=True)] = None
     driver: Annotated[str | None, Fact("Driver", "Kernel driver of the device", plain=True)] = None
-    vendor: Annotated[str | None, Fact("Vendor", "Vendor as the device says", plain=True)] = None
-    model: Annotated[str | None, Fact("Model", "Model as the device says", plain=True)] = None
+    vendor: Annotated[str | None, Fact("Vendor", "Vendor as the device reports it", plain=True)] = None
+    model: Annotated[str | None, Fact("Model", "Model as the device reports it", plain=True)] = None
     revision: Annotated[str | None, Fact("Firmware", "Firmware revision", plain=True)] = None
     serial: Annotated[str | None, Fact("Serial", "Serial number", export=False, names=Name.SERIAL)] = None
     wwn: Annotated[str | None, Fact("WWN", "World wide name, or the kernel's wwid", names=Name.IDENTIFIER)] = None
@@ -150,7 +150,7 @@ class BlockDevice(Reading, frozen=True):
     read_only: Annotated[int | None, Metric("Read-only", "1 where writes are refused")] = None
     hidden: Annotated[int | None, Metric("Hidden", "1 for a path below an NVMe multipath device")] = None
     iostats_enabled: Annotated[
-        int | None, Metric("Accounted", "0 where the kernel was told not to count (queue/iostats)")
+        int | None, Metric("Accounted", "0 where I/O accounting is disabled (queue/iostats)")
     ] = None
     logical_block_size: Annotated[int | None, Metric("Logical block", "Smallest request", "bytes")] = None
     physical_block_size: Annotated[
@@ -160,7 +160,7 @@ class BlockDevice(Reading, frozen=True):
         int | None, Metric("Minimum I/O", "Preferred smallest request; of an array its chunk", "bytes")
     ] = None
     optimal_io: Annotated[
-        int | None, Metric("Optimal I/O", "Preferred request; of an array a full stripe; 0 not said", "bytes")
+        int | None, Metric("Optimal I/O", "Optimal I/O size; of an array a full stripe; 0: not reported", "bytes")
     ] = None
     max_request: Annotated[int | None, Metric("Largest request", "Largest request", "bytes")] = None
     read_ahead: Annotated[int | None, Metric("Read-ahead", "Read-ahead", "bytes")] = None
@@ -214,7 +214,7 @@ class BlockLink(Reading, frozen=True):
     peers = (Peers(kind=Stated("relation", {"path": GroupKind.PATHS}), upper="device", member="below"),)
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    below: Annotated[str, Label("Below", "Kernel name of what it is built upon", names=Name.DEVICE)]
+    below: Annotated[str, Label("Below", "Kernel name of the device below it", names=Name.DEVICE)]
     relation: Annotated[str, Fact("Relation", "slave, partition, or path of an NVMe multipath device", plain=True)]
 
 
@@ -421,7 +421,7 @@ BLOCKDEV = Collector(
     (BlockDevice, BlockLink),
     (
         Need(f"list:{BLOCK}", "which block devices there are"),
-        Need(f"list:{BLOCK}/*", "partitions, what kind of device it is, what it is built upon (slaves)"),
+        Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
         Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
         *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),
         Need("list:/run/udev", "whether udev runs"),

@@ -183,7 +183,7 @@ def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:
 
 _NEEDS: Iterable[tuple[str, str]] = (
     (f"{INSTANCE}/events/block/block_rq_issue/hist", "requests by size as devices get them, while --io-sizes counts"),
-    (f"{INSTANCE}/events/block/block_bio_queue/hist", "the same as they come, before they are split or merged"),
+    (f"{INSTANCE}/events/block/block_bio_queue/hist", "the same as received, before splitting and merging"),
 )
 
 IO_SIZES = Collector(

@@ -327,13 +327,13 @@ def _of_intervals(reports: Sequence[IostatReport], command: str) -> list[tuple[I
 def newest(reports: Sequence[IostatReport], command: str) -> tuple[Report, float | None]:
     """Return the last report and its length in seconds, None if unknown.
 
-    The first report of a run without `-y` is the mean since boot and does not count. Raises Absent if there is no
-    other.
+    The first report of a run without `-y` is the mean since boot and does not count. Raises Absent
+    without another one.
     """
     chosen = _of_intervals(reports, command)
     if chosen:
         return chosen[-1][0].rows, chosen[-1][1]
-    detail = "no report in it" if not reports else "only the mean since boot; with an interval and a count it says more"
+    detail = "no report in it" if not reports else "only the mean since boot; rates need an interval and a count"
     raise Absent(f"cmd:{command}", detail, recorded=False)
 
 
@@ -356,7 +356,7 @@ def read(host: Host) -> Iterable[Reading]:
     """
     found: dict[str, tuple[DiskActivity | None, Service]] = {}
     problem: Absent | Malformed = Absent(
-        "cmd:iostat -x", "none recorded; a live node is not asked, /proc/diskstats says the same", recorded=False
+        "cmd:iostat -x", "none recorded; not used on a live node, which has /proc/diskstats", recorded=False
     )
     for command in host.recorded("iostat"):
         origin = f"slug:{command}" if slug(command) == command else f"cmd:{command}"
@@ -386,7 +386,7 @@ IOSTAT = Collector(
     (
         Need(
             "cmd:iostat *",
-            "what disks did, where somebody recorded it; never run",
+            "disk activity, from captures only; never run",
             redact=without_host,
             split=intervals,
         ),

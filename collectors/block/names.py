@@ -8,9 +8,8 @@ from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.retention import lines_of, mount_table
-from sdstop.readings.device_names import DevicePath, unstable
+from sdstop.readings.device_names import FSTAB, DevicePath, unstable
 
-FSTAB = "/etc/fstab"
 MDADM = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
 
 

@@ -1,4 +1,4 @@
-"""What the sysstat programs have in common: output header, times, and the arguments of a recorded command.
+"""Common parts of the sysstat programs: output header, times, and the arguments of a recorded command.
 
 Sources: sysstat 9.1 to 12.7, common.c (print_gal_header), iostat.c, sar.c.
 """
@@ -54,7 +54,7 @@ def interval_of(command: str) -> float | None:
     for word in options:
         if word in _VALUED:
             following = next(options, "")
-            if _NUMBER.fullmatch(following) and word in {"-p", "-s", "-e"}:  # these may stand without a value
+            if _NUMBER.fullmatch(following) and word in {"-p", "-s", "-e"}:  # their value is optional
                 return float(following)
         elif _NUMBER.fullmatch(word):
             return float(word)

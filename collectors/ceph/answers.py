@@ -19,7 +19,7 @@ from sdstop.core.retention import json_texts
 from sdstop.core.text import is_whole, json_number, json_text, json_whole
 
 _WAIT = ("ceph", "--connect-timeout", "5")
-"""Common options; without a timeout the command retries forever if there is no quorum."""
+"""Common options; without a timeout the command retries forever without a quorum."""
 STATUS = (*_WAIT, "status", "-f", "json")
 TREE = (*_WAIT, "osd", "df", "tree", "-f", "json")
 PERF = (*_WAIT, "osd", "perf", "-f", "json")
@@ -30,15 +30,22 @@ NEARFULL, BACKFILLFULL, FULL = 0.85, 0.90, 0.95
 """Ceph's default ratios, used if none were recorded."""
 KIB = 1024
 
-SERIOUS = frozenset(
+HARMLESS = frozenset(
     {
-        "MON_DOWN", "OSD_DOWN", "OSD_HOST_DOWN", "OSD_RACK_DOWN", "OSD_ROOT_DOWN", "OSD_CHASSIS_DOWN",
-        "OSD_DATACENTER_DOWN", "OSD_FULL", "OSD_BACKFILLFULL", "OSD_NEARFULL", "POOL_FULL", "PG_AVAILABILITY",
-        "PG_DEGRADED", "PG_RECOVERY_FULL", "PG_BACKFILL_FULL", "PG_DAMAGED", "OBJECT_UNFOUND", "OSD_SCRUB_ERRORS",
-        "MGR_DOWN", "OSD_FLAGS_FULL",
+        "AUTH_INSECURE_GLOBAL_ID_RECLAIM", "AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED", "BLUESTORE_LEGACY_STATFS",
+        "BLUESTORE_NO_PER_PG_OMAP", "BLUESTORE_NO_PER_POOL_OMAP", "CEPHADM_CHECK_KERNEL_VERSION", "DASHBOARD_DEBUG",
+        "MANY_OBJECTS_PER_PG", "MON_DISK_BIG", "MON_MSGR2_NOT_ENABLED", "OBJECT_MISPLACED",
+        "OLD_CRUSH_STRAW_CALC_VERSION", "OLD_CRUSH_TUNABLES", "OSD_NO_DOWN_OUT_INTERVAL", "PG_NOT_DEEP_SCRUBBED",
+        "PG_NOT_SCRUBBED", "POOL_APP_NOT_ENABLED", "POOL_PG_NUM_NOT_POWER_OF_TWO",
+        "POOL_TARGET_SIZE_BYTES_OVERCOMMITTED", "POOL_TARGET_SIZE_RATIO_OVERCOMMITTED", "POOL_TOO_FEW_PGS",
+        "POOL_TOO_MANY_PGS", "TELEMETRY_CHANGED", "TOO_FEW_PGS", "TOO_MANY_PGS",
     }
 )  # fmt: skip
-"""Health checks that concern data or redundancy; many other checks raise HEALTH_WARN for minor matters."""
+"""Health checks that concern neither data nor service: settings, hints, scrubs that are late. All others count, those
+of later versions too."""
+_CALM_FLAGS = frozenset({"noautoscale", "nodeep-scrub", "noscrub", "nosnaptrim", "notieragent"})
+"""Flags of the OSD map that hold back housekeeping alone."""
+_FLAG = re.compile(r"\b(?:no[a-z-]+|pause(?:rd|wr)?|full)\b")
 
 without_names = json_texts(
     "fsid", "status", "overall_status", "quorum_names", "min_mon_release_name", "state_name", "severity", "name",
@@ -71,6 +78,14 @@ class Check(Struct, frozen=True):
     muted: bool
     details: tuple[str, ...] = ()
 
+    @property
+    def harmless(self) -> bool:
+        """Whether it is muted or listed as harmless; flags are if they hold back housekeeping alone."""
+        if self.code == "OSDMAP_FLAGS":
+            flags = set(_FLAG.findall(self.message))
+            return self.muted or (bool(flags) and flags <= _CALM_FLAGS)
+        return self.muted or self.code in HARMLESS
+
 
 class CephStatus(Struct, frozen=True):
     """Output of `ceph -s`; rates are per second. Degraded and misplaced objects are counted as copies, as in Ceph."""
@@ -87,6 +102,8 @@ class CephStatus(Struct, frozen=True):
     osds_in: int | None
     states: Mapping[str, int]
     """Placement groups by each word of their states: active+clean counts as active and as clean."""
+    counted: int | None
+    """Placement groups of all states; None if they are not listed."""
     pgs: int | None
     objects: int | None
     data: int | None
@@ -134,9 +151,11 @@ def parse_status(text: str) -> CephStatus:
     health, monitors, map_, groups = (_part(said, key) for key in ("health", "monmap", "osdmap", "pgmap"))
     inner = _part(map_, "osdmap") or map_
     states: dict[str, int] = {}
-    inactive = 0
-    for row in _list(groups, "pgs_by_state"):
+    inactive = counted = 0
+    listed_states = _list(groups, "pgs_by_state")
+    for row in listed_states:
         words, count = str(row.get("state_name", "")).split("+"), json_whole(row.get("count")) or 0
+        counted += count
         inactive += count if "active" not in words else 0
         for word in words:
             states[word] = states.get(word, 0) + count
@@ -155,6 +174,7 @@ def parse_status(text: str) -> CephStatus:
         osds_up=json_whole(inner.get("num_up_osds")),
         osds_in=json_whole(inner.get("num_in_osds")),
         states=states,
+        counted=counted if listed_states else None,
         pgs=json_whole(groups.get("num_pgs")),
         objects=json_whole(groups.get("num_objects")),
         data=json_whole(groups.get("data_bytes")),

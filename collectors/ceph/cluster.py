@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph.answers import CephStatus, Check
-from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, name_of, reachable
+from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, name_of, query_monitors, reachable
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
@@ -23,14 +23,15 @@ def read(host: Host) -> Iterable[Reading]:
     answers = answers_of(host)
     if "status" not in answers:
         reachable(host)
-    key, text = ask(host, ceph.STATUS, answers.get("status"))
+    key, text = query_monitors(host, ceph.STATUS, answers.get("status"))
     said = ceph.parse_status(text)
+    for reason in _doubts(said):
+        host.doubt(key, reason, name_of(said.fsid))
     name = name_of(said.fsid)
     return [_cluster(said, name, key), *_monitors(said, name, key), *_recoveries(said, name, key)]
 
 
 def _cluster(said: CephStatus, name: str, key: str) -> Cluster:
-    serious = [check for check in said.checks if check.code in ceph.SERIOUS and not check.muted]
     size = said.object_size
     needed = said.monitors // 2 + 1 if said.monitors else None
     lost = said.inactive / said.pgs * said.data if said.pgs and said.data is not None else None
@@ -40,7 +41,7 @@ def _cluster(said: CephStatus, name: str, key: str) -> Cluster:
         ident=said.fsid,
         version=said.release,
         state=said.health,
-        healthy=None if said.health == "unknown" else int(said.health != "HEALTH_ERR" and not serious),
+        healthy=_healthy(said),
         leader=said.quorum[0] if said.quorum else None,
         managers=said.monitors,
         managers_up=len(said.quorum),
@@ -59,14 +60,31 @@ def _cluster(said: CephStatus, name: str, key: str) -> Cluster:
         read=said.read,
         write=said.write,
         epoch=said.epoch,
-        says="; ".join(_say(check) for check in said.checks) or None,
+        says="; ".join(_say(check) for check in sorted(said.checks, key=lambda check: check.harmless)) or None,
         origin=key,
         needle=f'"{said.health}"',
     )
 
 
+def _healthy(said: CephStatus) -> int | None:
+    """Return 1 if all of its health checks are harmless; None for an unknown word, or one without a check."""
+    if said.health == "HEALTH_ERR" or not all(check.harmless for check in said.checks):
+        return 0
+    if said.health == "HEALTH_WARN":
+        return 1 if said.checks else None
+    return 1 if said.health == "HEALTH_OK" else None
+
+
+def _doubts(said: CephStatus) -> Iterator[str]:
+    """Yield counts that do not agree."""
+    if said.pgs is not None and said.counted is not None and said.counted != said.pgs:
+        yield f"pgs_by_state has {said.counted} placement groups, num_pgs is {said.pgs}"
+    if said.monitors is not None and len(said.quorum) > said.monitors:
+        yield f"quorum_names has {len(said.quorum)} monitors, num_mons is {said.monitors}"
+
+
 def _say(check: Check) -> str:
-    return f"{check.code}: {check.message}" + (" (muted)" if check.muted else "")
+    return f"{check.code}: {check.message}" + (" (muted)" if check.muted else " (harmless)" if check.harmless else "")
 
 
 def _monitors(said: CephStatus, name: str, key: str) -> Iterator[ClusterNode]:
@@ -154,7 +172,7 @@ CEPH = Collector(
     (Cluster, ClusterNode, Rebuild),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or whoever may read the keyring"),
+        Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or a user who can read the keyring"),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
     ),
     PACE,

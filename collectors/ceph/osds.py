@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph import osd_perf
 from sdstop.collectors.ceph.answers import Check, Osd, Ratios
-from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, maybe, name_of, reachable, text_of
+from sdstop.collectors.ceph.tool import (
+    CONFIG,
+    DEADLINE,
+    answers_of,
+    name_of,
+    parsed_or,
+    query_monitors,
+    reachable,
+    text_of,
+)
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
@@ -37,18 +46,18 @@ def read(host: Host) -> Iterable[Reading]:
             reachable(host)
         except Absent:
             if "perf" in answers:
-                key, text = ask(host, ceph.PERF, answers["perf"])
+                key, text = query_monitors(host, ceph.PERF, answers["perf"])
                 return [*_carried(host, here), *osd_perf.services(osd_perf.parse(text), {}, key)]
             if not here:
                 raise
             return list(_carried(host, here))
-    key, text = ask(host, ceph.TREE, answers.get("tree"))
+    key, text = query_monitors(host, ceph.TREE, answers.get("tree"))
     osds = ceph.parse_tree(text)
     name = _cluster_name(host, answers, here)
-    waits: dict[int, float] = maybe(host, ceph.PERF, answers, "perf", osd_perf.parse, {})
+    waits: dict[int, float] = parsed_or(host, ceph.PERF, answers, "perf", osd_perf.parse, {})
     none: tuple[Check, ...] = ()
-    checks = maybe(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
-    ratios = maybe(host, ceph.DUMP, answers, "dump", ceph.parse_ratios, Ratios())
+    checks = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
+    ratios = parsed_or(host, ceph.DUMP, answers, "dump", ceph.parse_ratios, Ratios())
     disks = {number: disk for (_, number), disk in here.items()}
     node = host.maybe("/proc/sys/kernel/hostname") or ""
     concerned = ceph.concerned(checks)
@@ -85,7 +94,7 @@ def _cluster_name(host: Host, answers: dict[str, str], here: dict[tuple[str | No
     fsid: str | None = None
     try:
         if "status" in answers or not answers:
-            fsid = ceph.parse_status(ask(host, ceph.STATUS, answers.get("status"))[1]).fsid
+            fsid = ceph.parse_status(query_monitors(host, ceph.STATUS, answers.get("status"))[1]).fsid
     except TimedOut:
         raise
     except Unreadable:
@@ -230,11 +239,11 @@ CEPH_OSDS = Collector(
     (ClusterNode, ClusterPool, FailureDomain, ClusterDevice, Service),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Command(ceph.TREE, "OSDs, hosts, and how full they are", "root, or whoever may read the keyring"),
-        Command(ceph.PERF, "how long OSDs take to write", "root, or whoever may read the keyring"),
-        Command(ceph.HEALTH, "what is wrong with which OSD", "root, or whoever may read the keyring"),
-        Command(ceph.DUMP, "the ratios of full and near full", "root, or whoever may read the keyring"),
-        Command(ceph.STATUS, "which cluster it is", "root, or whoever may read the keyring"),
+        Command(ceph.TREE, "OSDs, hosts, and how full they are", "root, or a user who can read the keyring"),
+        Command(ceph.PERF, "how long OSDs take to write", "root, or a user who can read the keyring"),
+        Command(ceph.HEALTH, "problems by OSD", "root, or a user who can read the keyring"),
+        Command(ceph.DUMP, "the ratios of full and near full", "root, or a user who can read the keyring"),
+        Command(ceph.STATUS, "which cluster it is", "root, or a user who can read the keyring"),
         Need("cmd:ceph osd perf", "how long OSDs take to write, as text", redact=osd_perf.only_numbers),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
         Need("cmd:ceph-volume *", "which disk an OSD lies on", redact=ceph.without_names),

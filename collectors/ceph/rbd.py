@@ -48,7 +48,7 @@ RBD = Collector(
     read,
     (Limit,),
     (
-        Need("cmd:rbd config image *", "limits of an image, where somebody recorded them"),
+        Need("cmd:rbd config image *", "limits of an image, from captures only"),
         Need(f"list:{MAPPED}", "images that the kernel's client has"),
         Need(f"{MAPPED}/*", "their names"),
     ),

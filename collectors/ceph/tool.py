@@ -53,7 +53,7 @@ def text_of(key: str, output: Output) -> str:
     raise Failed(key, f"exit {output.exit}: {said[:200]}")
 
 
-def ask(host: Host, argv: Sequence[str], recorded: str | None) -> tuple[str, str]:
+def query_monitors(host: Host, argv: Sequence[str], recorded: str | None) -> tuple[str, str]:
     """Return evidence key and text of an answer, recorded or queried from the monitors."""
     if recorded is not None and recorded != " ".join(argv):
         key = f"cmd:{recorded}" if " " in recorded else f"slug:{recorded}"
@@ -61,14 +61,14 @@ def ask(host: Host, argv: Sequence[str], recorded: str | None) -> tuple[str, str
     return command_key(argv), text_of(command_key(argv), host.run(argv, DEADLINE))
 
 
-def maybe(
+def parsed_or(
     host: Host, argv: Sequence[str], answers: Mapping[str, str], what: str, parse: Callable[[str], T], otherwise: T
 ) -> T:
     """Return an optional answer, or `otherwise` if unavailable; from captures, only recorded answers."""
     if answers and what not in answers:
         return otherwise
     try:
-        return parse(ask(host, argv, answers.get(what))[1])
+        return parse(query_monitors(host, argv, answers.get(what))[1])
     except TimedOut:
         raise
     except Unreadable:

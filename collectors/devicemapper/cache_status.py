@@ -50,21 +50,21 @@ def cache_status(text: str) -> CacheStatus:
     Fields: metadata block size in sectors, metadata blocks used/total; block size in sectors, blocks used/total; read
     hits, read misses, write hits, write misses, demotions, promotions, dirty blocks; number of features, features;
     number of arguments, arguments; policy, number of policy arguments, arguments; rw or ro (3.16), needs_check or -
-    (4.2). Before 3.13 there are no sizes, and the used blocks follow the promotions. A failed cache prints only `Fail`
+    (4.2). Versions before 3.13 omit sizes; the used blocks follow the promotions. A failed cache prints only `Fail`
     or `Error`. Values missing from a truncated line are None; unknown features are kept. Raises Malformed for any
     other text.
     """
     words = text.split()
     if words[:1] in (["Fail"], ["Error"]):
         return CacheStatus("failed")
-    reader = _Words(words)
+    reader = _WordReader(words)
     try:
         return _cache_status(reader)
     except IndexError:
         return CacheStatus(CUT, **reader.known)  # type: ignore[arg-type]  # names are those of fields
 
 
-class _Words:
+class _WordReader:
     """Sequential reader of the words of a line; stores numbers by name."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ class _Words:
         return tuple(self.word() for _ in range(min(count, len(self._words))))
 
 
-def _cache_status(words: _Words) -> CacheStatus:
+def _cache_status(words: _WordReader) -> CacheStatus:
     old = "/" in words.ahead
     if not old:
         words.known["metadata_block"] = words.number() * SECTOR
@@ -144,7 +144,7 @@ def _short(word: str) -> bool:
 
 
 def cache_mode(features: Sequence[str]) -> str | None:
-    """Return the cache mode among the features, None if there is no known one."""
+    """Return the cache mode among the features, None without a known one."""
     return next((word for word in features if word in _MODES), None)
 
 

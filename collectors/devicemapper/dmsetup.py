@@ -18,7 +18,7 @@ FLASHCACHES = ("dmsetup", "table", "--target", "flashcache")
 INFO = ("dmsetup", "info", "-c", "--noheadings", "--separator", ":")
 PARTITIONS = "/proc/partitions"
 BLOCK = "/sys/block"
-ROOT = "root: device mapper answers nobody else"
+ROOT = "root: device mapper requires it"
 """Privilege required to run dmsetup."""
 
 _ASKED = re.compile(

@@ -32,7 +32,7 @@ def read(host: Host) -> Iterable[Reading]:
     rows = [_cache(host, name) for name in folders]
     histograms = [f"{FOLDER}/{name}/flashcache_iosize_hist" for name in folders]
     sizes = [(path, flashcache.sizes(f"{host.maybe(path) or ''}\n")) for path in histograms[:1]]
-    if _told(host):
+    if _is_in_dmsetup(host):
         return
     yield from rows
     for path, counts in sizes:
@@ -40,7 +40,7 @@ def read(host: Host) -> Iterable[Reading]:
             yield RequestSizes(counter="flashcache", device="", direction="", sizes=cumulative(counts), where=path)
 
 
-def _told(host: Host) -> bool:
+def _is_in_dmsetup(host: Host) -> bool:
     """Return whether recorded dmsetup output reports a flashcache."""
     for name in host.recorded("dmsetup"):
         if re.match("dmsetup[ _]status", name):
@@ -57,7 +57,7 @@ def _cache(host: Host, name: str) -> Cache:
     folder = f"{FOLDER}/{name}"
     found = flashcache.stats(host.text(f"{folder}/flashcache_stats"))
     found |= flashcache.listed(host.maybe(f"{folder}/flashcache_errors") or "")
-    row = flashcache.cache(name, found, flashcache.Conf(), where=f"{folder}/flashcache_stats")
+    row = flashcache.cache(name, found, flashcache.FlashcacheConfig(), where=f"{folder}/flashcache_stats")
     for fast, slow in _pairs(name):
         both = set(host.names(f"{_holders(host, fast)}")) & set(host.names(f"{_holders(host, slow)}"))
         if len(both) == 1:
@@ -95,7 +95,7 @@ FLASHCACHE = Collector(
         Need("link:/sys/class/block/*", "where a device is"),
         Need("list:/sys/*/holders", "which mapping is made of the cache's devices"),
         Need("/sys/block/dm-*/dm/*", "the mapping's name"),
-        Need("cmd:dmsetup *", "whether it is told there already, as recorded; not run for this"),
+        Need("cmd:dmsetup *", "whether it is recorded there already; not run for this"),
     ),
     LIVE,
     derives=(Derivation(Cache, CacheActivity, activity),),

@@ -87,7 +87,7 @@ def sizes(text: str) -> dict[int, int]:
     return {size: count for size, count in counts.items() if count and 0 < size <= LARGEST}
 
 
-class Conf(Struct, frozen=True):
+class FlashcacheConfig(Struct, frozen=True):
     """Settings and contents of a cache in bytes; devices as configured."""
 
     fast: str | None = None
@@ -101,7 +101,7 @@ class Conf(Struct, frozen=True):
     metadata_block: int | None = None
 
 
-def conf(text: str) -> Conf:
+def conf(text: str) -> FlashcacheConfig:
     """Parse a table; values missing from old versions or truncated tables are None."""
     found = said(text)
     block = _bytes(found.get("data block size") or found.get("block size"))
@@ -112,7 +112,7 @@ def conf(text: str) -> Conf:
         return None if count is None or block is None else count * block
 
     mode = found.get("cache mode")
-    return Conf(
+    return FlashcacheConfig(
         fast=found.get("ssd dev") or None,
         slow=found.get("disk dev") or None,
         mode=_MODES.get(mode, mode.lower()) if mode else None,
@@ -141,7 +141,7 @@ def _bytes(value: str | None) -> int | None:
     return int(found[1]) * _UNITS[found[2]] if found is not None else None
 
 
-def cache(name: str, found: Mapping[str, int], made: Conf, state: str | None = None, **more: Any) -> Cache:
+def cache(name: str, found: Mapping[str, int], made: FlashcacheConfig, state: str | None = None, **more: Any) -> Cache:
     """Return the row of a cache; `found` has counters by name, `more` other fields such as device names.
 
     `reads` and `writes` count all requests; partial-block requests are never looked up. Requests that were neither a

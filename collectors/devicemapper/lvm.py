@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.collectors.devicemapper.dmtable import mapped
 from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
-from sdstop.core.host import Denied, Failed, Host, Malformed
+from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import whole
@@ -70,10 +70,10 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
     ]
     devices: Annotated[
         str | None,
-        Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts", names=Name.VOLUME),
+        Fact("Devices", "Underlying devices or volumes, with commas", names=Name.VOLUME),
     ]
     pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache", names=Name.VOLUME)]
-    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of", names=Name.VOLUME)]
+    origin: Annotated[str | None, Fact("Origin", "Cached volume, or origin of a snapshot", names=Name.VOLUME)]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int | None, Metric("Size", "Size", "bytes")]
     stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]
@@ -181,7 +181,7 @@ def read(host: Host) -> Iterable[Reading]:
     """
     if not any((host.maybe(f"{BLOCK}/{name}/dm/uuid") or "").startswith("LVM-") for name in fingerprint(host)):
         return
-    output = host.run(LVS, DEADLINE)
+    output = _output(host)
     if output.exit:
         said = output.stderr.decode("utf-8", "replace").strip()
         if "ermission denied" in said or "You need to be root" in said:
@@ -190,13 +190,24 @@ def read(host: Host) -> Iterable[Reading]:
     yield from parse(output.text)
 
 
+def _output(host: Host) -> Output:
+    """Return the output of lvs; else what others recorded as JSON, with the columns that they asked for."""
+    try:
+        return host.run(LVS, DEADLINE)
+    except Absent as error:
+        recorded = [name for name in host.recorded("lvs") if "json" in name and "devices" in name]
+        if error.recorded or not recorded:
+            raise
+        return host.recorded_output(recorded[0])
+
+
 def fingerprint(host: Host) -> tuple[str, ...]:
     """Return the kernel names of all device mapper devices."""
     return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
 
 
 DEADLINE = 20.0
-_ROOT = "root: it reads what stands on disks"
+_ROOT = "root: it reads the disks' metadata"
 
 LVM = Collector(
     "lvm",

@@ -54,7 +54,7 @@ class MappedDevice(Reading, frozen=True):
     ]
     device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
     targets: Annotated[
-        str, Fact("Targets", "What its segments are made by, with commas: linear, raid, crypt, cache", plain=True)
+        str, Fact("Targets", "Targets of its segments, with commas: linear, raid, crypt, cache", plain=True)
     ]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int, Metric("Size", "Size", "bytes")]
@@ -100,13 +100,13 @@ MAPPER = Collector(
     (MappedDevice,),
     (
         Need(f"list:{BLOCK}", "whether there are any"),
-        Command(TABLE, "what they are made of; keys of encryption are never shown", ROOT),
+        Command(TABLE, "their tables; keys of encryption are never shown", ROOT),
         Command(
             INFO,
             "their kernel names and UUIDs, which begin with LVM- if they are LVM's",
             ROOT,
         ),
-        Need("cmd:dmsetup *", "the same in other words, where somebody recorded it; never run on a live node"),
+        Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
     ),
     SLOW,

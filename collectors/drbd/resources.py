@@ -10,6 +10,7 @@ from sdstop.collectors.drbd.status import (
     PAUSED,
     SHOW,
     STATUS,
+    SYNCING,
     VERIFYING,
     DrbdPeer,
     PeerVolume,
@@ -133,6 +134,12 @@ def _leader(resource: Resource) -> str | None:
     return next((peer.name for peer in resource.peers if peer.role == "Primary"), None)
 
 
+_REPLICATING = SYNCING | PAUSED | VERIFYING | frozenset({
+    "Established", "StartingSyncS", "StartingSyncT", "WFBitMapS", "WFBitMapT", "WFSyncUUID", "unknown",
+})  # fmt: skip
+"""States of replication in which peers are connected and data flows, or is about to; unknown: not reported."""
+
+
 def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
     """Yield the faults: DRBD's state word and a description."""
     for volume in resource.volumes:
@@ -145,10 +152,14 @@ def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
         for far in peer.volumes:
             if far.disk not in GOOD_DISKS and not far.diskless:
                 yield far.disk, f"volume {far.number} of {peer.name} is {far.disk}"
+            elif not far.diskless and far.replication not in _REPLICATING:
+                yield far.replication, f"volume {far.number} of {peer.name}: replication is {far.replication}"
             elif far.replication in VERIFYING | {"Established"} and far.out_of_sync:
                 yield "out-of-sync", f"volume {far.number} differs from that of {peer.name}"
     if any(volume.quorum is False for volume in resource.volumes):
         yield "no-quorum", "no quorum"
+    if resource.suspended:
+        yield "suspended", "I/O is suspended"
 
 
 def _degraded(resource: Resource) -> int | None:
@@ -296,7 +307,7 @@ DRBD = Collector(
     read,
     (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild),
     (
-        Need(PROC, "whether DRBD is loaded, its version, and all it tells of version 8"),
+        Need(PROC, "whether DRBD is loaded, its version, and the state of version 8"),
         Command(STATUS, "resources of version 9", "root"),
         Need("cmd:drbdsetup status*", "the same, as others recorded it"),
         Command(

@@ -178,7 +178,7 @@ def _remaining(row: Mapping[str, Any]) -> int | None:
 def _rows(item: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     rows = item.get(key, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Malformed(f"drbdsetup status: {key} is no list of objects")
+        raise Malformed(f"drbdsetup status: {key} is not a list of objects")
     return rows
 
 

@@ -40,7 +40,7 @@ _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 class SasExpander(Reading, frozen=True, kw_only=True):
     """State of an expander as reported by the expander itself.
 
-    `changes` is a 16-bit counter that increases whenever a link behind the expander comes up, goes down or changes.
+    `changes` is a 16-bit counter that increases whenever a link behind the expander is established, lost or changed.
     """
 
     family: ClassVar[str] = "sas_expander"
@@ -57,17 +57,15 @@ class SasExpander(Reading, frozen=True, kw_only=True):
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     state: Annotated[
-        str | None, State("State", "answers, no answer, refuses, not asked; nothing where nobody could ask")
+        str | None, State("State", "SMP query state: answers, no answer, refuses, not asked; absent if not queryable")
     ]
-    reason: Annotated[
-        str | None, Fact("Why", "Why it is not asked, or what it said instead", export=False, names=Name.TEXT)
-    ]
-    changes: Annotated[int | None, Metric("Changes", "Links that came, went or changed, by its own count")]
+    reason: Annotated[str | None, Fact("Why", "Why it is not queried, or its error", export=False, names=Name.TEXT)]
+    changes: Annotated[int | None, Metric("Changes", "Link changes, counted by the expander")]
     phys: Annotated[int | None, Metric("Phys", "Phys that it has")]
     links: Annotated[int | None, Metric("Links", "Phys with something attached")]
     vacant: Annotated[int | None, Metric("Vacant", "Phys that are not built in, or in another zone")]
     zoning: Annotated[bool | None, Metric("Zoning", "1 if zoning is enabled")]
-    told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
+    told: Annotated[str, Fact("Source", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
 
 
 class SasExpanderActivity(Reading, frozen=True):
@@ -83,11 +81,11 @@ class SasExpanderActivity(Reading, frozen=True):
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
-    changes: Annotated[int, Metric("Changes", "Links that came, went or changed")]
+    changes: Annotated[int, Metric("Changes", "Link changes")]
     before: Annotated[int | None, Metric("Links before", "Phys with something attached, then", export=False)]
 
 
-class Talk:
+class SmpSession:
     """One round of queries to an expander.
 
     `state` is the outcome: answers, no answer, refuses (an unusable response), not asked; None if no query was
@@ -102,7 +100,7 @@ class Talk:
         self.name = name
         self.state: str | None = None if allowed else "not asked"
         self.reason = "" if allowed else "SMP is turned off"
-        self.general: smp.General | None = None
+        self.general: smp.ExpanderReport | None = None
         self.changes: int | None = None
         self.found: dict[int, smp.Phy] = {}
         self.vacant: set[int] = set()
@@ -120,7 +118,7 @@ class Talk:
         """Return the evidence key of a command."""
         return command_key(self.command(argv, *words))
 
-    def told(self, number: int | None) -> str:
+    def error_log_key(self, number: int | None) -> str:
         """Return the evidence key of a phy's error log."""
         return self.key(ERRORS, str(number))
 
@@ -137,7 +135,7 @@ class Talk:
             links=links,
             vacant=len(self.vacant) if self.found or self.logs else None,
             zoning=general.zoning if general is not None else None,
-            told=self.key(GENERAL) if general is not None or first is None else self.told(first),
+            told=self.key(GENERAL) if general is not None or first is None else self.error_log_key(first),
         )
 
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
@@ -239,7 +237,7 @@ def recorded(host: Host) -> dict[str, list[tuple[str, str, int | None]]]:
     return found
 
 
-def take_recorded(host: Host, talk: Talk, commands: Sequence[tuple[str, str, int | None]]) -> None:
+def take_recorded(host: Host, talk: SmpSession, commands: Sequence[tuple[str, str, int | None]]) -> None:
     """Store recorded error logs in `talk`, whatever options they were recorded with."""
     for program, name, number in commands:
         if program == "smp_rep_phy_err_log" and number not in talk.logs:

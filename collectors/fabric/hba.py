@@ -55,18 +55,20 @@ class Hba(Reading, frozen=True):
     things: ClassVar = {
         "hba": Identity(ThingKind.HBA, Naming.PCI),
         "port": Identity(ThingKind.PCIE_LINK, Naming.PCI),
+        "bridges": Identity(ThingKind.PCIE_LINK, Naming.PCI, many=True),
         "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
     }
     joins = (
         Join("hba", "port", Relation.ATTACHED),
+        Join("port", "bridges", Relation.ATTACHED),
         Join("hba", "node", Relation.LOCATED),
     )
 
-    hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it", plain=True)]
+    hba: Annotated[str, Label("HBA", "PCI address; hostN if known from sg_map only", plain=True)]
     kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage", plain=True)]
     device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI", plain=True)]
     driver: Annotated[str | None, Fact("Driver", "Kernel driver", plain=True)]
-    firmware: Annotated[str | None, Fact("Firmware", "Firmware that it runs, where its driver says so", plain=True)]
+    firmware: Annotated[str | None, Fact("Firmware", "Running firmware, if its driver reports it", plain=True)]
     port: Annotated[str | None, Fact("Port", "PCI address of the port above it", plain=True)]
     port_device_id: Annotated[
         str | None, Fact("Port's device", "vendor:device of the port above", export=False, plain=True)
@@ -81,6 +83,10 @@ class Hba(Reading, frozen=True):
     node_by: Annotated[
         str | None,
         Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True),
+    ] = None
+    bridges: Annotated[
+        str | None,
+        Fact("Bridges", "PCI addresses above that port, with commas, the root first", export=False, plain=True),
     ] = None
 
 
@@ -101,13 +107,14 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     }
     joins = (
         Join("device", "expander|host|hba", Relation.ATTACHED),
+        Join("expander", "host|hba", Relation.ATTACHED),  # perhaps through further expanders
         Join("host", "hba", Relation.PART),
         Join("device", "bay|enclosure", Relation.LOCATED),
         Join("bay", "enclosure", Relation.PART),
     )
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it", plain=True)]
+    hba: Annotated[str, Fact("HBA", "PCI address; hostN if known from sg_map only", plain=True)]
     host: Annotated[str | None, Fact("Host", "SCSI host (hostN)", plain=True)]
     port: Annotated[str | None, Fact("Port", "SAS port of the HBA", plain=True)]
     expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to", plain=True)]
@@ -117,9 +124,9 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     ]
     bay: Annotated[int | None, Metric("Bay", "Bay in the enclosure", export=False)]
     model: Annotated[
-        str | None, Fact("Model", "Vendor and model, where sg_map alone tells them", export=False, plain=True)
+        str | None, Fact("Model", "Vendor and model, if known from sg_map only", export=False, plain=True)
     ] = None
-    told: Annotated[str | None, Fact("Told by", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
@@ -212,6 +219,7 @@ def _hba(host: Host, address: str, kind: str, bridges: tuple[str, ...], nodes: M
         port_max_speed=speed(above, "max_link_speed"),
         port_max_width=width(above, "max_link_width"),
         node_by=node_by,
+        bridges=",".join(bridges[:-1]) or None,
     )
 
 
@@ -267,7 +275,7 @@ def fingerprint(host: Host) -> Hashable:
 
 HBA = Collector(
     "hba",
-    "HBAs, their PCI Express links, and which disks hang on them",
+    "HBAs, their PCI Express links and attached disks",
     read,
     (Hba, DiskPath),
     (
@@ -278,11 +286,11 @@ HBA = Collector(
         Need(f"{PCI}/*/*", "class, numbers, NUMA node, speed and width of the link, now and at most"),
         Need(f"link:{PCI}/*", "the port and bridges above a PCI function"),
         Need(f"list:{NODES}", "which NUMA nodes there are"),
-        Need(f"{NODES}/*/cpulist", "their CPUs, which tell the node of a function where nothing else does"),
+        Need(f"{NODES}/*/cpulist", "their CPUs, the only source of a function's node on some kernels"),
         Need(f"link:{PCI}/*/driver", "the driver"),
-        Need(f"list:{PCI}/*", "the SCSI host of an HBA whose driver says which firmware it runs"),
+        Need(f"list:{PCI}/*", "the SCSI host of an HBA whose driver reports its firmware"),
         Need(f"{SCSI_HOSTS}/*/*", "the HBA's firmware"),
-        Need("cmd:sg_map*", "which host each disk hangs on, where somebody recorded that and no sysfs; never run"),
+        Need("cmd:sg_map*", "host of each disk, from captures without sysfs only; never run"),
     ),
     30.0,
     deadline=15.0,

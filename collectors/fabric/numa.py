@@ -15,6 +15,7 @@ from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Readi
 
 NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"
+CPUS = "/sys/devices/system/cpu"
 
 
 class NumaNode(Reading, frozen=True):
@@ -36,7 +37,9 @@ class NumaNode(Reading, frozen=True):
     }
     things: ClassVar = {
         "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
+        "socket": Identity(None, Naming.SOCKET),
     }
+    joins = (Join("socket", "node", Relation.LOCATED),)
 
     node: Annotated[str, Label("Node", "nodeN", plain=True)]
     cpus: Annotated[str | None, Fact("CPUs", "CPUs of the node, as 0-7,16-23; empty: none", plain=True)]
@@ -51,6 +54,9 @@ class NumaNode(Reading, frozen=True):
     ] = None
     missed: Annotated[int | None, Metric("Missed", "Pages got here that should be elsewhere", kind=Kind.COUNTER)] = None
     foreign: Annotated[int | None, Metric("Foreign", "Pages got elsewhere that should be here", kind=Kind.COUNTER)] = (
+        None
+    )
+    socket: Annotated[int | None, Metric("Socket", "Processor socket of its first CPU", export=False, exact=True)] = (
         None
     )
 
@@ -78,7 +84,7 @@ class NumaActivity(Reading, frozen=True):
         float | None, Metric("Foreign/s", "Pages that belong here and were got elsewhere", "per_second")
     ]
     remote: Annotated[
-        float | None, Metric("Remote", "Share of them that tasks on other nodes got; None without any", "ratio")
+        float | None, Metric("Remote", "Share of them that tasks on other nodes got; absent without any", "ratio")
     ]
 
 
@@ -95,12 +101,13 @@ class InterfaceNode(Reading, frozen=True):
     joins = (Join("interface", "node", Relation.LOCATED),)
 
     interface: Annotated[str, Label("Interface", "Kernel name", names=Name.INTERFACE)]
-    node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]
+    node: Annotated[int | None, Metric("NUMA node", "absent if the firmware does not report it", exact=True)]
     node_by: Annotated[
         str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True)
     ] = None
 
 
+_FIRST = re.compile(r"\d{1,5}", re.ASCII)
 _MEMORY = re.compile(r"^Node \d+ (MemTotal|MemFree):\s+(\d{1,18}) kB$", re.MULTILINE)
 _COUNT = re.compile(r"^(\w+) (\d{1,20})$", re.MULTILINE)
 
@@ -124,13 +131,21 @@ def parse_numastat(text: str) -> dict[str, int]:
     return {name: int(pages) for name, pages in _COUNT.findall(text)}
 
 
+def first_cpu(cpus: str | None) -> int | None:
+    """Return the first CPU of a list such as `0-7,16-23`, None if there is none."""
+    found = _FIRST.match(cpus or "")
+    return int(found[0]) if found else None
+
+
 def _node(host: Host, name: str) -> NumaNode:
     base = f"{NODES}/{name}"
+    cpus = host.maybe(f"{base}/cpulist")
+    first = first_cpu(cpus)
     memory = parse_meminfo(host.maybe(f"{base}/meminfo") or "")
     pages = parse_numastat(host.maybe(f"{base}/numastat") or "")
     return NumaNode(
         node=name,
-        cpus=host.maybe(f"{base}/cpulist"),
+        cpus=cpus,
         distance=host.maybe(f"{base}/distance") or None,
         memory=memory.get("MemTotal"),
         free=memory.get("MemFree"),
@@ -138,6 +153,7 @@ def _node(host: Host, name: str) -> NumaNode:
         other=pages.get("other_node"),
         missed=pages.get("numa_miss"),
         foreign=pages.get("numa_foreign"),
+        socket=host.number(f"{CPUS}/cpu{first}/topology/physical_package_id") if first is not None else None,
     )
 
 
@@ -185,7 +201,8 @@ NUMA = Collector(
     (NumaNode, InterfaceNode),
     (
         Need(f"list:{NODES}", "which nodes there are"),
-        Need(f"{NODES}/*/*", "CPUs, memory, distances, and where pages came from"),
+        Need(f"{NODES}/*/*", "CPUs, memory, distances, and origin of pages"),
+        Need(f"{CPUS}/cpu*/topology/physical_package_id", "the processor socket of a node"),
         Need(f"list:{NET}", "which interfaces there are"),
         Need(f"{NET}/*/device/numa_node", "the node of a network card"),
         Need(f"link:{NET}/*/device", "which PCI function it is, where the firmware does not say its node"),

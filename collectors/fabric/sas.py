@@ -21,7 +21,7 @@ from sdstop.collectors.fabric.expander import (
     GENERAL,
     SasExpander,
     SasExpanderActivity,
-    Talk,
+    SmpSession,
     changes,
     recorded,
     take_recorded,
@@ -69,28 +69,22 @@ class SasPhy(Reading, frozen=True):
     ]
     attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end", plain=True)]
     address: Annotated[
-        str | None, Fact("Address", "SAS address of what is at the other end", export=False, names=Name.IDENTIFIER)
+        str | None, Fact("Address", "SAS address of the device at the other end", export=False, names=Name.IDENTIFIER)
     ]
     state: Annotated[
         str | None, State("State", "up, vacant, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")
     ]
     rate: Annotated[int | None, Metric("Rate", "Data that the negotiated rate carries", "bytes_per_second")]
     maximum_rate: Annotated[int | None, Metric("At most", "The same of the fastest that it can", "bytes_per_second")]
-    invalid_dwords: Annotated[
-        int | None, Metric("Invalid dwords", "Dwords received that are no code", kind=Kind.COUNTER)
-    ] = None
+    invalid_dwords: Annotated[int | None, Metric("Invalid dwords", "Invalid dwords received", kind=Kind.COUNTER)] = None
     disparity_errors: Annotated[
         int | None,
         Metric("Disparity", "Dwords of the wrong disparity; mostly the same ones as are invalid", kind=Kind.COUNTER),
     ] = None
-    sync_losses: Annotated[
-        int | None, Metric("Sync lost", "Times dwords could no longer be told apart", kind=Kind.COUNTER)
-    ] = None
-    reset_problems: Annotated[
-        int | None, Metric("Reset problems", "Times the link did not come up after a reset", kind=Kind.COUNTER)
-    ] = None
+    sync_losses: Annotated[int | None, Metric("Sync lost", "Losses of dword synchronization", kind=Kind.COUNTER)] = None
+    reset_problems: Annotated[int | None, Metric("Reset problems", "Failed link resets", kind=Kind.COUNTER)] = None
     told: Annotated[
-        str | None, Fact("Told by", "Evidence of the counters, if not sysfs", export=False, names=Name.EVIDENCE)
+        str | None, Fact("Source", "Evidence of the counters, if not sysfs", export=False, names=Name.EVIDENCE)
     ] = None
 
     def source(self, field: str = "") -> Source | None:
@@ -232,7 +226,7 @@ def _device(host: Host, name: str) -> SasDevice:
     )
 
 
-def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | None) -> SasPhy:
+def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: SmpSession | None) -> SasPhy:
     """Return a phy from sysfs; `talk` queries its expander, None for an HBA's phy, which the driver counts itself."""
     base = f"{PHYS}/{name}"
     word = host.maybe(f"{base}/negotiated_linkrate") or None
@@ -260,11 +254,11 @@ def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | 
         rate=speed,
         maximum_rate=rate(host.maybe(f"{base}/maximum_linkrate_hw")),
         **counters,
-        told=talk.told(number) if talk is not None and number in talk.logs else None,
+        told=talk.error_log_key(number) if talk is not None and number in talk.logs else None,
     )
 
 
-def _told_phys(talk: Talk) -> Iterator[SasPhy]:
+def _told_phys(talk: SmpSession) -> Iterator[SasPhy]:
     """Yield the phys of an expander from recorded tool output, for captures without sysfs."""
     for number in sorted({*talk.found, *talk.logs, *talk.vacant}):
         found, log = talk.found.get(number), talk.logs.get(number)
@@ -280,7 +274,7 @@ def _told_phys(talk: Talk) -> Iterator[SasPhy]:
             rate=found.rate if found is not None else None,
             maximum_rate=None,
             **{field: getattr(log, field) for field in COUNTERS} if log is not None else {},
-            told=talk.told(number) if log is not None or found is None else talk.key(DISCOVER),
+            told=talk.error_log_key(number) if log is not None or found is None else talk.key(DISCOVER),
         )
 
 
@@ -299,7 +293,7 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
         names.setdefault(owner(name), []).append(name)
     commands = recorded(host)
     for whose in (*names, *(name for name in commands if name not in names)):
-        talk = Talk(host, whose, PHYS, allowed=ask) if whose.startswith("expander-") else None
+        talk = SmpSession(host, whose, PHYS, allowed=ask) if whose.startswith("expander-") else None
         rows = [_phy(host, name, attached, talk) for name in names.get(whose, ())]
         if talk is not None and ask:
             take_recorded(host, talk, commands.get(whose, ()))
@@ -311,12 +305,12 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
             yield talk.row(len(rows) or None, sum(up) if up else None)
 
 
-def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
+def _vacated(row: SasPhy, talk: SmpSession) -> SasPhy:
     """Return a phy with counters or vacant state from a recorded log if sysfs has neither."""
     log = talk.logs.get(row.number) if row.number is not None else None
     if log is not None and all(getattr(row, name) is None for name in COUNTERS):
         more: Mapping[str, Any] = {field: getattr(log, field) for field in COUNTERS}
-        return replace(row, **more, told=talk.told(row.number))
+        return replace(row, **more, told=talk.error_log_key(row.number))
     if row.number in talk.vacant and row.rate is None and row.state in {None, "Unknown"}:
         return replace(row, state=smp.VACANT)
     return row
@@ -360,7 +354,7 @@ SAS = Collector(
         Need(f"link:{DEVICES}/*", "the port that leads to a device"),
         Need(f"{EXPANDERS}/*/*", "vendor and product of expanders"),
         Command(GENERAL, "an expander's change count; with --no-smp never", "root"),
-        Command(DISCOVER, "what its phys are attached to; with --no-smp never", "root"),
+        Command(DISCOVER, "the devices attached to its phys; with --no-smp never", "root"),
         Command(ERRORS, "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
         Need("cmd:smp_discover *", "the same, as others recorded it"),
         Need("cmd:smp_rep_phy_err_log *", "the same, as others recorded it"),
@@ -380,7 +374,7 @@ OFTEN = 20.0
 """Seconds between samples in a one-minute link test; three samples show when errors occur."""
 
 
-def often() -> Collector:
+def with_repeated_smp() -> Collector:
     """Return the collector for a short link test, which may query expanders repeatedly."""
     return replace(SAS, pace=OFTEN)
 
@@ -389,7 +383,7 @@ def _read_unasked(host: Host) -> Iterable[Reading]:
     return read(host, ask=False)
 
 
-def unasked() -> Collector:
+def without_smp() -> Collector:
     """Return the collector without the commands that query expanders, for use with SMP turned off."""
     needs = tuple(need for need in SAS.needs if not isinstance(need, Command))
     return replace(SAS, read=_read_unasked, needs=needs)

@@ -13,7 +13,7 @@ VACANT = "vacant"
 UP = "up"
 
 
-class General(Struct, frozen=True):
+class ExpanderReport(Struct, frozen=True):
     """General report of an expander; `changes` is a 16-bit counter of link changes behind the expander."""
 
     phys: int | None
@@ -79,7 +79,7 @@ def data_rate(gbit: float) -> int:
     return round(gbit * 1e9 / 10 if gbit <= 12 else gbit * 1e9 * 128 / 150 / 8)
 
 
-def parse_general(text: str) -> General:
+def parse_general(text: str) -> ExpanderReport:
     """Parse the output of smp_rep_general.
 
         Report general response:
@@ -95,7 +95,7 @@ def parse_general(text: str) -> General:
         raise Malformed(f"smp_rep_general: no response in {text[:60]!r}")
     said = dict(_FIELD.findall(text))
     zoning = whole(said.get("zoning enabled"), 10)
-    return General(
+    return ExpanderReport(
         whole(said.get("number of phys"), 10),
         whole(said.get("expander change count"), 10),
         None if zoning is None else bool(zoning),

@@ -11,7 +11,7 @@ from sdstop.collectors.limits.controlgroup import (
     THROTTLES,
     UNIFIED,
     V1,
-    Passed,
+    GroupIoTotals,
     Throttles,
     group_name,
     joined,
@@ -132,7 +132,7 @@ def _version1(host: Host, path: str) -> Iterator[Limit]:
     if requests is not None and moved is not None:
         counts, sizes = parse_service(requests, "io_serviced"), parse_service(moved, "io_service_bytes")
         passed = {
-            number: Passed(
+            number: GroupIoTotals(
                 counts[number][0], sizes.get(number, (0, 0))[0], counts[number][1], sizes.get(number, (0, 0))[1]
             )
             for number in counts
@@ -152,7 +152,7 @@ def _rows(
     host: Host,
     path: str,
     throttles: Throttles,
-    passed: Mapping[str, Passed] | None,
+    passed: Mapping[str, GroupIoTotals] | None,
     pressure: float | None,
     origins: Mapping[str, str],
     used: str,
@@ -161,7 +161,7 @@ def _rows(
         name = host.target(f"/sys/dev/block/{number}") or _called(host, number)
         device = device_name(name) if name else number
         # A device without a line in io.stat received no requests from this group.
-        done = passed.get(number, Passed()) if passed is not None else None
+        done = passed.get(number, GroupIoTotals()) if passed is not None else None
         for way, throttle in zip((READ, WRITE), ways, strict=True):
             if throttle.is_set:
                 requests = None if done is None else done.reads if way == READ else done.writes
@@ -182,7 +182,7 @@ CGROUPS = Collector(
     (
         Question(QUESTION, "which control groups have limits on block devices", "", limited_groups, AGAIN),
         Need(f"{ROOT}/*", "the limits, what passed, and how long tasks waited"),
-        Need(f"list:{ROOT}*", "the groups, where nobody answers that"),
+        Need(f"list:{ROOT}*", "the groups, if that gets no answer"),
         Need("link:/sys/dev/block/*", "the device's name"),
         Need("/sys/block/*/dev", "the same, in captures that lack it"),
         Need("list:/sys/block", "the same, in captures that lack it"),

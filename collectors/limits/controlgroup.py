@@ -45,7 +45,7 @@ class Throttle(Struct, frozen=True):
         return self.iops is not None or self.bytes is not None
 
 
-class Passed(Struct, frozen=True):
+class GroupIoTotals(Struct, frozen=True):
     """Requests and bytes per direction since the group or device was created."""
 
     reads: int = 0
@@ -76,7 +76,7 @@ def parse_max(text: str) -> Throttles:
     return found
 
 
-def parse_stat(text: str) -> dict[str, Passed]:
+def parse_stat(text: str) -> dict[str, GroupIoTotals]:
     """Parse io.stat of version 2. Some kernels omit the numbers of idle devices.
 
     254:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0
@@ -90,7 +90,7 @@ def parse_stat(text: str) -> dict[str, Passed]:
             key, equals, value = word.partition("=")
             if equals and key in {"rbytes", "wbytes", "rios", "wios"}:
                 known[key] = _whole(value, "io.stat")
-        found[number] = Passed(
+        found[number] = GroupIoTotals(
             known.get("rios", 0), known.get("rbytes", 0), known.get("wios", 0), known.get("wbytes", 0)
         )
     return found
@@ -176,7 +176,7 @@ def _lines(text: str, name: str) -> Iterator[tuple[str, list[str]]]:
 
 def _whole(text: str, name: str) -> int:
     if not is_whole(text) or int(text) >= _LARGEST:
-        raise Malformed(f"{name}: {text[:40]!r} is no number")
+        raise Malformed(f"{name}: {text[:40]!r} is not a number")
     return int(text)
 
 

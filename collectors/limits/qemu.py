@@ -14,7 +14,7 @@ from sdstop.core.text import json_text
 from sdstop.readings.limit import USE, Limit
 
 FILES = ("/run/libvirt/qemu/*.xml", "/etc/libvirt/qemu/*.xml")
-"""libvirt's files, read only from captures: on a live node they contain console passwords."""
+"""libvirt's files, read only from captures: those of a live node contain console passwords."""
 PACE = 30.0
 
 
@@ -44,7 +44,7 @@ def _recorded(host: Host) -> Iterable[Limit]:
     for path in paths:
         text = host.maybe(path)
         drives = parse_domain(text) if text else []
-        if not drives or drives[0].machine in seen:  # a running machine's state comes before its configuration
+        if not drives or drives[0].machine in seen:  # a running machine's state takes precedence over its configuration
             continue
         seen.add(drives[0].machine)
         devices = {}
@@ -84,7 +84,7 @@ QEMU = Collector(
     (Limit,),
     (
         Question(QUESTION, "limits of the drives of running machines", "root, for libvirt's state", drives),
-        *(Need(path, "the same, where somebody recorded libvirt's files", keep=kept_domain) for path in FILES),
+        *(Need(path, "the same, if libvirt's files were recorded", keep=kept_domain) for path in FILES),
         *(Need(f"list:{path.rpartition('/')[0]}", "which machines those are of") for path in FILES),
         Need("link:/dev/*", "the device's name"),
     ),

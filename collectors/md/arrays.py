@@ -39,7 +39,11 @@ _SECTOR = 512
 
 def read(host: Host) -> Iterable[Reading]:
     """Yield an Array for each array in mdstat, and a Rebuild for each one that is synchronizing or waiting to."""
-    for md in mdstat.parse(host.text(MDSTAT)):
+    text = host.text(MDSTAT)
+    arrays = mdstat.parse(text)
+    for reason in mdstat.doubts(text):
+        host.doubt(MDSTAT, reason)
+    for md in arrays:
         yield _array(host, md)
         yield from _rebuild(host, md)
 
@@ -55,6 +59,9 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     degraded = host.number(f"{base}/degraded") if redundant else None
     if degraded is None and redundant and md.working is not None and md.raid_disks is not None:
         degraded = md.raid_disks - md.working
+        _compare(host, md)
+    elif degraded == 0 and "_" in (md.slots or ""):
+        host.doubt(MDSTAT, f'"[{md.slots}]", and {base}/degraded is 0', md.name, contradiction=True)
     action = host.maybe(f"{base}/sync_action") if redundant else None
     if not action and md.progress:
         action = "recover" if md.progress.operation == "recovery" else md.progress.operation
@@ -88,6 +95,13 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     )
 
 
+def _compare(host: Host, md: mdstat.MdArray) -> None:
+    """Note a count of members in sync that contradicts the slots: `[2/2] [U_]`."""
+    if md.slots is not None and (md.slots.count("U") != md.working or len(md.slots) != md.raid_disks):
+        said = f'"[{md.raid_disks}/{md.working}]" contradicts "[{md.slots}]"'
+        host.doubt(MDSTAT, said, md.name, contradiction=True)
+
+
 def _level(host: Host, md: mdstat.MdArray) -> str | None:
     """Return the level; without an active personality, sysfs has only a number or nothing."""
     said = host.maybe(f"{folder(md.name)}/level") or md.personality
@@ -109,7 +123,7 @@ def _layout(md: mdstat.MdArray) -> str | None:
 
 
 def _metadata(said: str | None) -> str | None:
-    """Return the metadata version; the kernel prints `none` if there is no superblock."""
+    """Return the metadata version; the kernel prints `none` without a superblock."""
     return said.split()[0] if said else None
 
 

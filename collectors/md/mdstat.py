@@ -30,7 +30,7 @@ class Progress(Struct, frozen=True):
     speed: int | None = None
 
 
-class Waiting(Struct, frozen=True):
+class PendingSync(Struct, frozen=True):
     """Waiting synchronization; `operation` is resync, recover or reshape, `word` is DELAYED, PENDING or REMOTE."""
 
     operation: str
@@ -72,11 +72,12 @@ class MdArray(Struct, frozen=True):
     working: int | None = None
     slots: str | None = None
     progress: Progress | None = None
-    waiting: Waiting | None = None
+    waiting: PendingSync | None = None
     bitmap: Bitmap | None = None
 
 
 _HEAD = re.compile(r"(\S+) : (active|inactive|broken)\b(?: \((read-only|auto-read-only)\))?(.*)")
+_KNOWN = re.compile(rf"Personalities\b|unused devices:|read_ahead\b|{_HEAD.pattern}")
 _DEVICE = re.compile(r"(\S+?)\[(\d{1,10})\]((?:\([A-Z]\))*)")
 _BLOCKS = re.compile(r"\s+(\d{1,20}) blocks\b(.*)")
 _SUPER = re.compile(r"super (external:\S+|non-persistent|\d{1,4}\.\d{1,4})")
@@ -132,6 +133,14 @@ def parse(text: str) -> tuple[MdArray, ...]:
     return tuple(arrays)
 
 
+def doubts(text: str) -> tuple[str, ...]:
+    """Return why a text may not be all of mdstat: lines that are not understood, or no end."""
+    lines = [line for line in text.splitlines() if line.strip() and not line[0].isspace()]
+    found = [f"line not understood: {line[:60]!r}" for line in lines if not _KNOWN.match(line)]
+    ended = bool(lines) and lines[-1].startswith("unused devices:")
+    return tuple(found[:1] if found else () if ended else ("end not shown",))
+
+
 def _array(head: re.Match[str], body: list[str]) -> MdArray:
     name, activity, read_only, rest = head.groups()
     personality, devices = None, []
@@ -161,7 +170,7 @@ def _status(line: str) -> dict[str, object]:
         return {"progress": Progress(operation, int(done) * KIB, int(total) * KIB, remaining, rate)}
     waiting = _WAITING.search(line)
     if waiting:
-        return {"waiting": Waiting(waiting[1], waiting[2])}
+        return {"waiting": PendingSync(waiting[1], waiting[2])}
     bitmap = _BITMAP.search(line)
     if bitmap:
         chunk = int(bitmap[3]) * (KIB if bitmap[4] == "KB" else 1)

@@ -44,7 +44,7 @@ class Array(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     state: Annotated[
         str,
-        State("State", "array_state of sysfs (clean, active, inactive, broken ...), else what mdstat says"),
+        State("State", "array_state of sysfs (clean, active, inactive, broken ...), else as in mdstat"),
     ]
     level: Annotated[
         str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container", plain=True)
@@ -52,7 +52,7 @@ class Array(Reading, frozen=True):
     layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...", plain=True)]
     metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none", plain=True)]
     size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes")]
-    chunk: Annotated[int | None, Metric("Chunk", "Bytes that stand together on one member", "bytes")]
+    chunk: Annotated[int | None, Metric("Chunk", "Chunk size", "bytes")]
     near_copies: Annotated[
         int | None, Metric("Near", "raid10: copies of a chunk on neighbouring members", export=False)
     ]
@@ -69,7 +69,7 @@ class Array(Reading, frozen=True):
         int | None,
         Metric("Tolerates", "Further members that may fail, whichever they are, without data loss"),
     ]
-    spares: Annotated[int | None, Metric("Spares", "Members that hold no slot; None while it does not run")]
+    spares: Annotated[int | None, Metric("Spares", "Spares: members without a slot; absent while inactive")]
     failed: Annotated[int, Metric("Failed", "Members marked faulty that are still listed")]
     slots: Annotated[str | None, Fact("Slots", "One letter a slot: U in sync, _ not", export=False, plain=True)]
     action: Annotated[
@@ -79,13 +79,15 @@ class Array(Reading, frozen=True):
     last_action: Annotated[str | None, Fact("Last action", "What md did last", export=False, plain=True)]
     mismatch: Annotated[
         int | None,
-        Metric("Mismatch", "What the last check found to differ (over-counts)", "bytes", scale=512),
+        Metric("Mismatch", "Mismatched bytes found by the last check (upper bound)", "bytes", scale=512),
     ]
     policy: Annotated[str | None, Fact("Policy", "How it stays consistent: resync, bitmap, journal, ppl", plain=True)]
-    bitmap: Annotated[str | None, Fact("Bitmap", "Where its write-intent bitmap is, None without one", names=Name.PATH)]
+    bitmap: Annotated[
+        str | None, Fact("Bitmap", "Location of its write-intent bitmap; absent without one", names=Name.PATH)
+    ]
     bitmap_chunk: Annotated[
         int | None,
-        Metric("Bitmap chunk", "Bytes of the device that one bit stands for", "bytes", export=False),
+        Metric("Bitmap chunk", "Bytes of the device that one bit covers", "bytes", export=False),
     ]
     stripe_cache: Annotated[
         int | None, Metric("Stripe cache", "Stripes that raid4/5/6 may hold in memory", export=False)
@@ -149,9 +151,9 @@ class Member(Reading, frozen=True):
 
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
-    slot: Annotated[int | None, Metric("Slot", "Place in the array; None for spares, journals, failed")]
+    slot: Annotated[int | None, Metric("Slot", "Slot in the array; absent for spares, journals, failed")]
     state: Annotated[
-        str, State("State", "in_sync, rebuilding, spare, faulty, journal, replacement; unknown if not told")
+        str, State("State", "in_sync, rebuilding, spare, faulty, journal, replacement; unknown if not reported")
     ]
     flags: Annotated[str | None, Fact("Flags", "All words of the kernel's state", export=False, plain=True)]
     errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected", kind=Kind.COUNTER)]
@@ -162,5 +164,5 @@ class Member(Reading, frozen=True):
     ]
     recovery_start: Annotated[
         int | None,
-        Metric("Recovered", "Bytes from the start that are in sync; None: all", "bytes", export=False),
+        Metric("Recovered", "Bytes from the start that are in sync; absent: all", "bytes", export=False),
     ]

@@ -43,9 +43,7 @@ class Dimm(Reading, frozen=True, kw_only=True):
         Join("channel", "socket", Relation.PART),
     )
 
-    slot: Annotated[
-        str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart", plain=True)
-    ]
+    slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where slots share a name", plain=True)]
     socket: Annotated[
         str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it", plain=True)
     ]
@@ -63,7 +61,7 @@ class Dimm(Reading, frozen=True, kw_only=True):
     rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
     maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it", plain=True)]
     part: Annotated[str | None, Fact("Part", "Part number", plain=True)]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -103,7 +101,7 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
     possible: Annotated[
         float | None, Metric("Possible", "The same with all channels in use, at this speed", "bytes_per_second")
     ]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -114,6 +112,9 @@ def read(host: Host) -> Iterable[Reading]:
     table.
     """
     where, table = _table(host)
+    said = contradiction(table)
+    if said:
+        host.doubt(where, said, "memory", contradiction=True)
     models = [] if all(p.version for p in table.processors) else _models(host)
     return list(rows(table, where, models))
 
@@ -143,6 +144,9 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
     """Yield the rows of a table; `models` are processor names for firmware that has none."""
     system = [array.handle for array in table.arrays if array.system]
     devices = [d for d in table.devices if d.dram and (d.array is None or not system or d.array in system)]
+    if not devices:  # some hypervisors refer to arrays that are not in the table
+        arrays = {array.handle for array in table.arrays}
+        devices = [d for d in table.devices if d.dram and d.array not in arrays]
     only = models[0] if len(models) == 1 else None
     populated = [(n, p) for n, p in enumerate(table.processors) if p.populated is not False]
     names = {n: p.version if family(p.version) or not only else only for n, p in populated}
@@ -175,6 +179,16 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
     for n, processor in populated:
         own = [(d, p.channel) for d, p in zip(devices, found, strict=True) if p.socket == n] if certain else None
         yield _socket(n, processor, names[n], own, devices, where, whole=whole, virtual=table.virtual)
+
+
+def contradiction(table: Table) -> str:
+    """Return the statements of a table that a processor is absent and that a module at it is there, "" if none."""
+    absent = {str(n): p for n, p in enumerate(table.processors) if p.populated is False}
+    for row in rows(table, TABLE) if absent else ():
+        if isinstance(row, Dimm) and row.size and row.socket in absent:
+            processor = absent[row.socket].designation or f"processor {row.socket}"
+            return f'"{processor}" is not populated, and a module is in its slot "{row.slot}"'
+    return ""
 
 
 def _names(devices: Sequence[MemoryDevice]) -> list[str]:
@@ -263,7 +277,7 @@ DIMMS = Collector(
         Need(CPUINFO, "the processors' model, where the firmware does not have it"),
         Need(
             "cmd:dmidecode*",
-            "the same as text, where somebody recorded it; never run",
+            "the same as text, from captures only; never run",
             redact=dmidecode.without_serials,
         ),
     ),

@@ -36,7 +36,7 @@ class MemoryController(Reading, frozen=True):
     }
 
     controller: Annotated[str, Label("Controller", "mcN", plain=True)]
-    name: Annotated[str | None, Fact("Name", "What its driver calls it", plain=True)]
+    name: Annotated[str | None, Fact("Name", "Name given by its driver", plain=True)]
     size: Annotated[int | None, Metric("Memory", "Memory behind it", "bytes")]
     counted_for: Annotated[float | None, Metric("Counted for", "Time since the counts began", "seconds")]
     corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]

@@ -122,7 +122,7 @@ def parse(data: bytes) -> Table:
     r"""Parse /sys/firmware/dmi/tables/DMI (DMTF DSP0134, sections 7.5, 7.17, 7.18, 7.20, 7.21).
 
     Structures follow each other: type, length of the formatted area, a handle of two bytes, the rest of that area
-    (numbers are little-endian), then strings, each ended by NUL, and one NUL more (two if there are no strings):
+    (numbers are little-endian), then strings, each ended by NUL, and one NUL more (two without strings):
 
         10 17 00 10 03 03 06 00 00 00 80 fe ff 08 00 ...  00 00         type 16, 23 bytes, handle 0x1000
         11 28 00 11 00 10 fe ff 48 00 40 00 ff 7f ...  "P1-DIMMA1\0"...  type 17, 40 bytes, handle 0x1100

@@ -63,7 +63,7 @@ class Interface(Reading, frozen=True):
     operstate: Annotated[str | None, State("State", "up, down, unknown, dormant, lowerlayerdown, notpresent, testing")]
     up: Annotated[bool | None, Metric("Up", "1 when the administrator has it up", export=True)]
     carrier: Annotated[bool | None, Metric("Carrier", "1 when there is a link")]
-    carrier_changes: Annotated[int | None, Metric("Carrier changes", "Times the link came or went", kind=Kind.COUNTER)]
+    carrier_changes: Annotated[int | None, Metric("Carrier changes", "Carrier changes", kind=Kind.COUNTER)]
     mtu: Annotated[int | None, Metric("MTU", "Largest payload of a frame", "bytes", exact=True)]
     speed: Annotated[int | None, Metric("Speed", "Line speed in one direction", "bytes_per_second")]
     duplex: Annotated[str | None, Fact("Duplex", "full or half", plain=True)]
@@ -77,7 +77,7 @@ class Interface(Reading, frozen=True):
         int | None,
         Metric(
             "RX dropped",
-            "Good frames that nobody took: no room, or a protocol unknown here",
+            "Received frames dropped by the host: no buffer, or unknown protocol",
             kind=Kind.COUNTER,
         ),
     ]
@@ -91,13 +91,13 @@ class Interface(Reading, frozen=True):
     rx_frame: Annotated[int | None, Metric("RX alignment", "Frames with a broken end", kind=Kind.COUNTER)]
     rx_fifo: Annotated[int | None, Metric("RX FIFO", "Frames lost in the card's queue", kind=Kind.COUNTER)]
     rx_nohandler: Annotated[
-        int | None, Metric("RX no handler", "Frames that came to an inactive slave", kind=Kind.COUNTER)
+        int | None, Metric("RX no handler", "Frames received on an inactive slave", kind=Kind.COUNTER)
     ]
     tx_errors: Annotated[int | None, Metric("TX errors", "Frames not sent, of any kind", kind=Kind.COUNTER)]
     tx_dropped: Annotated[int | None, Metric("TX dropped", "Frames dropped before they were sent", kind=Kind.COUNTER)]
     tx_carrier: Annotated[int | None, Metric("TX carrier", "Frames lost because the link failed", kind=Kind.COUNTER)]
     tx_fifo: Annotated[int | None, Metric("TX FIFO", "Frames lost in the card's send queue", kind=Kind.COUNTER)]
-    collisions: Annotated[int | None, Metric("Collisions", "Collisions: somebody talks half duplex", kind=Kind.COUNTER)]
+    collisions: Annotated[int | None, Metric("Collisions", "Collisions (half duplex)", kind=Kind.COUNTER)]
 
     @property
     def active(self) -> bool:
@@ -301,7 +301,7 @@ INTERFACES = Collector(
     (Interface,),
     (
         Need(f"list:{CLASS}", "which interfaces there are"),
-        Need(f"list:{CLASS}/*", "what they are built upon, and their kind"),
+        Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
         Need(f"{CLASS}/*/*", "MTU, speed, duplex, state, carrier, kind, addresses"),
         Need(f"{CLASS}/*/statistics/*", "errors and drops one by one"),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),

@@ -44,7 +44,7 @@ class InterfaceLink(Reading, frozen=True):
     interface: Annotated[
         str, Label("Interface", "The lower interface, or one end of a veth pair", names=Name.INTERFACE)
     ]
-    upper: Annotated[str, Label("Upper", "What is built upon it, or the other end", names=Name.INTERFACE)]
+    upper: Annotated[str, Label("Upper", "Interface above it, or the other end", names=Name.INTERFACE)]
     relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...", plain=True)]
 
     def source(self, field: str = "") -> Source | None:
@@ -241,7 +241,7 @@ LINKS = Collector(
     (InterfaceLink, Bond, BondSlave),
     (
         Need(f"list:{CLASS}", "which interfaces there are"),
-        Need(f"list:{CLASS}/*", "what they are built upon, and their kind"),
+        Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
         Need(f"{CLASS}/*/*", "kind, numbers, state"),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
         Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),

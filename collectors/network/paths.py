@@ -156,7 +156,7 @@ def parse_tables(text: str) -> dict[tuple[str, str], int]:
         Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens ...
         Tcp: 1 200 120000 -1 4127 ...
 
-    Tables whose two lines do not match are skipped. Raises Malformed if there is no table.
+    Tables whose two lines do not match are skipped. Raises Malformed without a table.
     """
     found: dict[tuple[str, str], int] = {}
     lines = text.splitlines()

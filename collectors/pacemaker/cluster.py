@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.pacemaker.crm_mon import (
     MON,
     Failure,
-    Managed,
+    ManagedResource,
     PacemakerNode,
     PacemakerStatus,
     nodes_of,
@@ -46,8 +46,8 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.EVIDENCE)]
     instances: Annotated[int, Metric("Instances", "Instances that it may have")]
     running: Annotated[int, Metric("Running", "Instances that are active")]
-    failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
-    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False, names=Name.TEXT)] = None
+    failures: Annotated[int, Metric("Failures", "Failed actions not yet cleaned up")]
+    said: Annotated[str | None, Fact("Said", "Message of its last failed action", export=False, names=Name.TEXT)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -120,13 +120,13 @@ def _cluster(said: PacemakerStatus, name: str, key: str) -> Cluster:
 
 def _wrong(said: PacemakerStatus) -> Iterable[str]:
     if said.leader is None:
-        yield "nobody leads it: no resource is started, moved or fenced"
+        yield "it has no designated controller: no resource is started, moved or fenced"
     elif said.quorum is False:
         policies = {"stop": "all its resources are stopped", "ignore": "resources run all the same",
                     "freeze": "resources that run stay, and none is moved",
                     "demote": "promoted resources are demoted and the rest is stopped",
                     "suicide": "its nodes are fenced", "fence": "its nodes are fenced"}  # fmt: skip
-        yield f"no quorum: {policies.get(said.policy or '', 'no-quorum-policy says what becomes of its resources')}"
+        yield f"no quorum: {policies.get(said.policy or '', 'no-quorum-policy decides about its resources')}"
     for member in said.members:
         if member.unclean:
             never = ", which never will be: fencing is off" if said.fencing is False else ""
@@ -160,7 +160,7 @@ def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> Cl
     )
 
 
-def _resource(known: Managed, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
+def _resource(known: ManagedResource, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
     own = [failure for failure in failures if failure.resource.partition(":")[0] == known.name.partition(":")[0]]
     last = max(own, key=lambda failure: failure.when, default=None)
     state = (

@@ -35,7 +35,7 @@ class PacemakerNode(Struct, frozen=True):
     leads: bool
 
 
-class Managed(Struct, frozen=True):
+class ManagedResource(Struct, frozen=True):
     """A resource with all its instances: `running` lists the nodes and roles of the active ones.
 
     `expected` is set if it should run: neither the resource nor its container (clone, group, bundle) is disabled.
@@ -72,7 +72,7 @@ class PacemakerStatus(Struct, frozen=True, kw_only=True):
     fencing: bool | None
     policy: str | None
     members: tuple[PacemakerNode, ...]
-    resources: tuple[Managed, ...]
+    resources: tuple[ManagedResource, ...]
     failures: tuple[Failure, ...]
 
 
@@ -115,9 +115,9 @@ def parse_status(text: str) -> PacemakerStatus:
     return PacemakerStatus(
         version=leader.get("version") or None if leader is not None else None,
         leader=leader.get("name") if leader is not None and present else None,
-        quorum=_told(leader, "with_quorum") if present else None,
-        maintenance=_told(options, "maintenance-mode") is True,
-        fencing=_first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
+        quorum=_boolean(leader, "with_quorum") if present else None,
+        maintenance=_boolean(options, "maintenance-mode") is True,
+        fencing=_first(_boolean(options, "fencing-enabled"), _boolean(options, "stonith-enabled")),
         policy=options.get("no-quorum-policy") if options is not None else None,
         members=tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
         resources=tuple(_managed(root.find("resources"))),
@@ -131,7 +131,7 @@ _READ = frozenset({
     "online", "op_key", "pending", "present", "resource_agent", "role", "standby", "standby_onfail", "stonith-enabled",
     "target_role", "task", "type", "unclean", "version", "with_quorum",
 })  # fmt: skip
-"""Attributes that are read, besides `id` of resources and failures."""
+"""Attributes that are read, apart from `id` of resources and failures."""
 
 
 def without_reasons(data: bytes) -> bytes:
@@ -162,8 +162,15 @@ def parse_name(text: str) -> str | None:
     return found[1] if found else None
 
 
-def _told(item: ET.Element | None, name: str) -> bool | None:
-    return {"true": True, "1": True, "false": False, "0": False}.get(item.get(name, "")) if item is not None else None
+def _boolean(item: ET.Element | None, name: str) -> bool | None:
+    """Return a yes or no, None if missing. Raises Malformed for any other word, which must not count as no."""
+    word = item.get(name) if item is not None else None
+    if not word:
+        return None
+    known = {"true": True, "1": True, "false": False, "0": False}.get(word)
+    if known is None:
+        raise Malformed(f"crm_mon: {name} is neither true nor false: {word[:40]!r}")
+    return known
 
 
 def _first(*told: bool | None) -> bool | None:
@@ -174,12 +181,12 @@ def _member(node: ET.Element) -> PacemakerNode:
     return PacemakerNode(
         node.get("name", ""),
         node.get("type", "member"),
-        _told(node, "online") is True,
-        _told(node, "unclean") is True,
-        _told(node, "standby") is True or _told(node, "standby_onfail") is True,
-        _told(node, "maintenance") is True,
-        _told(node, "pending") is True,
-        _told(node, "is_dc") is True,
+        _boolean(node, "online") is True,
+        _boolean(node, "unclean") is True,
+        _boolean(node, "standby") is True or _boolean(node, "standby_onfail") is True,
+        _boolean(node, "maintenance") is True,
+        _boolean(node, "pending") is True,
+        _boolean(node, "is_dc") is True,
     )
 
 
@@ -194,14 +201,14 @@ def _instances(parent: ET.Element, *, disabled: bool) -> Iterator[_Instance]:
     todo = [(child, disabled) for child in reversed(parent)]
     while todo:  # clones contain groups and bundles replicas; a hostile capture may nest them to any depth
         item, off = todo.pop()
-        off = off or _told(item, "disabled") is True or item.get("target_role", "") in _STOPPED
+        off = off or _boolean(item, "disabled") is True or item.get("target_role", "") in _STOPPED
         if item.tag == "resource":
             yield _Instance(item, off)
         elif item.tag in {"clone", "group", "bundle", "replica"}:
             todo.extend((child, off) for child in reversed(item))
 
 
-def _managed(resources: ET.Element | None) -> Iterator[Managed]:
+def _managed(resources: ET.Element | None) -> Iterator[ManagedResource]:
     by_name: dict[str, list[_Instance]] = {}
     for instance in _instances(resources, disabled=False) if resources is not None else ():
         name = instance.item.get("id")
@@ -209,16 +216,16 @@ def _managed(resources: ET.Element | None) -> Iterator[Managed]:
             by_name.setdefault(name, []).append(instance)
     for name, instances in by_name.items():
         items = [instance.item for instance in instances]
-        active = [item for item in items if _told(item, "active")]
-        broken = [item for item in items if _told(item, "failed") and not _told(item, "failure_ignored")]
-        yield Managed(
+        active = [item for item in items if _boolean(item, "active")]
+        broken = [item for item in items if _boolean(item, "failed") and not _boolean(item, "failure_ignored")]
+        yield ManagedResource(
             name,
             items[0].get("resource_agent", ""),
             len(items),
             tuple((node, item.get("role", "Started")) for item in active for node in _names(item)),
             tuple(dict.fromkeys(node for item in broken for node in (_names(item) or ["?"]))),
-            any(_told(item, "blocked") is True for item in items),
-            all(_told(item, "managed") is not False for item in items),
+            any(_boolean(item, "blocked") is True for item in items),
+            all(_boolean(item, "managed") is not False for item in items),
             not all(instance.disabled for instance in instances),
         )
 

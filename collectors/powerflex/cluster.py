@@ -21,7 +21,7 @@ from sdstop.collectors.powerflex.objects import (
     whole,
     without_texts,
 )
-from sdstop.collectors.powerflex.pools import Here, System, pool_rows
+from sdstop.collectors.powerflex.pools import LocalNode, System, pool_rows
 from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS, Gateway, ScaleioPool
 from sdstop.collectors.powerflex.scli import recorded_objects
 from sdstop.collectors.powerflex.volumes import client_rows, volume_rows
@@ -160,19 +160,19 @@ def _gateway(host: Host) -> Gateway | None:
     )
 
 
-def _here(host: Host) -> Here:
+def _here(host: Host) -> LocalNode:
     links = {match[2].lower(): name for name in host.names(BY_ID) if (match := _LINK.fullmatch(name))}
     volumes = {ident: host.target(f"{BY_ID}/{name}") for ident, name in links.items()}
     addresses = _LEAF.findall(host.maybe(ADDRESSES) or "")
     guid = _GUID.search(host.maybe(DRIVER) or "")
-    return Here(
+    return LocalNode(
         frozenset(a for a in addresses if not a.startswith("127.")),
         guid[1].lower() if guid else None,
         {ident: device_name(name) for ident, name in volumes.items() if name},
     )
 
 
-def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice | DevicePath | Service]:
+def _devices(host: Host, system: System, here: LocalNode) -> Iterator[ClusterDevice | DevicePath | Service]:
     mine = {
         ident for ident, row in system.objects.of("Sds").items() if not here.addresses.isdisjoint(addresses_of(row))
     }
@@ -264,13 +264,13 @@ SCALEIO = Collector(
         Need(f"http:GET {INSTANCES}", "all objects of the system", "a user of the role Monitor: [powerflex] in the "
              "config file"),
         Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
-        Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
+        Need("http:GET /api/types/*/instances", "the same by type, if recorded in that form"),
         Need("http:*api*instances*", "the same, under another name", redact=without_texts),
         Question(GATEWAY, "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),
         Need(DRIVER, "which SDC this node is", "root", lines_of(r"ini_guid\s")),
-        Need("cmd:scli *", "recorded output of scli, where nobody asked a gateway"),
+        Need("cmd:scli *", "recorded output of scli, if no gateway was queried"),
     ),
     PACE,
     45.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.powerflex.objects import Object, rates, size, text, whole
-from sdstop.collectors.powerflex.pools import Here, System, bad_states
+from sdstop.collectors.powerflex.pools import LocalNode, System, bad_states
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _MODES = {
@@ -137,7 +137,7 @@ def manager_rows(system: System) -> Iterator[ClusterNode]:
         )
 
 
-def node_rows(system: System, here: Here) -> Iterator[ClusterNode]:
+def node_rows(system: System, here: LocalNode) -> Iterator[ClusterNode]:
     """Yield the data nodes (SDSs)."""
     counts: dict[str, int] = {}
     capacity: dict[str, int] = {}

@@ -72,7 +72,7 @@ without_texts = json_texts(
 Object = Mapping[str, Any]
 
 
-class Objects(Struct, frozen=True):
+class SystemObjects(Struct, frozen=True):
     """The objects of a system by type and id, in the order of the response."""
 
     system: Object
@@ -95,10 +95,10 @@ def decode(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"the gateway's answer is no JSON: {str(error)[:100]}") from error
+        raise Malformed(f"the gateway's answer is not JSON: {str(error)[:100]}") from error
 
 
-def objects(said: Any) -> Objects:
+def objects(said: Any) -> SystemObjects:
     """Parse the response to GET /api/instances. Raises Malformed."""
     if not isinstance(said, dict) or not (isinstance(said.get("System"), dict) or said.keys() & set(LISTS.values())):
         raise Malformed("the gateway's answer has no objects of a ScaleIO system")
@@ -112,7 +112,7 @@ def objects(said: Any) -> Objects:
             ident = text(entry.get("id"))
             if ident is not None:
                 found[ident] = entry
-    return Objects(system, whole(said.get("sessionTag")), types)
+    return SystemObjects(system, whole(said.get("sessionTag")), types)
 
 
 def statistics(said: Any) -> Mapping[str, Mapping[str, Object]]:

@@ -7,7 +7,18 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, field
 
-from sdstop.collectors.powerflex.objects import KIB, Object, Objects, flag, number, rates, remaining, size, text, whole
+from sdstop.collectors.powerflex.objects import (
+    KIB,
+    Object,
+    SystemObjects,
+    flag,
+    number,
+    rates,
+    remaining,
+    size,
+    text,
+    whole,
+)
 from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core.model import object_needle
 from sdstop.readings.cluster import ClusterPool, FailureDomain
@@ -40,7 +51,7 @@ class System(Struct, frozen=True):
     """Objects and statistics of a system; `cluster` is its name, `origin` and `statistics` are evidence keys."""
 
     cluster: str
-    objects: Objects
+    objects: SystemObjects
     numbers: Mapping[str, Mapping[str, Object]]
     origin: str
     statistics: str
@@ -68,7 +79,7 @@ class System(Struct, frozen=True):
         return f"{self.objects.name('ProtectionDomain', area)}/{name}"
 
 
-class Here(Struct, frozen=True):
+class LocalNode(Struct, frozen=True):
     """Identity of this node in the cluster: its addresses, its SDC's GUID and its volume devices."""
 
     addresses: frozenset[str] = frozenset()
@@ -292,11 +303,11 @@ def _rebuilds(system: System, ident: str, settings: ScaleioPool, inside: Mapping
             kind="powerflex",
             limited_by=_limited_by(system, ident, settings, what, kind),
             where=system.statistics,
-            needle=_told(system, ident, kind),
+            needle=_progress_needle(system, ident, kind),
         )
 
 
-def _told(system: System, ident: str, kind: str) -> str:
+def _progress_needle(system: System, ident: str, kind: str) -> str:
     what = f"{kind}Rebuild" if kind else "Rebalance"
     rate = f"{kind.lower()}RebuildWriteBwc" if kind else "rebalanceWriteBwc"
     return object_needle(system.statistics, ident, (f"pending{what}CapacityInKb", f"active{what}CapacityInKb", rate))

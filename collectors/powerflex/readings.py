@@ -88,7 +88,7 @@ class Gateway(Reading, frozen=True, kw_only=True):
     gateway: Annotated[str, Label("Gateway", "Host and port of the one that answered last", names=Name.HOST)]
     state: Annotated[str, State("State", "ok or stale")]
     age: Annotated[float | None, Metric("Age", "Since its last answer", "seconds")]
-    version: Annotated[str | None, Fact("Version", "What it says its version is", plain=True)]
+    version: Annotated[str | None, Fact("Version", "Version that it reports", plain=True)]
     login: Annotated[str | None, Fact("Login", "token (1.x to 3.x) or bearer (4.x)", plain=True)]
     verified: Annotated[
         str | None, Fact("Verified", "By system, ca, fingerprint; NOT VERIFIED; or none: plain HTTP", plain=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.powerflex.objects import MIB, Object, flag, latency, number, rates, size, text
-from sdstop.collectors.powerflex.pools import Here, System, provisioning
+from sdstop.collectors.powerflex.pools import LocalNode, System, provisioning
 from sdstop.core.text import added
 from sdstop.readings.cluster import ClusterClient, ClusterVolume
 from sdstop.readings.limit import POWERFLEX, TOTAL, Limit, limited
 
 
-def volume_rows(system: System, here: Here) -> Iterator[ClusterVolume | Limit]:
+def volume_rows(system: System, here: LocalNode) -> Iterator[ClusterVolume | Limit]:
     """Yield the volumes and the limits of each of their mappings."""
     for ident, row in system.objects.of("Volume").items():
         numbers = system.of("Volume", ident)
@@ -50,7 +50,7 @@ def _owner(system: System, mapping: Object) -> str:
     return named or text(mapping.get("sdcIp")) or ident or "?"
 
 
-def _limit(system: System, here: Here, volume: ClusterVolume, mapping: Object, sharers: int) -> Limit:
+def _limit(system: System, here: LocalNode, volume: ClusterVolume, mapping: Object, sharers: int) -> Limit:
     """Return the limits of a mapping: IOPS, and bandwidth in MiB/s (`limitBwInMbps`); 0 is unlimited."""
     iops, bandwidth = number(mapping.get("limitIops")), number(mapping.get("limitBwInMbps"))
     told = iops is not None or bandwidth is not None
@@ -82,12 +82,12 @@ def _needle(volume: ClusterVolume) -> str:
     return source.needle if source is not None else volume.volume
 
 
-def _is_here(system: System, here: Here, mapping: Object) -> bool:
+def _is_here(system: System, here: LocalNode, mapping: Object) -> bool:
     sdc = system.objects.of("Sdc").get(str(mapping.get("sdcId")), {})
     return _local_client(sdc, here) or text(mapping.get("sdcIp")) in here.addresses
 
 
-def _local_client(sdc: Object, here: Here) -> bool:
+def _local_client(sdc: Object, here: LocalNode) -> bool:
     guid = text(sdc.get("sdcGuid"))
     return (guid is not None and guid.lower() == here.guid) or text(sdc.get("sdcIp")) in here.addresses
 
@@ -103,7 +103,7 @@ def _mean(volume: ClusterVolume) -> float | None:
     return added(rate * wait for rate, wait in known) / added(rate for rate, _ in known) if known else None
 
 
-def client_rows(system: System, here: Here) -> Iterator[ClusterClient]:
+def client_rows(system: System, here: LocalNode) -> Iterator[ClusterClient]:
     """Yield the clients (SDCs)."""
     mapped: dict[str, int] = {}
     for volume in system.objects.of("Volume").values():

@@ -259,7 +259,7 @@ def _release(host: Host) -> str | None:
     return words[2] if len(words) > 2 and words[:2] == ["Linux", "version"] else None
 
 
-class _Said(Struct, frozen=True):
+class _NodeFiles(Struct, frozen=True):
     """Contents of the node's files; None for a missing file."""
 
     stat: str | None
@@ -277,13 +277,13 @@ def read_node(host: Host) -> Iterable[Reading]:
     is recognized.
     """
     stat, memory, load, uptime, name = (host.maybe(path) for path in (STAT, MEMINFO, LOADAVG, UPTIME, HOSTNAME))
-    said = _Said(stat, memory, load, uptime, name, _release(host))
+    said = _NodeFiles(stat, memory, load, uptime, name, _release(host))
     if not any((said.stat, said.memory, said.load, said.uptime, said.hostname, said.kernel)):
         host.read(STAT)  # raises the reason
     return _node(said)
 
 
-def _node(said: _Said) -> Iterator[Reading]:
+def _node(said: _NodeFiles) -> Iterator[Reading]:
     processors, figures = parse_stat(said.stat or "")
     memory = parse_meminfo(said.memory or "")
     load = [*_decimals(said.load), None, None, None]
@@ -400,7 +400,7 @@ NODE = Collector(
         Need(LOADAVG, "load"),
         Need(UPTIME, "time since boot"),
         Need(HOSTNAME, "the node's name"),
-        Need(RELEASE, "the kernel: what its counters mean depends on it"),
+        Need(RELEASE, "the kernel: the meaning of counters depends on it"),
         Need(VERSION, "the same, where a capture has only that", redact=without_builder),
     ),
     LIVE,

@@ -32,7 +32,7 @@ class ProcessIo(Reading, frozen=True):
     }
 
     pid: Annotated[int, Label("PID", "Process")]
-    started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
+    started: Annotated[float | None, Label("Started", "Unix time it began: distinguishes reused numbers")]
     name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
     user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
     cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]

@@ -44,6 +44,8 @@ def read(host: Host) -> Iterator[Reading]:
     key, pools = _status(host)
     sizes = _sizes(host)
     for pool in pools:
+        if pool.doubt:
+            host.doubt(key, pool.doubt, pool.name)
         yield PoolState(pool.name, pool.state, key)
         yield _pool(pool, sizes.get(pool.name, {}), key)
         vdevs = [_vdev(host, pool.name, row, place, key) for place, row in enumerate(pool.vdevs)]
@@ -244,13 +246,13 @@ ZFS = Collector(
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),
-        Need(VERSION, "whether the tools can tell it as JSON"),
+        Need(VERSION, "whether the tools support JSON"),
         Command(TEXT, "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
         Command(JSON, "the same of OpenZFS 2.3 and later"),
         Command(LIST, "sizes of the pools"),
         Need(
             "cmd:zpool status*",
-            "the same where somebody else recorded it; never run so",
+            "the same, from captures only; never run so",
             redact=zpool_status.without_files,
         ),
         Need("link:/dev/disk/*/*", "which devices the leaves are"),

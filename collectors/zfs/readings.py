@@ -68,7 +68,7 @@ class PoolState(Reading, frozen=True):
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
     where: Annotated[
-        str, Fact("Where", "The command that said it, if not the kernel", export=False, names=Name.EVIDENCE)
+        str, Fact("Where", "Command that reported it, if not the kernel", export=False, names=Name.EVIDENCE)
     ] = ""
 
 
@@ -94,14 +94,14 @@ class Pool(Reading, frozen=True, kw_only=True):
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)]
     size: Annotated[int | None, Metric("Size", "Size of its vdevs", "bytes")] = None
-    allocated: Annotated[int | None, Metric("Allocated", "Of that, what is in use", "bytes")] = None
-    free: Annotated[int | None, Metric("Free", "Of that, what is not", "bytes")] = None
+    allocated: Annotated[int | None, Metric("Allocated", "Used part of the capacity", "bytes")] = None
+    free: Annotated[int | None, Metric("Free", "Unused part of the capacity", "bytes")] = None
     fragmentation: Annotated[float | None, Metric("Fragmented", "How fragmented its free space is", "ratio")] = None
     data_errors: Annotated[
         int | None, Metric("Data errors", "Blocks or files that are lost: no copy of them was good")
     ] = None
-    status: Annotated[str | None, Fact("Status", "What ZFS says is wrong", export=False, plain=True)] = None
-    errors: Annotated[str | None, Fact("Errors", "What ZFS says of lost data", export=False, names=Name.TEXT)] = None
+    status: Annotated[str | None, Fact("Status", "Problem as ZFS reports it", export=False, plain=True)] = None
+    errors: Annotated[str | None, Fact("Errors", "Lost data as ZFS reports it", export=False, names=Name.TEXT)] = None
     last_scan: Annotated[
         str | None, Fact("Last scan", "The last scrub or resilver that ended", export=False, plain=True)
     ] = None
@@ -173,9 +173,7 @@ class Vdev(Reading, frozen=True, kw_only=True):
     device: Annotated[str | None, Fact("Device", "Kernel name of the device, of leaves", names=Name.DEVICE)] = None
     read_errors: Annotated[int | None, Metric("Read", "Reads that failed", kind=_COUNTER)] = None
     write_errors: Annotated[int | None, Metric("Write", "Writes that failed", kind=_COUNTER)] = None
-    checksum_errors: Annotated[
-        int | None, Metric("Checksum", "Times it gave data that was not what was written", kind=_COUNTER)
-    ] = None
+    checksum_errors: Annotated[int | None, Metric("Checksum", "Checksum errors", kind=_COUNTER)] = None
     slow_ios: Annotated[
         int | None, Metric("Slow", "I/Os that took longer than zio_slow_io_ms, 30 s", kind=_COUNTER)
     ] = None
@@ -211,7 +209,7 @@ class Vdev(Reading, frozen=True, kw_only=True):
 
     @property
     def parity(self) -> int:
-        """Further devices that each write uses, up to: small blocks use as many devices as raidz needs for them."""
+        """Maximum number of further devices that each write uses; small blocks of raidz use fewer devices."""
         return int(self.layout[-1]) if self.layout[-1].isdecimal() else 0
 
     @property
@@ -257,13 +255,11 @@ class Dataset(Reading, frozen=True):
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume", names=Name.VOLUME)]
-    reads: Annotated[int | None, Metric("Reads", "Reads that came", kind=_COUNTER)] = None
-    writes: Annotated[int | None, Metric("Writes", "Writes that came", kind=_COUNTER)] = None
+    reads: Annotated[int | None, Metric("Reads", "Read requests", kind=_COUNTER)] = None
+    writes: Annotated[int | None, Metric("Writes", "Write requests", kind=_COUNTER)] = None
     read_bytes: Annotated[int | None, Metric("Read", "Bytes read", "bytes", kind=_COUNTER)] = None
     written_bytes: Annotated[int | None, Metric("Written", "Bytes written", "bytes", kind=_COUNTER)] = None
-    commits: Annotated[
-        int | None, Metric("Commits", "Times that somebody waited for the intent log", kind=_COUNTER)
-    ] = None
+    commits: Annotated[int | None, Metric("Commits", "Intent-log commits", kind=_COUNTER)] = None
     log_bytes: Annotated[
         int | None, Metric("Logged", "Bytes of the intent log on the pool's own disks", "bytes", kind=_COUNTER)
     ] = None
@@ -323,7 +319,7 @@ class IntentLog(Reading, frozen=True):
     rows_of = fields_of["commits"]
 
     log: Annotated[str, Label("Log", "zil", plain=True)]
-    commits: Annotated[int | None, Metric("Commits", "Times that somebody waited for it", kind=_COUNTER)]
+    commits: Annotated[int | None, Metric("Commits", "Intent-log commits", kind=_COUNTER)]
     log_writes: Annotated[
         int | None, Metric("Log writes", "Records of it written to the pools' own disks", kind=_COUNTER)
     ]
@@ -409,9 +405,7 @@ class Tuning(Reading, frozen=True):
     rebuild_max_active: Annotated[
         int | None, Metric("Rebuild at work", "I/Os of a sequential rebuild that each disk has at most")
     ]
-    scan_suspended: Annotated[
-        int | None, Metric("Suspended", "1 if scans are told to make no progress (zfs_scan_suspend_progress)")
-    ]
+    scan_suspended: Annotated[int | None, Metric("Suspended", "1 if scans are suspended (zfs_scan_suspend_progress)")]
 
 
 class VdevLoad(Reading, frozen=True, kw_only=True):
@@ -436,8 +430,8 @@ class VdevLoad(Reading, frozen=True, kw_only=True):
     write_wait: Annotated[int | None, Metric("Write wait", "The same of a write", "seconds", scale=1e-9)]
     disk_read_wait: Annotated[int | None, Metric("Disk read", "Of that, on the disk", "seconds", scale=1e-9)]
     disk_write_wait: Annotated[int | None, Metric("Disk write", "Of that, on the disk", "seconds", scale=1e-9)]
-    sync_reads: Annotated[int | None, Metric("Sync reads", "Reads in the queue that somebody waits for")]
-    sync_writes: Annotated[int | None, Metric("Sync writes", "Writes in the queue that somebody waits for")]
+    sync_reads: Annotated[int | None, Metric("Sync reads", "Queued synchronous reads")]
+    sync_writes: Annotated[int | None, Metric("Sync writes", "Queued synchronous writes")]
     async_reads: Annotated[int | None, Metric("Async reads", "Prefetches in the queue")]
     async_writes: Annotated[int | None, Metric("Async writes", "Writes of transaction groups in the queue")]
     scrubs: Annotated[int | None, Metric("Scrubs", "Reads of scrubs and resilvers in the queue")]

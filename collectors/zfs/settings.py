@@ -102,8 +102,8 @@ ZFS_SETTINGS = Collector(
     (DatasetSettings,),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Command(GET, "what is set for each file system and volume"),
-        Need("cmd:zfs get -H*", "the same where somebody else recorded it; never run so"),
+        Command(GET, "properties of each file system and volume"),
+        Need("cmd:zfs get -H*", "the same, from captures only; never run so"),
         Need("link:/dev/zvol/*", "the kernel's names of volumes"),
     ),
     _SECONDS,

@@ -49,7 +49,7 @@ class VdevReport(Struct):
 
 
 def printed(text: str, *, waits: bool = False) -> list[VdevReport]:
-    """Return the reports of `zpool iostat`, oldest first; a report begins where its first pool comes again.
+    """Return the reports of `zpool iostat`, oldest first; a report begins where its first pool is repeated.
 
                       capacity     operations     bandwidth    total_wait     disk_wait    syncq_wait  ...  scrub   trim
         pool        alloc   free   read  write   read  write   read  write   read  write   read  write ...   wait   wait

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sdstop.collectors.zfs.zpool_status import PoolStatus, Scan, StatusVdev, nice
+from sdstop.collectors.zfs.zpool_status import PoolStatus, Scan, StatusVdev, nicenum
 from sdstop.core.host import Malformed
 
 _GROUPS = {"logs": "logs", "l2cache": "cache", "spares": "spares", "special": "special", "dedup": "dedup"}
@@ -144,7 +144,7 @@ def _number(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return value if 0 <= value < 10**30 else None
-    return nice(value) if isinstance(value, str) else None
+    return nicenum(value) if isinstance(value, str) else None
 
 
 def _rounded(value: object) -> bool:

@@ -12,13 +12,17 @@ from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.retention import json_texts
 
+NO_ERRORS = "No known data errors"
+
 _UNITS = "BKMGTPEZ"
 _NICE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
 _HEADER = re.compile(
     r" {0,3}(pool|state|status|action|see|scan|scrub|remove|expand|checkpoint|config|errors|comment):(.*)"
 )
 _STATES = "ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|SPLIT|UNKNOWN|AVAIL|INUSE"
-_VDEV = re.compile(rf"\t( *)(\S.*?) +({_STATES})(?: +(.*))?", re.ASCII)
+_VDEV = re.compile(rf"(\S.*?) +({_STATES})(?: +(.*))?", re.ASCII)
+_OTHER = re.compile(r"(\S+) +([A-Z]{4,20})( +[\d.-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
+"""Line of the tree with an unknown state."""
 _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
 _LARGEST = 10**30
 _MOST_VDEVS = 20_000
@@ -78,6 +82,8 @@ class PoolStatus(Struct):
     vdevs: list[StatusVdev] = field(default_factory=list)
     errors: str | None = None
     data_errors: int | None = None
+    doubt: str = ""
+    """Why not all of it may be known: a tree that is missing or not understood, or no end."""
 
 
 def imported(host: Host) -> list[str]:
@@ -91,7 +97,7 @@ def imported(host: Host) -> list[str]:
     return found
 
 
-def nice(word: str) -> int | None:
+def nicenum(word: str) -> int | None:
     """Return a number printed by zfs_nicenum (`1.68K`, `43.4T`, `0B`; powers of 1024), None for any other word."""
     found = _NICE.fullmatch(word)
     if not found:
@@ -123,9 +129,12 @@ def parse(text: str) -> list[PoolStatus]:
 
         errors: No known data errors
 
-    Unknown lines are skipped. Raises Malformed if the text has no pool.
+    Terminals copy TABs as blanks, so that the tree is known by the indent of its heading. `errors:` is the last line of
+    a pool; whatever follows its first line is not part of it. Unknown lines are skipped. Raises Malformed if the text
+    has no pool.
     """
     pools: list[PoolStatus] = []
+    ended: set[int] = set()
     for key, lines in _sections(text):
         said = " ".join(part for line in lines if (part := line.strip()))
         if key == "pool":
@@ -138,11 +147,20 @@ def parse(text: str) -> list[PoolStatus]:
             found = _scan(lines)
             pools[-1].scans += [found] if found is not None else []
         elif key == "config":
-            pools[-1].vdevs += _tree(lines)
+            rows, stray = _tree(lines)
+            pools[-1].vdevs += rows
+            pools[-1].doubt = f"line not understood: {stray[0][:60]!r}" if stray else ""
         elif key == "errors":
-            pools[-1].errors = None if said == "No known data errors" else said
+            said = lines[0].strip()
+            pools[-1].errors = None if said == NO_ERRORS else said
             number = re.match(r"(\d{1,18}) data errors", said, re.ASCII)
-            pools[-1].data_errors = 0 if said == "No known data errors" else int(number[1]) if number else None
+            pools[-1].data_errors = 0 if said == NO_ERRORS else int(number[1]) if number else None
+            ended.add(len(pools))
+    for number_of, pool in enumerate(pools, 1):
+        if not pool.vdevs:
+            pool.doubt = pool.doubt or "no device tree"
+        elif number_of not in ended:
+            pool.doubt = pool.doubt or "end not shown"
     if not pools and "no pools available" not in text:
         raise Malformed(f"no pool in what zpool status printed: {text[:80]!r}")
     return pools
@@ -205,7 +223,7 @@ def _scan(lines: list[str]) -> Scan | None:
             operation=operation,
             state="finished",
             vdev=done[2] or "",
-            repaired=nice(done[3]),
+            repaired=nicenum(done[3]),
             errors=int(done[4]),
             line=first,
         )
@@ -237,12 +255,12 @@ def _amounts(line: str, *, rebuild: bool) -> dict[str, int | float | None]:
     done = _REPAIRED.fullmatch(line)
     if done:
         left = {"remaining": seconds(done[3])} if done[3] else {}
-        return {"repaired": nice(done[1]), "share": min(float(done[2]) / 100, 1.0), **left}
+        return {"repaired": nicenum(done[1]), "share": min(float(done[2]) / 100, 1.0), **left}
     return {}
 
 
 def _known(**words: str | None) -> dict[str, int | float | None]:
-    return {name: nice(word) if word else None for name, word in words.items()}
+    return {name: nicenum(word) if word else None for name, word in words.items()}
 
 
 def seconds(text: str) -> int | None:
@@ -255,29 +273,37 @@ def seconds(text: str) -> int | None:
     return (int(short[1]) * 60 + int(short[2])) * 60 if short else None
 
 
-def _tree(lines: list[str]) -> list[StatusVdev]:
+def _tree(lines: list[str]) -> tuple[list[StatusVdev], list[str]]:
+    """Return the vdevs, and the lines of the tree that are not understood."""
     found: list[tuple[int, StatusVdev]] = []
+    stray: list[str] = []
     above: list[tuple[int, str]] = []
     group, slow = "", False
+    left: int | None = None
     for line in lines[:_MOST_VDEVS]:
         words = line.split()
-        if not line.startswith("\t") or not words:
-            continue
+        text = line.expandtabs(8).rstrip()
+        indent = len(text) - len(text.lstrip())
         if words[:2] == ["NAME", "STATE"]:
-            slow = "SLOW" in words
+            slow, left = "SLOW" in words, indent
             continue
-        if words[0] in _GROUPS and len(words) == 1 and not line.startswith("\t "):
+        if not words or left is None:
+            continue
+        depth = indent - left
+        if words[0] in _GROUPS and len(words) == 1 and not depth:
             group, above = words[0], []
             continue
-        row = _VDEV.fullmatch(line.rstrip())
-        if not row or (not row[1] and not group):
+        row = _VDEV.fullmatch(text.strip()) or _OTHER.fullmatch(text.strip())
+        if not row:
+            stray.append(text.strip())
+            continue
+        if depth <= 0 and not group:
             continue  # the pool's own line is not indented; its data is in the header
-        depth = len(row[1])
         above = [(d, name) for d, name in above if d < depth]
         found.append((depth, _vdev(row, tuple(name for _, name in above), group, slow=slow, line=line.strip())))
-        above.append((depth, row[2]))
+        above.append((depth, row[1]))
     inner = {place for place, (depth, vdev) in enumerate(found[:-1]) if _above(found[place + 1], depth, vdev)}
-    return [replace(vdev, leaf=place not in inner) for place, (_, vdev) in enumerate(found)]
+    return [replace(vdev, leaf=place not in inner) for place, (_, vdev) in enumerate(found)], stray
 
 
 def _above(after: tuple[int, StatusVdev], depth: int, vdev: StatusVdev) -> bool:
@@ -285,17 +311,18 @@ def _above(after: tuple[int, StatusVdev], depth: int, vdev: StatusVdev) -> bool:
 
 
 def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: bool, line: str) -> StatusVdev:
-    words = (row[4] or "").split()
+    rest = row.string[row.end(2) :]
+    words = rest.split()
     numbers: list[int | None] = []
-    while words and len(numbers) < 3 + slow and (words[0] == "-" or nice(words[0]) is not None):
-        numbers.append(nice(words.pop(0)))
+    while words and len(numbers) < 3 + slow and (words[0] == "-" or nicenum(words[0]) is not None):
+        numbers.append(nicenum(words.pop(0)))
     if len(numbers) < 3:
         numbers = []
-        words = (row[4] or "").split()
+        words = rest.split()
     counts = [*numbers, None, None, None, None]
     return StatusVdev(
-        name=row[2],
-        state=row[3],
+        name=row[1],
+        state=row[2],
         parents=parents,
         group=group,
         leaf=True,
@@ -304,6 +331,6 @@ def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: boo
         checksum=counts[2],
         slow=counts[3],
         note=" ".join(words),
-        path=row[2] if row[2].startswith("/") else "",
+        path=row[1] if row[1].startswith("/") else "",
         line=line,
     )

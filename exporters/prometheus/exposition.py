@@ -98,7 +98,7 @@ def all_thousandths(values: Iterable[int]) -> list[str]:
     return [f"{value // 1000}{parts[value % 1000]}" if value >= 0 else thousandths(value) for value in values]
 
 
-def wholes(values: Iterable[int]) -> list[str]:
+def integers(values: Iterable[int]) -> list[str]:
     """Format many integers."""
     return list(map(str, values))
 
@@ -109,7 +109,7 @@ def label(value: object) -> str:
 
 
 def labelled(labels: Mapping[str, str]) -> str:
-    """Return the sorted label set that follows a metric name; values must come from `label`."""
+    """Return the sorted label set that follows a metric name; values must be made by `label`."""
     if not labels:
         return ""
     return "{" + ",".join([f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items())]) + "}"

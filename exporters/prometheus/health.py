@@ -22,7 +22,9 @@ from sdstop.exporters.prometheus.exposition import Heading, Sample, label
 MOST_FINDINGS = 100
 """Maximum findings exported individually, worst first."""
 
-REASONS = {Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed"}
+REASONS = {
+    Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed", Outcome.UNREAD: "unread",
+}  # fmt: skip
 
 _BY = ("collector",)
 BUILD = Heading("sdstop_build_info", "info", "Version of sdstop and of its Python", ("python", "version"))
@@ -37,34 +39,32 @@ INTERVAL = Heading(
     "seconds",
 )  # fmt: skip
 SUCCEEDED = Heading(
-    "sdstop_collector_last_success_timestamp_seconds", "gauge", "Unix time of the last good run", _BY, "seconds"
+    "sdstop_collector_last_success_timestamp_seconds", "gauge", "Unix time of the last successful run", _BY, "seconds"
 )
-ERRORS = Heading(
-    "sdstop_collector_errors_total", "counter", "Runs that brought nothing, by reason", ("collector", "reason")
-)
-STALE = Heading(
-    "sdstop_collector_stale", "gauge", "1 while its readings are left out: none came, or they are too old", _BY
-)
+ERRORS = Heading("sdstop_collector_errors_total", "counter", "Failed runs by reason", ("collector", "reason"))
+STALE = Heading("sdstop_collector_stale", "gauge", "1 while its readings are withheld: missing, or too old", _BY)
 RELOADED = Heading(
-    "sdstop_config_last_reload_successful", "gauge", "0 if the files read last are wrong, and older ones hold on"
+    "sdstop_config_last_reload_successful", "gauge", "Whether the last configuration reload succeeded (1: yes)"
 )
-DROPPED = Heading("sdstop_series_dropped", "gauge", "Series left out by the limit, or because of equal labels", _BY)
+DROPPED = Heading("sdstop_series_dropped", "gauge", "Series dropped by the series limit or as duplicates", _BY)
 
 FINDINGS = Heading(
-    "sdstop_findings", "gauge", "Findings in force; absent where the rule could not look", ("rule", "severity")
+    "sdstop_findings", "gauge", "Active findings; absent if the rule could not be checked", ("rule", "severity")
 )
 ACTIVE = Heading(
-    "sdstop_finding_active", "gauge", f"1 for each finding in force, the {MOST_FINDINGS} worst",
+    "sdstop_finding_active", "gauge", f"1 for each active finding, the {MOST_FINDINGS} most severe",
     ("rule", "severity", "subject"),
 )  # fmt: skip
-HIDDEN = Heading("sdstop_findings_dropped", "gauge", "Findings in force that sdstop_finding_active leaves out")
+HIDDEN = Heading("sdstop_findings_dropped", "gauge", "Active findings omitted from sdstop_finding_active")
 LASTED = Heading(
-    "sdstop_finding_seconds_total", "counter", "Time with a finding in force, whenever the page is read",
+    "sdstop_finding_seconds_total", "counter", "Time with an active finding, independent of scrapes",
     ("rule", "severity"), "seconds",
 )  # fmt: skip
-EVALUATED = Heading("sdstop_rule_evaluated_timestamp_seconds", "gauge", "Unix time the rule last looked", ("rule",))
+EVALUATED = Heading(
+    "sdstop_rule_evaluated_timestamp_seconds", "gauge", "Unix time of the last evaluation of the rule", ("rule",)
+)
 UNCHECKED = Heading(
-    "sdstop_rule_unchecked", "gauge", "What a rule that concerns this node should have checked and could not", ("rule",)
+    "sdstop_rule_unchecked", "gauge", "Number of applicable subjects that the rule could not check", ("rule",)
 )
 
 CPU = Heading("process_cpu_seconds_total", "counter", "CPU time of the exporter, without its sampler", (), "seconds")
@@ -169,7 +169,10 @@ def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule]) -> Ite
     lasted = {**{(r.id, s): 0.0 for r, s in kinds}, **health.lasted}
     yield LASTED, [({"rule": rule, "severity": s.value}, seconds) for (rule, s), seconds in sorted(lasted.items())]
     yield EVALUATED, [({"rule": rule}, taken) for rule, taken in sorted(health.evaluated.items())]
-    helpless = Counter(verdict.rule for verdict in judgement.unchecked if not verdict.calm)
+    helpless = Counter[str]()
+    for verdict in judgement.unchecked:
+        if not verdict.calm:
+            helpless[verdict.rule] += max(len(verdict.subjects), 1)
     concerned = sorted(judged | set(helpless))
     yield UNCHECKED, [({"rule": rule}, helpless[rule]) for rule in concerned]
 

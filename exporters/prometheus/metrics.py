@@ -40,7 +40,7 @@ from sdstop.exporters.prometheus.health import (
 from sdstop.exporters.prometheus.members import Members
 from sdstop.exporters.prometheus.repeats import OTHERS
 from sdstop.exporters.prometheus.series import FamilyLines, Text
-from sdstop.exporters.prometheus.tallies import Tallies
+from sdstop.exporters.prometheus.tallies import EventCounters
 from sdstop.readings.disk import Disk
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Exposition:
         self._paces = {collector.name: collector.pace for collector in session.collectors}
         self._providers = providers_of(session.collectors)
         self._health = Health()
-        self._tallies = Tallies()
+        self._tallies = EventCounters()
         self._members = Members()
         self._look: Look | None = None
         self._pages: dict[tuple[bool, bool, bool, PageSelection], bytes] = {}
@@ -281,10 +281,10 @@ def render(session: Session, *, openmetrics: bool = False) -> bytes:
     return exposition.page(openmetrics=openmetrics)
 
 
-Pieces = Iterable[bytes | Text]
+PageParts = Iterable[bytes | Text]
 
 
-def _flat(pieces: Pieces, *, openmetrics: bool) -> Iterator[bytes]:
+def _flat(pieces: PageParts, *, openmetrics: bool) -> Iterator[bytes]:
     for piece in pieces:
         if isinstance(piece, Text):
             yield from piece.pieces(openmetrics=openmetrics)
@@ -292,7 +292,7 @@ def _flat(pieces: Pieces, *, openmetrics: bool) -> Iterator[bytes]:
             yield piece
 
 
-def _whole(pieces: Pieces, *, openmetrics: bool) -> bytes:
+def _whole(pieces: PageParts, *, openmetrics: bool) -> bytes:
     return b"".join(_flat(pieces, openmetrics=openmetrics))
 
 
@@ -302,7 +302,7 @@ _END = b"\x03\0"
 """Final empty block of a deflate stream (RFC 1951)."""
 
 
-def _gzip(pieces: Pieces, *, openmetrics: bool) -> bytes:
+def _gzip(pieces: PageParts, *, openmetrics: bool) -> bytes:
     """Assemble a gzip file from compressed and uncompressed pieces."""
     found, checksum, size = [_HEAD], 0, 0
     for piece in pieces:

@@ -24,11 +24,11 @@ from sdstop.exporters.prometheus.exposition import (
     Sample,
     all_thousandths,
     bound,
+    integers,
     label,
     labelled,
     number,
     thousandths,
-    wholes,
 )
 from sdstop.exporters.prometheus.headings import headings
 
@@ -132,10 +132,10 @@ def _printer(scale: float) -> Callable[[Any], str]:
 def _bulk_printer(scale: float) -> Callable[[list[int]], list[str]] | None:
     """Return a formatter for many stored integers in base units, None if the scale needs floats."""
     if scale == 1:
-        return wholes
+        return integers
     if scale > 1 and scale == int(scale):
         factor = int(scale)
-        return lambda values: wholes([value * factor for value in values])
+        return lambda values: integers([value * factor for value in values])
     return all_thousandths if scale == 0.001 else None
 
 

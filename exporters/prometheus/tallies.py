@@ -58,7 +58,7 @@ class ArrayHeat(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Name of the array's device", names=Name.DEVICE)]
     seconds: Annotated[
         float,
-        Metric("Hot", "Time in which its requests stood before one member while others had nothing to do",
+        Metric("Hot", "Time in which its requests queued on one member while others were idle",
                "seconds", _SECONDS, name="sdstop_array_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -74,7 +74,7 @@ class MemberHeat(Reading, frozen=True):
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
     seconds: Annotated[
         float,
-        Metric("Hot", "Time in which the array's requests stood before this member",
+        Metric("Hot", "Time in which the array's requests queued on this member",
                "seconds", _SECONDS, name="sdstop_array_member_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -86,13 +86,13 @@ class LimitSaturation(Reading, frozen=True):
     title: ClassVar[str] = "Limits that were reached"
     rows_of = Unplaced("it adds up over the exporter's own readings of limits")
 
-    volume: Annotated[str, Label("Volume", "What is limited", names=Name.VOLUME)]
-    owner: Annotated[str, Label("Owner", "Who is held to it", names=Name.HOST)]
+    volume: Annotated[str, Label("Volume", "Limited volume or device", names=Name.VOLUME)]
+    owner: Annotated[str, Label("Owner", "Throttled client", names=Name.HOST)]
     kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd", plain=True)]
-    direction: Annotated[str, Label("Direction", "What it counts: total, read, write", plain=True)]
+    direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
     seconds: Annotated[
         float,
-        Metric("At limit", "Time in which 95 % or more of the requests or bytes it lets through were used",
+        Metric("At limit", "Time in which at least 95 % of the limit was used",
                "seconds", _SECONDS, name="sdstop_limit_saturated_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -105,7 +105,7 @@ OF: Mapping[type[Reading], type[Reading]] = {
 Rows = dict[Hashable, Reading]
 
 
-class Tallies:
+class EventCounters:
     """Counters, and the rows of those that are shown."""
 
     def __init__(self) -> None:

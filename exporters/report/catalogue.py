@@ -66,9 +66,9 @@ def _rules(rules: Sequence[Rule]) -> Iterator[str]:
     yield "A threshold is set in the file that `--config` names: `[rules.ID]`, then `name = value` in the unit below."
     for rule in rules:
         families = ", ".join(f"`{family.family}`" for family in rule.needs)
-        window = f" It speaks after {duration(rule.seconds)} of frames." if rule.seconds else ""
+        window = f" Needs {duration(rule.seconds)} of data." if rule.seconds else ""
         yield from ("", f"## {rule.id}", "", f"{_sentence(rule.says)} At worst {rule.worst}.", "")
-        yield f"Looks at {families}.{window}"
+        yield f"Uses {families}.{window}"
         if rule.thresholds:
             yield from _thresholds(rule.thresholds)
 
@@ -79,8 +79,8 @@ def _between(rules: Sequence[NodeRule]) -> Iterator[str]:
     yield from ("", "# Rules between nodes", "")
     yield (
         "`sdstop report --from A --from B ...` compares captures by them, `sdstop fleet` nodes of one job. A node is "
-        "accused only where it has enough peers and nearly all of them agree; else it is said that nodes differ, and "
-        "in what."
+        "reported only if enough peers exist and nearly all of them agree; otherwise the difference alone is "
+        "reported."
     )
     for rule in rules:
         yield from ("", f"## {rule.id} (between nodes)", "", f"{_sentence(rule.says)} At worst {rule.worst}.")
@@ -90,7 +90,7 @@ def _between(rules: Sequence[NodeRule]) -> Iterator[str]:
 def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
     yield ""
     rows = [(f"`{t.name}`", f"{t.default:g}", t.unit, t.help) for t in thresholds]
-    yield from _markdown(("threshold", "default", "unit", "what it is"), rows)
+    yield from _markdown(("threshold", "default", "unit", "description"), rows)
 
 
 def metrics_page(collectors: Sequence[Collector]) -> str:
@@ -100,9 +100,7 @@ def metrics_page(collectors: Sequence[Collector]) -> str:
         for h in prometheus.catalogue(collectors)
     ]
     head = ["# Metrics", "", _GENERATED, "", _TRUTH, ""]
-    return "\n".join(
-        [*head, *_markdown(("metric", "type", "unit", "labels", "what it is (where it is read)"), rows), ""]
-    )
+    return "\n".join([*head, *_markdown(("metric", "type", "unit", "labels", "description (source)"), rows), ""])
 
 
 def _repeated(name: str) -> str:
@@ -148,9 +146,9 @@ def _argvs(collector: Collector) -> set[tuple[str, ...]]:
 
 
 def _pace(collector: Collector) -> str:
-    again = ", at once when what it looks at first has changed" if collector.fingerprint is not None else ""
+    again = ", and immediately on change" if collector.fingerprint is not None else ""
     pace = "Once" if math.isinf(collector.pace) else f"Every {number(collector.pace)} s"
-    return f"{pace}{again}; given up for hung after {number(collector.deadline)} s."
+    return f"{pace}{again}; timeout {number(collector.deadline)} s."
 
 
 def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, PeerNode, differences, judged
 from sdstop.core.diagnosis import Episode
 from sdstop.core.finding import Finding, RuledOut, Severity, Verdict, by_cause
-from sdstop.core.format import safe, timestamp
+from sdstop.core.format import plural, safe, timestamp
 from sdstop.core.session import Session
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import finding_of, good_of, host_of, unix
@@ -20,7 +20,7 @@ from sdstop.exporters.report.html.document import document as html_document
 from sdstop.exporters.report.html.markup import Markup, block, el, fold
 from sdstop.exporters.report.html.markup import table as html_table
 from sdstop.exporters.report.postmortem import escaped
-from sdstop.exporters.report.text import counted, outlook, plural
+from sdstop.exporters.report.text import counted, outlook
 
 SCHEMA = "sdstop.comparison/1"
 
@@ -82,7 +82,7 @@ def to_data(said: Comparison) -> dict[str, Any]:
             }
             for name, session in said.sessions
         ],
-        "findings": [_told(finding) for finding in said.findings],
+        "findings": [_finding_record(finding) for finding in said.findings],
         "ruled_out": [good_of(verdict) for verdict in said.alike],
         "differences": [
             {"aspect": each.aspect.name, "item": each.item,
@@ -92,7 +92,7 @@ def to_data(said: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(finding: Finding) -> dict[str, Any]:
+def _finding_record(finding: Finding) -> dict[str, Any]:
     return {
         "rule": finding.rule, "severity": finding.severity.value, "subject": finding.subject,
         "summary": finding.summary, "values": {value.name: value.value for value in finding.values},

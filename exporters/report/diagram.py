@@ -8,21 +8,25 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from sdstop.collectors.aoe.readings import AoeExport
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.md.readings import Array
-from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
+from sdstop.collectors.zfs.readings import Pool, PoolState
 from sdstop.core.finding import Finding, Severity, worst_by_subject
 from sdstop.core.history import Window
+from sdstop.core.joins import Naming, Relation, ThingKind
+from sdstop.core.topology import Thing
 
 MOST = 36
 """Maximum boxes per column; further ones are only counted."""
+_BUILT_ON = frozenset({Relation.MEMBER, Relation.PART, Relation.STORED, Relation.CACHED, Relation.PATH})
+_USERS = frozenset({ThingKind.MOUNT, ThingKind.TARGET, ThingKind.CLIENT})
 _SKIPPED = frozenset({"partition", "loop", "ram", "zram", "rom", "floppy", "nvme_path"})
 
 
 class DiagramBox(Struct, frozen=True):
-    """A box: `column` 0 for HBAs, 1 for disks, then what is built on them; `count` identical things."""
+    """A box: `column` 0 for HBAs, 1 for disks, then the things built on them; `count` identical things."""
 
     id: str
     column: int
@@ -102,17 +106,24 @@ def storage_diagram(window: Window, findings: Iterable[Finding] = ()) -> Storage
 
 
 def _above(window: Window, devices: Mapping[str, BlockDevice]) -> dict[str, set[str]]:
-    """Return the devices built on each device; partitions count as their disk."""
-    whole = {name: row.parent if row.kind == "partition" and row.parent else name for name, row in devices.items()}
+    """Return the devices and pools built on each device; partitions count as their disk, leaves as their pool."""
+    topology = window.topology
+
+    def box(thing: Thing) -> str | None:
+        if ThingKind.POOL in thing.kinds and (pool := thing.named(Naming.ZFS)) is not None:
+            return f"pool {pool}"
+        row = devices.get(thing.device or "")
+        return None if row is not None and row.kind in _SKIPPED else thing.device
+
+    def stops(thing: Thing) -> bool:
+        return box(thing) is not None or bool(_USERS & thing.kinds)
+
     found: dict[str, set[str]] = {}
-    for link in window.rows(BlockLink).values():
-        low, high = whole.get(link.below, link.below), whole.get(link.device, link.device)
-        kinds = {devices[name].kind for name in (low, high) if name in devices}
-        if low != high and not kinds & _SKIPPED:
-            found.setdefault(low, set()).add(high)
-    for vdev in window.rows(Vdev).values():
-        if vdev.device is not None:
-            found.setdefault(whole.get(vdev.device, vdev.device), set()).add(f"pool {vdev.pool}")
+    for thing in topology.things:
+        low = box(thing)
+        if low is not None:
+            highs = {high for other in topology.nearest(thing, stops, _BUILT_ON) if (high := box(other)) is not None}
+            found |= {low: highs - {low}} if highs - {low} else {}
     return found
 
 

@@ -12,14 +12,13 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Unchecked
 from sdstop.core.format import duration
+from sdstop.core.headline import NOT_YET, named, reason_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.prometheus.exposition import number
 
 SCHEMA = "sdstop.report/1"
-
-NOT_YET = "has not answered yet"
 
 
 def document(session: Session, *, readings: bool = True, note: str = "") -> dict[str, Any]:
@@ -28,16 +27,17 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
     Numbers are in base units, times in Unix seconds, unknown values None. `note` is an additional remark.
     """
     look = session.head()
-    judgement = look.judgement
+    judgement, said = look.judgement, session.headline()
     return {
         "schema": SCHEMA,
+        "headline": {"code": said.code, "result": said.word.lower(), "text": said.text},
         "host": host_of(session, look.now, note),
         "started": unix(session.started),
         "ended": unix(look.now.taken),
         "frames": session.frames_seen,
         "findings": [finding_of(episode) for episode in session.episodes()],
         "ruled_out": [good_of(verdict) for verdict in judgement.ruled_out],
-        "unchecked": [{"rule": verdict.rule, "reason": reason_of(verdict)} for verdict in judgement.unchecked],
+        "unchecked": [unchecked_of(verdict) for verdict in judgement.unchecked],
         "collectors": list(_collectors(session, look.now)),
         **({"readings": dict(tables_of(session, look.now))} if readings else {}),
     }
@@ -48,24 +48,23 @@ def unix(taken: float | None) -> float | None:
     return taken if taken is not None and dated(taken) else None
 
 
-def good_of(verdict: RuledOut) -> dict[str, str]:
-    """Return a ruled-out verdict as data."""
-    return {"rule": verdict.rule, "subject": verdict.subject, "summary": verdict.summary}
+def subject_of(verdict: RuledOut) -> str:
+    """Return the subjects of a ruled-out verdict as text: the first few, and how many more."""
+    return named(verdict.subjects)
 
 
-def reason_of(verdict: Unchecked) -> str:
-    """Return why a rule was not checked, preceded by the subject if there is one."""
-    return f"{verdict.subject}: {verdict.reason}" if verdict.subject else verdict.reason
+def good_of(verdict: RuledOut) -> dict[str, Any]:
+    """Return a ruled-out verdict as data; `subject` is the first of its `count` subjects."""
+    subjects = list(verdict.subjects)
+    return {"rule": verdict.rule, "subject": verdict.subject, "summary": verdict.summary,
+            "subjects": subjects, "count": len(subjects)}  # fmt: skip
 
 
-def by_reason(verdicts: Sequence[Unchecked]) -> dict[str, list[str]]:
-    """Return the unchecked rules by reason; reasons that are not a fault (calm) come last."""
-    found: dict[str, list[str]] = {}
-    for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
-        rules = found.setdefault(reason_of(verdict), [])
-        if verdict.rule not in rules:
-            rules.append(verdict.rule)
-    return found
+def unchecked_of(verdict: Unchecked) -> dict[str, Any]:
+    """Return an unchecked verdict as data; it has no subjects if it holds for the whole node."""
+    subjects = list(verdict.subjects)
+    return {"rule": verdict.rule, "reason": reason_of(verdict), "subjects": subjects, "count": len(subjects),
+            "gap": verdict.gap.value}  # fmt: skip
 
 
 def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
@@ -88,7 +87,7 @@ def _clock_note(session: Session) -> str:
     if session.ran_back < _NOTABLE:
         return ""
     back = duration(session.ran_back)
-    return f"the wall clock ran back {back} meanwhile: times are as it showed them, spans are of one that never does"
+    return f"the wall clock was set back by {back}: times are as shown then, durations are of the monotonic clock"
 
 
 _NOTABLE = 0.05
@@ -110,6 +109,9 @@ def finding_of(episode: Episode) -> dict[str, Any]:
         "until": unix(episode.until),
         "confidence": finding.confidence,
         "explains": list(finding.explains),
+        "part_of": list(finding.part_of),
+        "affected": list(finding.affected),
+        "affected_count": finding.affected_count,
     }
 
 

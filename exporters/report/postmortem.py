@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import UNDATED
 from sdstop.core.finding import Severity, by_cause
-from sdstop.core.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.core.format import NOT_DATED, duration, percent, plural, quantity, safe, safe_block, timestamp, wait
+from sdstop.core.headline import reason_of
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
 from sdstop.exporters.report.diagram import DiagramBox, storage_diagram
-from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.document import host_of, subject_of
 from sdstop.exporters.report.evidence_log import EvidenceEntry, evidence_log
-from sdstop.exporters.report.text import outlook, plural
+from sdstop.exporters.report.text import outlook
 
 FILL = "_to fill in_"
 MOST_COMMANDS = 60
@@ -37,7 +39,7 @@ def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | 
     everything = evidence_log(session.remembered()) if ran is None else ran
     sections = [
         _head(host, session),
-        ["## Summary", "", *_summary(episodes, look), *_notes(session, host)],
+        ["## Summary", "", *_summary(episodes, session), *_notes(session, host)],
         ["## Impact", "", f"Who felt it, how, and for how long: {FILL}", "", *_impact(episodes, look)],
         ["## Timeline", "", *_timeline(session, look, episodes)],
         ["## Topology", "", *_topology(look, episodes)],
@@ -77,9 +79,10 @@ def _notes(session: Session, host: dict[str, object]) -> Iterator[str]:
         yield f"\nNote: {escaped(host['note'])}"
 
 
-def _summary(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
+def _summary(episodes: Sequence[Episode], session: Session) -> Iterator[str]:
     if not episodes:
-        yield "No rule found anything." if look.judgement.ran else "Nothing was judged."
+        said = outlook(session)
+        yield f"{said[0].upper()}{said[1:]}."
     for led in by_cause([episode.finding for episode in episodes]):
         finding = episodes[led.place].finding
         indent = "  " if led.follows else ""
@@ -110,9 +113,9 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
     rows = [(started, f"watching begins, {plural(session.frames_seen, 'frame')} follow")]
     for episode in episodes:
         finding = episode.finding
-        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} is in force"))
+        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} begins"))
         if episode.until is not None:
-            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} is over"))
+            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} ends"))
     rows.append((look.now.taken, "watching ends"))
     yield from _table(("when", "what"), ((timestamp(at), what) for at, what in sorted(rows, key=lambda row: row[0])))
     yield f"\nBefore and after: {FILL}"
@@ -121,7 +124,7 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
 def _topology(look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
     known = storage_diagram(look.window, [episode.finding for episode in episodes if episode.until is None])
     if not known.things:
-        yield "Nothing is known of what hangs on what."
+        yield "Topology unknown."
         return
     things = {thing.id: thing for thing in known.things}
     above: dict[str, list[str]] = {}
@@ -157,6 +160,8 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
         sure = f", {percent(finding.confidence)} % sure" if finding.confidence is not None else ""
         yield f"### {finding.severity.value}: {finding.rule}, {escaped(finding.subject)}\n"
         yield f"{escaped(finding.summary)} ({_when(episode, look)}{sure})\n"
+        for title, names in place_lines(finding):
+            yield f"{title}: {escaped(names)}\n"
         if finding.values:
             yield from _table(
                 ("compared", "value", "limit"),
@@ -178,7 +183,7 @@ def _good(look: Look) -> Iterator[str]:
     if not good:
         yield "Nothing."
     for verdict in good[:_MOST_GOOD]:
-        yield f"- {verdict.rule} {escaped(verdict.subject)}: {escaped(verdict.summary)}"
+        yield f"- {verdict.rule} {escaped(subject_of(verdict))}: {escaped(verdict.summary)}"
     if len(good) > _MOST_GOOD:
         yield f"- and {len(good) - _MOST_GOOD} more"
 
@@ -197,7 +202,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
     yield "All of them, with their content, are in the capture.\n"
     if not commands:
         return
-    yield from _table(("command", "first", "ms at most", "outcome"), map(_told, commands[:MOST_COMMANDS]))
+    yield from _table(("command", "first", "ms at most", "outcome"), map(_evidence_row, commands[:MOST_COMMANDS]))
     yield ""
     outputs = {item.key: item for frame in session.remembered() for item in frame.evidence if item.exit is not None}
     for each in commands[:MOST_COMMANDS]:
@@ -210,7 +215,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
                 yield f"and {len(text) - HEAD_LINES} lines more\n"
 
 
-def _told(each: EvidenceEntry) -> tuple[str, ...]:
+def _evidence_row(each: EvidenceEntry) -> tuple[str, ...]:
     first = timestamp(each.first) if each.first is not None else ""
     return (
         escaped(each.name),

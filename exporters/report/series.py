@@ -18,7 +18,7 @@ from sdstop.readings.iosize import RequestSizes, between
 from sdstop.readings.rebuild import Rebuild
 
 MOST = 360
-"""Minimum number of kept samples; at twice as many, pairs of samples are merged."""
+"""Minimum number of kept samples; at twice this number, pairs of samples are merged."""
 
 MOST_SIZES = 200
 """Maximum request sizes kept per counter; further ones are ignored."""

@@ -102,7 +102,7 @@ def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]
         for block in _blocks(labels, [pair for pair in others if pair not in same], width - 2):
             lines += [f"  {line}" for line in _grid(block)]
     if silent and rows:
-        lines += wrapped(f"Not said: {', '.join(silent)}", width, "  ", "    ")
+        lines += wrapped(f"Not reported: {', '.join(silent)}", width, "  ", "    ")
     if len(rows) > MOST_ROWS:
         lines.append(f"  and {len(rows) - MOST_ROWS} more; --format json has them all")
     if idle:

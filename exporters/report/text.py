@@ -10,12 +10,26 @@ from msgspec.structs import replace
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
 from sdstop.core.finding import Finding, Severity, Value, by_cause
-from sdstop.core.format import NOT_DATED, duration, lasting, percent, quantity, safe, safe_block, timestamp, utc, wait
+from sdstop.core.format import (
+    NOT_DATED,
+    duration,
+    lasting,
+    percent,
+    plural,
+    quantity,
+    safe,
+    safe_block,
+    timestamp,
+    utc,
+    wait,
+)  # fmt: skip
+from sdstop.core.headline import NOT_YET, UNKNOWN, by_reason
 from sdstop.core.model import Column, Kind, Metric, Reading, State, schema
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.report import table
-from sdstop.exporters.report.document import NOT_YET, by_reason, families_of, host_of
+from sdstop.exporters.report.document import families_of, host_of, subject_of
 
 WIDTH = 100
 """Default width in columns without a terminal."""
@@ -69,14 +83,12 @@ def counted(findings: list[Finding]) -> str:
 
 
 def outlook(session: Session) -> str:
-    """Summarize the findings of a session; if no rule ran, say that instead of "no findings"."""
+    """Summarize the findings of a session; without any, return the headline of a check."""
     findings = [episode.finding for episode in session.episodes()]
-    return counted(findings) if findings or session.head().judgement.ran else "nothing was judged"
-
-
-def plural(count: int, word: str) -> str:
-    """Return `1 frame`, `2 frames`."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    if findings:
+        return counted(findings)
+    said = session.headline()
+    return f"unknown: {said.text}" if said.code == UNKNOWN else said.text
 
 
 def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
@@ -96,7 +108,7 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     told = [frames if undated and session.frames_seen == 1 else f"{frames} {when}", *undated, *facts]
     lines += table.wrapped(", ".join(told), width, "", "  ")
     if session.origin.privileged is False:
-        lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
+        lines += table.wrapped("Not root: some sources are missing; `sdstop doctor` lists them.", width)
     if not session.origin.complete:
         lines += table.wrapped("The capture is not complete.", width)
     if host["note"]:
@@ -125,6 +137,8 @@ def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> It
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
     yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, session)}"
     yield from table.wrapped(safe(finding.summary, 1000), width, "    ")
+    for title, names in place_lines(finding):
+        yield from table.wrapped(f"{title}: {safe(names, 1000)}", width, "    ", "      ")
     rows = [_compared(value) for value in finding.values]
     yield from table.listing(rows, width, indent="      ")
     for cite in finding.evidence:
@@ -161,7 +175,7 @@ def _compared(value: Value) -> tuple[str, str, str]:
 
 def _judged(session: Session, width: int) -> Iterator[list[str]]:
     judgement = session.head().judgement
-    good = [(safe(v.rule), safe(v.subject), safe(v.summary, 1000)) for v in judgement.ruled_out]
+    good = [(safe(v.rule), safe(subject_of(v)), safe(v.summary, 1000)) for v in judgement.ruled_out]
     if good:
         yield ["CHECKED AND GOOD", *table.listing(good, width, indent="  ")]
     helpless = [
@@ -171,8 +185,8 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
     ]  # fmt: skip
     if helpless:
         yield ["NOT CHECKED", *table.listing(helpless, width, indent="  ")]
-    if not judgement.ran:
-        why = "no rule could look" if helpless else "no rule concerns what was seen here"
+    if not judgement.judged:
+        why = "no rule could be checked" if helpless else "no applicable rule"
         yield [f"NOTHING WAS JUDGED: {why}."]
 
 

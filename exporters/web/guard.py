@@ -16,7 +16,7 @@ from pathlib import Path
 from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import passwords
 from sdstop.exporters.web.http import PageResponse, Reply, Request
-from sdstop.exporters.web.passwords import Login, Verdicts, login_of
+from sdstop.exporters.web.passwords import Login, LoginCache, login_of
 from sdstop.exporters.web.tls import Tls, context_of
 from sdstop.exporters.web.webconfig import WebConfig, exposed, load
 
@@ -46,7 +46,7 @@ class RateLimit:
         return True
 
 
-class Web:
+class RequestGuard:
     """Access control of a server."""
 
     def __init__(self, path: Path | None, say: Callable[[str], None], clock: Callable[[], float]) -> None:
@@ -59,7 +59,7 @@ class Web:
         self._config = WebConfig()
         self._context: ssl.SSLContext | None = None
         self._bucket: RateLimit | None = None
-        self._verdicts = Verdicts()
+        self._verdicts = LoginCache()
         self._checks: dict[bytes, asyncio.Future[bool]] = {}
         self._checker: ThreadPoolExecutor | None = None
         self._state: Hashable = None
@@ -129,7 +129,7 @@ class Web:
             self._read(self._path)
         except ConfigError as error:
             self.good = False
-            self._say(f"sdstop: {error}; what was read before holds on")
+            self._say(f"sdstop: {error}; keeping the previous configuration")
 
     def close(self) -> None:
         """Cancel waiting password checks."""

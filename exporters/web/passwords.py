@@ -39,7 +39,7 @@ def login_of(header: str) -> Login | None:
     return Login(user.decode("utf-8", "replace"), password) if colon else None
 
 
-class Verdicts:
+class LoginCache:
     """Cache of login verdicts. Right ones are kept separately, so that a flood of wrong ones cannot evict them."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from sdstop.core.format import safe
 from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, PageSelection
-from sdstop.exporters.web.guard import Web
+from sdstop.exporters.web.guard import RequestGuard
 from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse, Reply, Request, preferences
 from sdstop.exporters.web.notifier import Notifier
 
@@ -99,14 +99,14 @@ def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> PageSele
     only, without = ({value for name, value in query if name == word} for word in ("collect[]", "exclude[]"))
     for name in sorted(only | without):
         if name not in known:
-            raise ValueError(f"there is no {safe(name, 100)}; there are {', '.join(sorted(known))}")
+            raise ValueError(f"unknown collector {safe(name, 100)}; valid: {', '.join(sorted(known))}")
     if only and without:
-        raise ValueError("collect[] and exclude[] exclude each other")
+        raise ValueError("cannot combine collect[] and exclude[]")
     return PageSelection(frozenset(only)) if only else PageSelection(known - without) if without else WHOLE
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Return whether OpenMetrics is preferred at least as much as plain text."""
+    """Return whether OpenMetrics has at least the preference of plain text."""
     wanted, other = 0.0, 0.0
     for name, parameters, weight in preferences(accept):
         if name == "application/openmetrics-text" and parameters.get("version", "1.0.0") in {"0.0.1", "1.0.0"}:
@@ -136,7 +136,7 @@ class Server:
         exposition: Exposition,
         feed: FrameFeed | None,
         say: Callable[[str], None],
-        web: Web | None = None,
+        web: RequestGuard | None = None,
         reload: Reload | None = None,
     ) -> None:
         """Receive frames from `feed` (None: no new frames); `say` prints one line for the operator.
@@ -146,7 +146,7 @@ class Server:
         self._exposition = exposition
         self._feed = feed
         self._say = say
-        self._web = web or Web(None, say, time.monotonic)
+        self._web = web or RequestGuard(None, say, time.monotonic)
         self._reload = reload
         self._good = True
         self._notifier = Notifier(os.environ)
@@ -241,7 +241,7 @@ class Server:
             self._good = True
         except ConfigError as error:
             self._good = False
-            self._say(f"sdstop: {safe(error, 500)}; what was read before holds on")
+            self._say(f"sdstop: {safe(error, 500)}; keeping the previous configuration")
         self._web.reload()
         self._notifier.ready(self._status)
 

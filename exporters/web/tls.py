@@ -37,10 +37,10 @@ def context_of(config: TlsConfig) -> ssl.SSLContext:
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(f"cipher_suites or curve_preferences: this machine's OpenSSL has none: {error}") from error
     names = f"{_name(config.cert, 'cert')} and {_name(config.key, 'key')}"
-    with _file(config.cert) as cert, _file(config.key) as key, _told(names):
+    with _file(config.cert) as cert, _file(config.key) as key, _config_errors(names):
         context.load_cert_chain(cert, key, password=lambda: "")  # otherwise OpenSSL prompts on the terminal
     if config.client_ca is not None:
-        with _file(config.client_ca) as authorities, _told(_name(config.client_ca, "client_ca")):
+        with _file(config.client_ca) as authorities, _config_errors(_name(config.client_ca, "client_ca")):
             context.load_verify_locations(authorities)
     context.verify_mode = _VERIFY[config.client]
     return context
@@ -65,11 +65,11 @@ def _file(secret: PemSource) -> Iterator[str]:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _config_errors(what: str) -> Iterator[None]:
     try:
         yield
     except ssl.SSLError as error:
-        reason = (error.reason or "is no PEM").replace("_", " ").lower()
+        reason = (error.reason or "not in PEM format").replace("_", " ").lower()
         raise ConfigError(f"{what}: cannot be used: {reason}") from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"{what}: {getattr(error, 'strerror', None) or error}") from error

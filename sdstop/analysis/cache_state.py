@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from msgspec import Struct
 
@@ -50,8 +50,8 @@ def _caches(window: Window, findings: Sequence[Finding]) -> list[CacheState]:
     worst = worst_by_subject(findings)
     past_it = {f.subject: f.severity for f in findings if f.rule in _PAST_IT}
     found = []
-    for key, (row, stale) in rows_of_all_runs(window, Cache).items():
-        cache = cast("Cache", row)
+    for key, latest in rows_of_all_runs(window, Cache).items():
+        cache = cast("Cache", latest.row)
         activity = activities.get(key)
         names = [name for name in (cache.cache, cache.device) if name]
         found.append(
@@ -60,7 +60,7 @@ def _caches(window: Window, findings: Sequence[Finding]) -> list[CacheState]:
                 cast("CacheActivity", activity.row) if activity is not None else None,
                 worst_of(worst.get(n) for n in names),
                 worst_of(past_it.get(n) for n in names),
-                stale,
+                latest.stale,
             )
         )
     return found
@@ -70,12 +70,17 @@ _PAST_IT = frozenset({"cache-bypassed", "cache-sub-block-io", "mtu-misaligned"})
 """Rules about requests that bypass a cache."""
 
 
-class RequestSplit(NamedTuple):
+class RequestSplit(Struct, frozen=True):
     """Shares of requests that hit, missed and bypassed the cache; None for uncounted shares."""
 
     hit: float | None
     miss: float | None
     bypass: float | None
+
+    @property
+    def shares(self) -> tuple[float | None, float | None, float | None]:
+        """Hit, miss and bypass, in this order."""
+        return self.hit, self.miss, self.bypass
 
 
 def split(activity: CacheActivity) -> RequestSplit | None:
@@ -95,6 +100,6 @@ def split(activity: CacheActivity) -> RequestSplit | None:
 def complete_split(activity: CacheActivity) -> RequestSplit:
     """Return the shares of all requests; None for shares that are not fully counted."""
     found = split(activity)
-    if found is not None and None not in found:
+    if found is not None and None not in found.shares:
         return found
     return RequestSplit(activity.hit_share, None, activity.bypass_share)

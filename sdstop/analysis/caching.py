@@ -92,7 +92,7 @@ class CacheSteps(Struct, frozen=True):
 _ANSWERED = ("read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes")
 
 
-class Caching(Struct, frozen=True):
+class CacheAnalysis(Struct, frozen=True):
     """A cache now, at the start of the window, and its counter growth in the window and since it was loaded.
 
     `recent` is None with one sample, or if the counters were reset after the previous sample.
@@ -122,7 +122,7 @@ class Caching(Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """Unit of the counters, limited to what is cacheable: requests, reads, writes or blocks."""
+        """Unit of the counters, limited to cacheable requests: requests, reads, writes or blocks."""
         return self.cache.counts if self.way is None or self.cache.counts != "requests" else self.way
 
     def past(self, course: CacheSteps) -> tuple[int | None, int | None]:
@@ -142,7 +142,7 @@ class Caching(Struct, frozen=True):
         return None if self.recent is None or before is None or after is None else after - before
 
 
-def cachings(window: Window) -> list[Caching]:
+def cachings(window: Window) -> list[CacheAnalysis]:
     """Return the window's caches by name."""
     return window.once("cachings", lambda: list(_cachings(recent(window))))
 
@@ -169,7 +169,7 @@ def _served_on(window: Window) -> set[str]:
     return {export.interface for export in window.rows(AoeExport).values()}
 
 
-def _cachings(window: Window) -> Iterable[Caching]:
+def _cachings(window: Window) -> Iterable[CacheAnalysis]:
     moments = window.moments(Cache)
     counted_by = _counted(moments)
     for key, cache in sorted(window.rows(Cache).items(), key=lambda item: item[1].cache):
@@ -178,26 +178,26 @@ def _cachings(window: Window) -> Iterable[Caching]:
             (place for place, m in enumerate(moments) if last and key in m.rows and m.started >= last.begun), -1
         )
         if last is None or begun < 0:
-            yield Caching(cache, cache, None, CacheSteps(None, _ever(cache)))
+            yield CacheAnalysis(cache, cache, None, CacheSteps(None, _ever(cache)))
             continue
         first = counted_by[begun][key].grown
         steps = {name: grown - first.get(name, 0) for name, grown in last.grown.items()}
         known = {name: step for name, step in steps.items() if getattr(cache, name) is not None}
         seconds = moments[-1].started - moments[begun].started
         recent = CacheSteps(seconds, known) if seconds > 0 else None
-        yield Caching(cache, moments[begun].rows[key], recent, CacheSteps(None, _ever(cache)))
+        yield CacheAnalysis(cache, moments[begun].rows[key], recent, CacheSteps(None, _ever(cache)))
 
 
-class _Counting(Struct, frozen=True):
+class _CounterSpan(Struct, frozen=True):
     """Growth of a cache's counters since its unbroken series of readings began at the monotonic time `begun`."""
 
     begun: float
     grown: Mapping[str, int]
 
 
-def _counted(moments: Sequence[Moment[Cache]]) -> list[Mapping[Hashable, _Counting]]:
+def _counted(moments: Sequence[Moment[Cache]]) -> list[Mapping[Hashable, _CounterSpan]]:
     """Return the growth of all counters for each moment, cached per moment because windows overlap."""
-    found: list[Mapping[Hashable, _Counting]] = []
+    found: list[Mapping[Hashable, _CounterSpan]] = []
     before: Moment[Cache] | None = None
     for moment in moments:
         made = moment.memo.get(_COUNTED)
@@ -213,20 +213,20 @@ _COUNTED = "counters of caches"
 
 
 def _grown(
-    before: Moment[Cache] | None, so_far: Mapping[Hashable, _Counting], moment: Moment[Cache]
-) -> dict[Hashable, _Counting]:
+    before: Moment[Cache] | None, so_far: Mapping[Hashable, _CounterSpan], moment: Moment[Cache]
+) -> dict[Hashable, _CounterSpan]:
     made = {}
     for key, row in moment.rows.items():
         old = before.rows.get(key) if before is not None else None
         steps = counted(old, row) if old is not None else None
         if steps is None:  # first reading, counter reset, or a different cache of that name
-            made[key] = _Counting(moment.started, {})
+            made[key] = _CounterSpan(moment.started, {})
             continue
         grown = dict(so_far[key].grown)
         for name, step in steps.items():
             if step is not None:
                 grown[name] = grown.get(name, 0) + step
-        made[key] = _Counting(so_far[key].begun, grown)
+        made[key] = _CounterSpan(so_far[key].begun, grown)
     return made
 
 
@@ -235,7 +235,7 @@ def _ever(cache: Cache) -> dict[str, int]:
     return {name: total for name, total in totals.items() if total is not None}
 
 
-class Pieces(Struct, frozen=True):
+class BlockAlignment(Struct, frozen=True):
     """Sizes of the requests to a cache that stores whole blocks only.
 
     The driver counts all its caches together. `bypass_share` is the share of requests that bypassed these caches,
@@ -254,7 +254,7 @@ class Pieces(Struct, frozen=True):
         return None if self.bypass_share is None else abs(self.sub_block - self.bypass_share)
 
 
-def pieces_of(window: Window, caching: Caching, course: CacheSteps) -> Pieces | None:
+def block_alignment(window: Window, caching: CacheAnalysis, course: CacheSteps) -> BlockAlignment | None:
     """Return the sizes of requests to a cache over the time span of `course`, None if not counted."""
     cache, ever = caching.cache, course.seconds is None
     if not cache.needs_whole_blocks or not cache.block_size or cache.kind != FLASHCACHE:
@@ -264,7 +264,7 @@ def pieces_of(window: Window, caching: Caching, course: CacheSteps) -> Pieces | 
         return None
     row, counts, bypass_share = arrived
     sub_block = not_whole(counts, cache.block_size)
-    return None if sub_block is None else Pieces(row, counts, sub_block, bypass_share)
+    return None if sub_block is None else BlockAlignment(row, counts, sub_block, bypass_share)
 
 
 def _arrived(window: Window, *, ever: bool) -> tuple[RequestSizes, Mapping[int, int], float | None] | None:

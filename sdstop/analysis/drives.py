@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -57,11 +56,8 @@ USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
 """Healthy states of pool devices."""
 
 
-class DriveState(NamedTuple):
-    """A block device: its activity, properties, arrays that it is a member of, and worst severity.
-
-    A named tuple, because thousands are created every second.
-    """
+class DriveState(Struct, frozen=True):
+    """A block device: its activity, properties, arrays that it is a member of, and worst severity."""
 
     name: str
     kind: str

@@ -12,6 +12,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasPhy
 from sdstop.core.history import Window
+from sdstop.core.joins import Naming
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
@@ -67,16 +68,13 @@ def _moving(
     window: Window, key: tuple[object, ...], disk_rate: float, flash_rate: float, efficiency: float
 ) -> list[HbaLoad]:
     still = window.of_run(Hba, key, lambda: _loads(window, disk_rate, flash_rate, efficiency))
-    behind: dict[str, list[str]] = window.of_run(DiskPath, "behind", lambda: _behind(window))
-    return [replace(load, moves=_moves(window, behind.get(load.hba.hba, []))) for load in still]
+    return [replace(load, moves=_moves(window, disks_behind(window, load.hba.hba))) for load in still]
 
 
-def _behind(window: Window) -> dict[str, list[str]]:
-    """Return the disks of each HBA."""
-    found: dict[str, list[str]] = {}
-    for path in window.rows(DiskPath).values():
-        found.setdefault(path.hba, []).append(path.device)
-    return found
+def disks_behind(window: Window, hba: str) -> tuple[str, ...]:
+    """Return the disks attached to an HBA, directly or through expanders."""
+    thing = window.topology.named(Naming.PCI, hba)
+    return window.topology.attached(thing) if thing is not None else ()
 
 
 def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[HbaLoad]:
@@ -123,12 +121,11 @@ def _carries(window: Window, hba: Hba, hosts: set[str | None], efficiency: float
     return min(known, default=None)
 
 
-def _moves(window: Window, devices: list[str]) -> float:
+def _moves(window: Window, names: tuple[str, ...]) -> float:
     """Return the current throughput: the mean of the last ten seconds."""
-    if not devices:
+    if not names:
         return 0.0
     moments = window.last(10.0).moments(DiskActivity)
-    names = tuple(devices)
     total = 0.0
     for moment in moments:
         known: dict[tuple[str, ...], float] = moment.memo.setdefault("fabric.moves", {})

@@ -200,7 +200,7 @@ class _FabricBuilder:
         )
 
     def _attached(self, owner: str, depth: int = 0) -> Iterator[FabricNode]:
-        """Yield the nodes attached to a host or expander: expanders, then slots, then links that do not come up."""
+        """Yield the nodes attached to a host or expander: expanders, then slots, then links that fail to establish."""
         devices = sorted(self.above.get(owner, ()), key=lambda d: (not _expands(d), d.bay is None, d.bay or 0, _num(d)))
         for device in devices:
             if device.device in self.done:

@@ -8,16 +8,15 @@ from typing import cast
 
 from msgspec import Struct
 
-from sdstop.analysis.caching import FLASHCACHE, CacheSteps, Caching, cachings, pieces_of, recent
+from sdstop.analysis.caching import FLASHCACHE, CacheAnalysis, CacheSteps, block_alignment, cachings, recent
 from sdstop.analysis.jumbo import BLOCK
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, pieces, whole_share
-from sdstop.collectors.block.devices import BlockLink
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk
-from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
+from sdstop.readings.iosize import RequestSizes, between, counts_increase, not_whole
 
-_COUNTERS = ("queue", "issue")  # "queue" is preferred: an elevator may merge what the frames split
+_COUNTERS = ("queue", "issue")  # "queue" is preferred: an elevator may merge the parts of a split request
 
 
 class RequestMix(Struct, frozen=True):
@@ -53,12 +52,12 @@ def _lost(payload: int, size: int, block: int) -> float:
     return whole_share(block, size, block) - whole_share(payload, size, block)
 
 
-def asked(window: Window, devices: Collection[str]) -> RequestMix | None:
+def initiator_sizes(window: Window, devices: Collection[str]) -> RequestMix | None:
     """Return the recent requests to AoE disks, None without requests or data."""
     window = recent(window)
     devices = frozenset(devices)
     # The "queue" counter attributes requests to partitions (since Linux 5.12); a driver gets all requests for the disk.
-    parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
+    parts = devices.union(*(window.topology.partitions(device) for device in devices))
     for counter in _COUNTERS:
         found = _counted(window, counter, parts)
         if found is not None and found.counts:
@@ -66,19 +65,7 @@ def asked(window: Window, devices: Collection[str]) -> RequestMix | None:
     return _mean(window, devices)
 
 
-def _partitions(window: Window) -> Mapping[str, Sequence[str]]:
-    return window.of_run(BlockLink, "partitions", lambda: _parts(window))
-
-
-def _parts(window: Window) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in window.rows(BlockLink).values():
-        if link.relation == "partition":
-            found.setdefault(link.below, []).append(link.device)
-    return found
-
-
-class _Counted(Struct, frozen=True):
+class _DeviceCounts(Struct, frozen=True):
     """Counts of some devices, both directions, over `seconds`; None: since one of the counters began."""
 
     counts: Mapping[int, int]
@@ -86,7 +73,7 @@ class _Counted(Struct, frozen=True):
     seconds: float | None
 
 
-def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted | None:
+def _counted(window: Window, counter: str, devices: Collection[str]) -> _DeviceCounts | None:
     """Return the requests to devices, None if the counter has none of them."""
     keys = tuple(key for device in devices for key in _keys(window).get((counter, device), ()))
     if not keys:
@@ -94,7 +81,7 @@ def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted
     rows, moments = window.rows(RequestSizes), window.moments(RequestSizes)
     together = _grown(moments, keys)
     if together is not None:
-        return _Counted(together, rows[keys[0]], moments[-1].started - moments[0].started)
+        return _DeviceCounts(together, rows[keys[0]], moments[-1].started - moments[0].started)
     total: dict[int, int] = {}
     spans: list[float | None] = []
     for key in keys:
@@ -103,7 +90,7 @@ def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted
         for size, count in counts.items():
             total[size] = total.get(size, 0) + count
     known = [span for span in spans if span is not None]
-    return _Counted(total, rows[keys[0]], max(known) if len(known) == len(spans) else None)
+    return _DeviceCounts(total, rows[keys[0]], max(known) if len(known) == len(spans) else None)
 
 
 def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) -> dict[int, int] | None:
@@ -117,20 +104,20 @@ def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) 
     old, new = _summed(moments[0], keys), _summed(moments[-1], keys)
     if any(before > after for before, after in zip(old.each, new.each, strict=True)):
         return None
-    return grown(old.counts, new.counts)
+    return counts_increase(old.counts, new.counts)
 
 
 _TWO = 2
 
 
-class _Sum(Struct, frozen=True):
+class _CombinedCounts(Struct, frozen=True):
     """Combined requests by size of several counters, and the total of each counter."""
 
     counts: Mapping[int, int]
     each: Sequence[int]
 
 
-def _summed(moment: Moment[RequestSizes], keys: tuple[Hashable, ...]) -> _Sum:
+def _summed(moment: Moment[RequestSizes], keys: tuple[Hashable, ...]) -> _CombinedCounts:
     made = moment.memo.get((_COUNTS, keys))
     if made is None:
         total: dict[int, int] = {}
@@ -140,8 +127,8 @@ def _summed(moment: Moment[RequestSizes], keys: tuple[Hashable, ...]) -> _Sum:
             each.append(sum(counts.values()))
             for size, count in counts.items():
                 total[size] = total.get(size, 0) + count
-        made = moment.memo[_COUNTS, keys] = _Sum(total, each)
-    return cast("_Sum", made)
+        made = moment.memo[_COUNTS, keys] = _CombinedCounts(total, each)
+    return cast("_CombinedCounts", made)
 
 
 _COUNTS = "requests by size"
@@ -198,7 +185,7 @@ def _rounded(size: float) -> int:
     return max(round(size / unit), 1) * unit
 
 
-class Arrived(Struct, frozen=True):
+class TargetSizes(Struct, frozen=True):
     """Requests by size as they reached the device that an AoE target serves.
 
     `small` is the share that is not a whole number of blocks. They were received in `seconds`, None: since the counter
@@ -224,7 +211,7 @@ class Arrived(Struct, frozen=True):
         This is the largest frequent size below a block. None if requests are not smaller, if at most `least` of them
         are not whole blocks, or if no size can be a frame payload.
         """
-        if not self.lately or self.small <= max(least, most_small(carried, block) + _APART):
+        if not self.lately or self.small <= max(least, max_partial_share(carried, block) + _APART):
             return None
         total = sum(self.counts.values())
         often = (size for size, count in self.counts.items() if count >= _OFTEN * total)
@@ -236,7 +223,7 @@ _APART = 0.1
 
 
 @lru_cache(maxsize=1024)
-def most_small(carried: int, block: int) -> float:
+def max_partial_share(carried: int, block: int) -> float:
     """Return the largest share of partial blocks that frames produce from whole-block requests."""
     if carried < block:
         return 1.0
@@ -244,13 +231,15 @@ def most_small(carried: int, block: int) -> float:
     return max(1 - cut.get(block, 0) / sum(cut.values()) for cut in found)
 
 
-def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, CacheSteps]]) -> Arrived | None:
+def target_sizes(
+    window: Window, devices: Sequence[str], caches: Sequence[tuple[CacheAnalysis, CacheSteps]]
+) -> TargetSizes | None:
     """Return the sizes of requests to served devices or the caches in front of them; None if not counted."""
     for caching, course in caches:
-        pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None
+        pieces = block_alignment(window, caching, course) if caching.cache.kind == FLASHCACHE else None
         if pieces is not None:
             lately = course.seconds is not None
-            return Arrived(pieces.row, pieces.counts, pieces.sub_block, lately, course.seconds)
+            return TargetSizes(pieces.row, pieces.counts, pieces.sub_block, lately, course.seconds)
     window = recent(window)
     for device in devices:
         for counter in _COUNTERS:
@@ -260,39 +249,20 @@ def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Cachi
     return None
 
 
-def _exactly(window: Window, counter: str, device: str) -> Arrived | None:
+def _exactly(window: Window, counter: str, device: str) -> TargetSizes | None:
     found = _counted(window, counter, (device,))
     small = not_whole(found.counts, BLOCK) if found is not None and found.row.exact else None
     if found is None or small is None:
         return None
-    return Arrived(found.row, found.counts, small, lately=True, seconds=found.seconds)
+    return TargetSizes(found.row, found.counts, small, lately=True, seconds=found.seconds)
 
 
-def below(window: Window, device: str) -> list[str]:
-    """Return a device and everything that it is built on, the device first."""
-    links: dict[str, list[str]] = window.of_run(BlockLink, "below", lambda: _links(window))
-    found, todo = [device], [device]
-    while todo:
-        for lower in links.get(todo.pop(0), ()):
-            if lower not in found:
-                found.append(lower)
-                todo.append(lower)
-    return found
-
-
-def _links(window: Window) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in window.rows(BlockLink).values():
-        found.setdefault(link.device, []).append(link.below)
-    return found
-
-
-def caches_below(window: Window, exports: Iterable[AoeExport]) -> list[Caching]:
+def caches_below(window: Window, exports: Iterable[AoeExport]) -> list[CacheAnalysis]:
     """Return the whole-block caches that requests to the exports pass through."""
     known = [caching for caching in cachings(window) if caching.cache.needs_whole_blocks]
-    found: dict[str, Caching] = {}
+    found: dict[str, CacheAnalysis] = {}
     for export in exports if known else ():
-        devices = below(window, export.kernel) if export.kernel is not None else []
+        devices = window.topology.devices(export.kernel) if export.kernel is not None else ()
         for caching in known:
             cache = caching.cache
             # Without udev's links only the name identifies the mapping.

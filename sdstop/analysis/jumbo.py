@@ -21,7 +21,7 @@ SIZES = (4096, 8192, 16384, 65536, 131072)
 _FEW = 3
 
 
-class Proposal(Struct, frozen=True):
+class MtuProposal(Struct, frozen=True):
     """MTUs at which frames carry whole blocks; `mtu` is the suggested one. `certain`: the interfaces support it.
 
     `smaller` is the next range below, for network cards and switches with a lower maximum.
@@ -34,7 +34,7 @@ class Proposal(Struct, frozen=True):
     smaller: tuple[int, int] | None = None
 
 
-def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> Proposal | None:
+def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> MtuProposal | None:
     """Return the highest range of MTUs at which the interfaces' frames carry whole blocks; None if there is none."""
     known, certain = [], bool(interfaces)
     for name in interfaces:
@@ -52,10 +52,10 @@ def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> P
         certain = True
     if best is None:
         return None
-    return Proposal(*best, _plain(*best), certain, good_mtus(best[0] - 1, block))
+    return MtuProposal(*best, _plain(*best), certain, good_mtus(best[0] - 1, block))
 
 
-def right_mtus(block: int) -> list[tuple[int, int]]:
+def aligned_mtus(block: int) -> list[tuple[int, int]]:
     """Return the highest range of MTUs at which frames carry whole blocks, and the next one below it.
 
     4096 -> [(8228, 8739), (4132, 4643)]; empty if no usual MTU is large enough for one.
@@ -79,7 +79,7 @@ def mtus_of(payload: int) -> tuple[int, int]:
     return payload + HEADERS, payload + HEADERS + SECTOR - 1
 
 
-def harm(carried: int, block: int = BLOCK) -> str:
+def split_effect(carried: int, block: int = BLOCK) -> str:
     """Return a text on which whole-block requests get split by frames of `carried` bytes, by size."""
     if carried < block:
         return "No request arrives in whole blocks"
@@ -88,7 +88,7 @@ def harm(carried: int, block: int = BLOCK) -> str:
     return f"Requests up to {carried} bytes arrive whole; of larger ones a part comes in pieces: {parts}"
 
 
-def mend(better: Proposal | None) -> str:
+def mtu_advice(better: MtuProposal | None) -> str:
     """Return a text with the suitable MTUs."""
     if better is None:
         return "the interface takes no MTU at which they could be one"
@@ -100,7 +100,7 @@ def mend(better: Proposal | None) -> str:
 
 
 def commands(
-    nics: Sequence[Interface], names: Sequence[str], better: Proposal | None, block: int = BLOCK
+    nics: Sequence[Interface], names: Sequence[str], better: MtuProposal | None, block: int = BLOCK
 ) -> Iterator[str]:
     """Yield the commands for this node."""
     if better is None:
@@ -115,7 +115,7 @@ def commands(
         yield "set it where the network is configured, too, or it is gone after a reboot"
 
 
-def other_end(better: Proposal | None, end: str) -> Iterator[str]:
+def other_end(better: MtuProposal | None, end: str) -> Iterator[str]:
     """Yield the commands for the other end."""
     if better is not None:
         yield f"ip link set dev INTERFACE mtu {better.mtu}   # on the {end}, too: the smallest of all ends counts"

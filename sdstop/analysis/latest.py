@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
+
+from msgspec import Struct
 
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
@@ -12,7 +14,7 @@ from sdstop.core.snapshot import Run
 R = TypeVar("R", bound=Reading)
 
 
-class LatestRow(NamedTuple):
+class LatestRow(Struct, frozen=True):
     """A row at one moment; `stale`: from the last successful run of a source that fails now."""
 
     row: Reading

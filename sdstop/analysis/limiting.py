@@ -29,7 +29,7 @@ SHAPED = 0.02
 """Maximum deviation of the mean from the limit that proves by itself that the limit shapes the load."""
 
 
-class Limiting(Struct, frozen=True):
+class LimitAnalysis(Struct, frozen=True):
     """A limit and its use in the window; `samples` are the evaluated ones, oldest first."""
 
     limit: Limit
@@ -169,7 +169,7 @@ class Limiting(Struct, frozen=True):
 
     @property
     def burst_left(self) -> float | None:
-        """Maximum seconds for which the last rate remains allowed; None if there is no burst."""
+        """Maximum seconds for which the last rate remains allowed; None without a burst."""
         bucket = self._bucket
         if bucket is None or self.level is None or not self.bursting:
             return None
@@ -186,35 +186,35 @@ class Limiting(Struct, frozen=True):
         return _bucket(self.limit, self._burst_of)
 
 
-def limitings(window: Window) -> list[Limiting]:
+def limit_analyses(window: Window) -> list[LimitAnalysis]:
     """Return every limit of the window's end with its use, by volume and owner; rules and views share the work."""
     return window.once("limitings", lambda: _all(window))
 
 
-def mappings(window: Window) -> list[list[Limiting]]:
+def mappings(window: Window) -> list[list[LimitAnalysis]]:
     """Return the limits of each volume, one per owner: that on reads and writes together, or else on one of them."""
     return window.once("limitings.mappings", lambda: _mappings(window))
 
 
-def _mappings(window: Window) -> list[list[Limiting]]:
-    found: dict[tuple[str, str], dict[str, Limiting]] = {}
-    for known in limitings(window):
+def _mappings(window: Window) -> list[list[LimitAnalysis]]:
+    found: dict[tuple[str, str], dict[str, LimitAnalysis]] = {}
+    for known in limit_analyses(window):
         row = known.limit
         found.setdefault((row.kind, row.volume), {}).setdefault(row.owner, known)
     return [list(owners.values()) for owners in found.values()]
 
 
-def _all(window: Window) -> list[Limiting]:
+def _all(window: Window) -> list[LimitAnalysis]:
     rows = sorted(window.rows(Limit).values(), key=lambda row: (row.volume, row.owner, row.kind, row.direction))
     if not rows:
         return []
     moments = window.moments(DiskActivity)
     starts = [moment.started for moment in moments]
-    turns = [_Turn(run, table, _beside(run, moments, starts)) for run, table in _runs(window)]
+    turns = [_UseSample(run, table, _beside(run, moments, starts)) for run, table in _runs(window)]
     return [_look(window, row, turns, moments) for row in rows]
 
 
-class _Turn(Struct, frozen=True):
+class _UseSample(Struct, frozen=True):
     """A run with readings of limit use, and the disk activity at about that time."""
 
     run: Run
@@ -242,9 +242,11 @@ def _beside(run: Run, moments: Sequence[Moment[DiskActivity]], starts: Sequence[
     return near if near is not None and abs(near.started - run.started) < TOGETHER else None
 
 
-def _look(window: Window, row: Limit, turns: Sequence[_Turn], moments: Sequence[Moment[DiskActivity]]) -> Limiting:
+def _look(
+    window: Window, row: Limit, turns: Sequence[_UseSample], moments: Sequence[Moment[DiskActivity]]
+) -> LimitAnalysis:
     if row.limited == "none" or row.unheld:
-        return Limiting(row, (), None, None)
+        return LimitAnalysis(row, (), None, None)
     key = (row.volume, row.owner, row.kind, row.direction)
     devices = devices_of(window, row)
     newest: Iterator[Sample | None]
@@ -259,11 +261,11 @@ def _look(window: Window, row: Limit, turns: Sequence[_Turn], moments: Sequence[
     every = _taken(newest, whole=whole)
     kept = every[-max(READINGS, _fitting(every)) :]
     calm = [(s.wait, s.requests) for s in every if s.high < CALM]
-    return Limiting(row, tuple(kept), weighted(calm), _level(row, every), measured=_measured(row, devices))
+    return LimitAnalysis(row, tuple(kept), weighted(calm), _level(row, every), measured=_measured(row, devices))
 
 
 def _taken(newest: Iterator[Sample | None], *, whole: bool) -> list[Sample]:
-    """Return the samples, oldest first: all of them, or only as many as are evaluated."""
+    """Return the samples, oldest first: all of them, or only those that are evaluated."""
     found: list[Sample] = []
     covered = 0.0
     for sample in newest:
@@ -275,7 +277,7 @@ def _taken(newest: Iterator[Sample | None], *, whole: bool) -> list[Sample]:
     return found[::-1]
 
 
-def _of_turn(row: Limit, key: Hashable, turn: _Turn, devices: Sequence[str]) -> Sample | None:
+def _of_turn(row: Limit, key: Hashable, turn: _UseSample, devices: Sequence[str]) -> Sample | None:
     """Return the sample of a run, cached for all windows that contain the run."""
     run = turn.run
     known = ("limit", key)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.block.devices import BlockLink
 from sdstop.collectors.md.readings import Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.history import Window
+from sdstop.core.joins import Naming, Relation, ThingKind
+from sdstop.core.topology import Thing
 from sdstop.readings.cluster import ClusterDevice
 
 
@@ -22,61 +23,29 @@ class Membership(Struct, frozen=True):
     clustered: bool = False
 
 
+_SAME_DATA = (Relation.PART, Relation.STORED, Relation.PATH, Relation.CACHED)
+"""Relations that lead from a disk to the member in its place."""
+
+
 def memberships(window: Window, disk: str) -> list[Membership]:
     """Return the memberships of a disk, through partitions, paths and mappings."""
-    members = window.once("members by device", lambda: _members(window))
-    given = window.once("devices of pools", lambda: _given(window))
-    found: list[Membership] = []
-    for name in _upwards(window, disk, members):
-        found += [
-            Membership(m.array, f"slot {m.slot}" if m.slot is not None else m.state) for m in members.get(name, ())
-        ]
-        found += given.get(name, ())
-    return found
+    thing = window.topology.named(Naming.DEV, disk)
+    if thing is None:
+        return []
+    return [found for each in (thing, *window.topology.above(thing, _SAME_DATA)) for found in _of(window, each)]
 
 
-def _given(window: Window) -> dict[str, list[Membership]]:
-    """Return the ZFS and cluster pool memberships of this node's devices, by kernel name."""
-    found: dict[str, list[Membership]] = {}
-    for vdev in latest_rows(window, Vdev)[0].values():
-        if vdev.leaf and vdev.device is not None:
-            found.setdefault(vdev.device, []).append(Membership(vdev.pool, vdev.parent or vdev.group))
-    for row in latest_rows(window, ClusterDevice)[0].values():
-        if row.local is not None:
-            whole = f"{row.cluster}/{row.pool}" if row.pool else row.cluster
-            name = row.device.rpartition("/")[2]
-            found.setdefault(row.local, []).append(Membership(whole, "" if name == row.local else name, clustered=True))
-    return found
-
-
-def _upwards(window: Window, disk: str, members: Mapping[str, Sequence[Member]]) -> Iterator[str]:
-    """Yield a disk and everything that is built on it, stopping at arrays."""
-    above = window.of_run(BlockLink, "above", lambda: _above(window))
-    todo, seen = [disk], {disk}
-    while todo and len(seen) < _MOST:
-        name = todo.pop(0)
-        yield name
-        if name in members:
-            continue
-        for holder in above.get(name, ()):
-            if holder not in seen:
-                seen.add(holder)
-                todo.append(holder)
-
-
-_MOST = 256
-"""Maximum number of devices on top of a disk that are followed."""
-
-
-def _above(window: Window) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in latest_rows(window, BlockLink)[0].values():
-        found.setdefault(link.below, []).append(link.device)
-    return found
-
-
-def _members(window: Window) -> dict[str, list[Member]]:
-    found: dict[str, list[Member]] = {}
-    for member in latest_rows(window, Member)[0].values():
-        found.setdefault(member.device, []).append(member)
-    return found
+def _of(window: Window, thing: Thing) -> Iterator[Membership]:
+    """Yield the memberships of a thing itself."""
+    for upper, relation in window.topology.upper(thing).items():
+        member = latest_rows(window, Member)[0].get((upper.device, thing.device))
+        if relation is Relation.MEMBER and member is not None:
+            yield Membership(member.array, f"slot {member.slot}" if member.slot is not None else member.state)
+    vdev = latest_rows(window, Vdev)[0].get(tuple((thing.named(Naming.VDEV) or "").split("/", 1)))
+    if vdev is not None and vdev.leaf:
+        yield Membership(vdev.pool, vdev.parent or vdev.group)
+    device = latest_rows(window, ClusterDevice)[0].get(tuple((thing.named(Naming.OSD) or "").split("/", 2)))
+    if device is not None and ThingKind.OSD in thing.kinds:
+        whole = f"{device.cluster}/{device.pool}" if device.pool else device.cluster
+        name = device.device.rpartition("/")[2]
+        yield Membership(whole, "" if name == device.local else name, clustered=True)

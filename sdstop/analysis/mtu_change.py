@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from msgspec import Struct, field
 
@@ -29,7 +29,7 @@ def mtu_changed(window: Window, interface: str) -> float | None:
     return None
 
 
-class PayloadSource(NamedTuple):
+class PayloadSource(Struct, frozen=True):
     """Source of a number that frame sizes depend on: location, subject, and whether it is an MTU or a payload."""
 
     evidence: str
@@ -41,7 +41,7 @@ class PayloadSource(NamedTuple):
         return payload(value) if self.mtu else value
 
 
-class PayloadChange(NamedTuple):
+class PayloadChange(Struct, frozen=True):
     """Change from `old` to `new` in frame `number`, which was `taken` (Unix seconds, and monotonic)."""
 
     watched: PayloadSource
@@ -52,7 +52,7 @@ class PayloadChange(NamedTuple):
     new: int
 
 
-class CacheSide(NamedTuple):
+class CacheSide(Struct, frozen=True):
     """Cache activity on one side of a change, over `seconds`; None if unknown.
 
     `not_whole` is the share of requests that were not a whole number of blocks.
@@ -63,7 +63,7 @@ class CacheSide(NamedTuple):
     seconds: float | None
 
 
-class _ChangeWindows(NamedTuple):
+class _ChangeWindows(Struct, frozen=True):
     """Windows that end just before a change and with it; the old value was last read at `until`, monotonic."""
 
     before: Window
@@ -141,12 +141,12 @@ def watched(look: Look) -> frozenset[PayloadSource]:
     """Return the payloads of visible AoE disks, and the MTUs of interfaces that serve AoE."""
     found = []
     evidence = look.host.evidence
-    for row, _ in rows_of_all_runs(look.window, AoeTarget).values():
-        target = cast("AoeTarget", row)
+    for latest in rows_of_all_runs(look.window, AoeTarget).values():
+        target = cast("AoeTarget", latest.row)
         found.append((target.source("payload"), target.device, False))
     interfaces = rows_of_all_runs(look.window, Interface)
-    for row, _ in rows_of_all_runs(look.window, AoeExport).values():
-        name = cast("AoeExport", row).interface
+    for latest in rows_of_all_runs(look.window, AoeExport).values():
+        name = cast("AoeExport", latest.row).interface
         if name in interfaces:
             found.append((interfaces[name].row.source("mtu"), name, True))
     return frozenset(

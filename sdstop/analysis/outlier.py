@@ -184,7 +184,7 @@ def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limi
             same = f"{what(aspect, item)} {'are' if aspect.many else 'is'} the same on all {len(traits)}"
             yield RuledOut(subject, f"{same}: {shown(common, aspect)}")
     elif len(traits) <= limits["peers"]:
-        yield Unchecked(f"{len(traits)} nodes differ: too few to tell who is right", subject)
+        yield Unchecked(f"{len(traits)} nodes differ: too few to identify the outlier", subject)
     elif agree < limits["agree"] * len(traits):
         kinds = f"{len(counts)} values on {len(traits)} nodes"
         yield Unchecked(f"{kinds}, the commonest on {agree}: nothing that a node should be like", subject)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.drives import USABLE, DriveState, drives
 from sdstop.analysis.latest import latest_rows
-from sdstop.analysis.pooling import Whole, wholes
+from sdstop.analysis.pooling import PoolAnalysis, pool_analyses
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.history import Window
@@ -26,7 +27,7 @@ class VdevNode(Struct, frozen=True):
 class PoolTree(Struct, frozen=True):
     """A pool with its lines, rebuild and worst severity."""
 
-    whole: Whole
+    whole: PoolAnalysis
     lines: tuple[VdevNode, ...]
     rebuilds: tuple[Rebuild, ...]
     severity: Severity | None
@@ -47,7 +48,7 @@ def _trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
     worst = worst_by_subject(findings)
     rebuilds, _ = latest_rows(window, Rebuild)
     found = []
-    for whole in wholes(window):
+    for whole in pool_analyses(window):
         lines = []
         for vdev in whole.vdevs:
             said = worst.get(f"{whole.name}/{vdev.vdev}")
@@ -66,7 +67,7 @@ def _drive(vdev: Vdev, known: dict[str, DriveState], said: Severity | None) -> D
     severity = worst_of((said, found.severity))
     if flag and severity is None:
         severity = Severity.WARNING
-    return found._replace(severity=severity, flag=flag or found.flag or _errors(vdev))
+    return replace(found, severity=severity, flag=flag or found.flag or _errors(vdev))
 
 
 def _errors(vdev: Vdev) -> str:

@@ -13,11 +13,13 @@ from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
 GOOD = frozenset({"ONLINE", "AVAIL", "INUSE"})
+LOST = frozenset({"UNAVAIL", "REMOVED", "FAULTED", "OFFLINE"})
+"""States of devices that serve no data; a DEGRADED one has errors and still serves."""
 _RAIDZ = re.compile(r"(?:raidz|draid)([123]?)", re.ASCII)
 
 
-class Top(Struct, frozen=True):
-    """A top-level vdev with its children: `missing` lack good data, `tolerates` is how many more may fail.
+class TopVdev(Struct, frozen=True):
+    """A top-level vdev with its children: `missing` serve no data, `tolerates` is how many more may fail.
 
     A child that is being replaced by a spare or a new disk is missing until the resilver completes; `replaced` are
     those whose spare has all their data. `tolerates` is negative when data is unavailable, None for an unknown kind.
@@ -30,14 +32,14 @@ class Top(Struct, frozen=True):
     tolerates: int | None
 
 
-class Whole(Struct, frozen=True):
+class PoolAnalysis(Struct, frozen=True):
     """A pool with all known data; `vdevs` in the order of `zpool status`."""
 
     name: str
     state: str
     pool: Pool | None
     vdevs: tuple[Vdev, ...]
-    tops: tuple[Top, ...]
+    tops: tuple[TopVdev, ...]
 
     @property
     def leaves(self) -> tuple[Vdev, ...]:
@@ -49,12 +51,12 @@ class Whole(Struct, frozen=True):
         return tuple(v for v in self.vdevs if v.leaf and v.group == group)
 
 
-def wholes(window: Window) -> list[Whole]:
+def pool_analyses(window: Window) -> list[PoolAnalysis]:
     """Return every pool, by name."""
-    return window.once("wholes", lambda: _wholes(window))
+    return window.once("wholes", lambda: _analyses(window))
 
 
-def _wholes(window: Window) -> list[Whole]:
+def _analyses(window: Window) -> list[PoolAnalysis]:
     states = {row.pool: row.state for row in window.rows(PoolState).values()}
     pools = {row.pool: row for row in window.rows(Pool).values()}
     vdevs: dict[str, list[Vdev]] = {}
@@ -70,11 +72,11 @@ def _wholes(window: Window) -> list[Whole]:
         own = tuple(sorted(vdevs.get(name, ()), key=lambda row: row.place))
         pool = pools.get(name)
         state = states.get(name) or (pool.state if pool is not None else "")
-        found.append(Whole(name, state, pool, own, tuple(_tops(own, repairing=name in repaired))))
+        found.append(PoolAnalysis(name, state, pool, own, tuple(_tops(own, repairing=name in repaired))))
     return found
 
 
-def _tops(vdevs: Sequence[Vdev], *, repairing: bool) -> list[Top]:
+def _tops(vdevs: Sequence[Vdev], *, repairing: bool) -> list[TopVdev]:
     found = []
     for place, top in enumerate(vdevs):
         if top.depth or top.group not in {"data", "special", "dedup"}:
@@ -87,7 +89,7 @@ def _tops(vdevs: Sequence[Vdev], *, repairing: bool) -> list[Top]:
         children = [row for row in below if row.depth == 1]
         missing, replaced = [], []
         for child in children:
-            if child.state == "ONLINE":
+            if child.state == "ONLINE" or (child.leaf and child.state not in LOST):
                 continue
             inner = _below(below, child)
             if any(_holds(row, child, inner, repairing=repairing) for row in inner if row.leaf):
@@ -95,7 +97,7 @@ def _tops(vdevs: Sequence[Vdev], *, repairing: bool) -> list[Top]:
             else:
                 missing.append(child)
         found.append(
-            Top(top, tuple(children), tuple(missing), tuple(replaced), _tolerates(top, len(children), len(missing)))
+            TopVdev(top, tuple(children), tuple(missing), tuple(replaced), _tolerates(top, len(children), len(missing)))
         )
     return found
 

@@ -113,7 +113,7 @@ def _resumed(moves: Sequence[tuple[float, float]]) -> float | None:
     return max((move[0] for rest, move in zip(rests, moves[1:], strict=True) if rest >= usual), default=None)
 
 
-def stands(
+def is_stalled(
     seen: Pace,
     pause: float = PAUSE,
     pauses: float = PAUSES,

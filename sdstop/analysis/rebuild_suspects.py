@@ -1,4 +1,4 @@
-"""Possible bottlenecks of a rebuild besides its disks: HBAs, memory, processors, and ZFS limits."""
+"""Possible bottlenecks of a rebuild other than its disks: HBAs, memory, processors, and ZFS limits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.analysis.fabric import HbaLoad, loads
-from sdstop.analysis.rebuilding import LOAD_SECONDS, Rebuilding
+from sdstop.analysis.fabric import HbaLoad, disks_behind, loads
+from sdstop.analysis.rebuilding import LOAD_SECONDS, RebuildAnalysis
 from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.fabric.hba import DiskPath
 from sdstop.collectors.memory.dimms import MemorySocket
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.collectors.system.processes import StorageThreadActivity
@@ -47,7 +46,7 @@ class Suspect(Struct, frozen=True):
 
 
 def suspects(
-    window: Window, known: Rebuilding, disk_rate: float, flash_rate: float, efficiency: float
+    window: Window, known: RebuildAnalysis, disk_rate: float, flash_rate: float, efficiency: float
 ) -> list[Suspect]:
     """Return the checked suspects; rates are bytes per second of a disk, `efficiency` is a link's payload share."""
     behind = _hbas(window, known, loads(window, disk_rate, flash_rate, efficiency))
@@ -61,13 +60,12 @@ def suspects(
     return [suspect for look in looks for suspect in look()]
 
 
-def _hbas(window: Window, known: Rebuilding, found: Sequence[HbaLoad]) -> list[HbaLoad]:
+def _hbas(window: Window, known: RebuildAnalysis, found: Sequence[HbaLoad]) -> list[HbaLoad]:
     """Return the HBAs that the devices of the rebuild are attached to."""
     names = {load.device for load in known.loads} | {name for name in (known.rebuild.devices or "").split(",") if name}
     rows = [window.get(BlockDevice, name) for name in names]
     names |= {row.parent for row in rows if row is not None and row.parent}
-    hbas = {path.hba for path in window.rows(DiskPath).values() if path.device in names}
-    return [load for load in found if load.hba.hba in hbas]
+    return [load for load in found if not names.isdisjoint(disks_behind(window, load.hba.hba))]
 
 
 def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
@@ -88,7 +86,9 @@ def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
         yield Suspect(f"the HBAs ({words} at most)", "none", readings=(worst.hba,))
 
 
-def _wanted(window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]) -> float | None:
+def _wanted(
+    window: Window, known: RebuildAnalysis, behind: Sequence[HbaLoad], rates: tuple[float, float]
+) -> float | None:
     """Return the combined throughput of the disks, capped by their HBAs; None if the disks are unknown."""
     if behind:
         return added(min(load.wants, load.carries or load.wants) for load in behind)
@@ -102,7 +102,7 @@ def _wanted(window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates:
 
 
 def _memory(
-    window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]
+    window: Window, known: RebuildAnalysis, behind: Sequence[HbaLoad], rates: tuple[float, float]
 ) -> Iterator[Suspect]:
     sockets = list(window.rows(MemorySocket).values())
     peaks = [row.peak for row in sockets if row.peak is not None]
@@ -129,7 +129,7 @@ def _memory(
         yield Suspect(f"memory ({size})", "none", readings=tuple(sockets))
 
 
-def _processors(window: Window, known: Rebuilding) -> Iterator[Suspect]:
+def _processors(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     moments = window.last(LOAD_SECONDS).moments(CpuActivity)
     means = _means((row.cpu, row.busy) for moment in moments for row in moment.rows.values())
     overall = means.pop("all", None)
@@ -166,7 +166,7 @@ def _processors(window: Window, known: Rebuilding) -> Iterator[Suspect]:
         yield Suspect(f"the processors ({human.percent(overall)} % busy{most}{its})", "none", readings=(newest["all"],))
 
 
-def _threads(window: Window, known: Rebuilding) -> list[tuple[StorageThreadActivity, float]]:
+def _threads(window: Window, known: RebuildAnalysis) -> list[tuple[StorageThreadActivity, float]]:
     """Return the kernel threads that work for a rebuild: latest row and CPU share of each."""
     prefixes = {"md": (f"{known.name}_",), "zfs": ("z_",), "drbd": ("drbd_",)}.get(known.rebuild.kind, ())
     looks = window.last(THREAD_SECONDS).moments(StorageThreadActivity)
@@ -183,7 +183,7 @@ def _means(shares: Iterable[tuple[Hashable, float]]) -> dict[Any, float]:
     return {key: statistics.fmean(values) for key, values in by.items()}
 
 
-def _suspended(window: Window, known: Rebuilding) -> Iterator[Suspect]:
+def _suspended(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     tuning = next(iter(window.rows(Tuning).values()), None)
     if known.rebuild.kind == "zfs" and tuning is not None and tuning.scan_suspended:
         advice = "echo 0 > /sys/module/zfs/parameters/zfs_scan_suspend_progress"
@@ -192,7 +192,7 @@ def _suspended(window: Window, known: Rebuilding) -> Iterator[Suspect]:
         )
 
 
-def _shares(window: Window, known: Rebuilding) -> Iterator[Suspect]:
+def _shares(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     """Yield ZFS's I/O limits, which may keep disks waiting for requests if no disk is saturated."""
     tuning = next(iter(window.rows(Tuning).values()), None)
     busiest = known.busiest

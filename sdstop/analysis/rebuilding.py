@@ -7,7 +7,7 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
+from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, is_stalled, pace
 from sdstop.analysis.rebuild_advice import Advice, advice, filled
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
@@ -47,7 +47,7 @@ class DeviceLoad(Struct, frozen=True):
     in_flight: int | None
 
 
-class Rebuilding(Struct, frozen=True):
+class RebuildAnalysis(Struct, frozen=True):
     """One rebuild, with its pace and the loads beside it.
 
     `own` is the array's own load, that is the demand of its users (rebuild traffic does not pass there). `motion` is
@@ -85,6 +85,15 @@ class Rebuilding(Struct, frozen=True):
         return "data check" if self.rebuild.operation == "check" else self.rebuild.operation
 
     @property
+    def not_judged(self) -> str:
+        """Reason why its speed is not judged: it does not run, repairs nothing, or is at its end."""
+        if self.rebuild.state != "running":
+            return f"{self.what} {self.rebuild.state}"
+        if self.stands:
+            return f"{self.what} makes no progress"
+        return f"{self.what} at its end" if self.at_end else f"{self.what} repairs nothing"
+
+    @property
     def stands(self) -> bool:
         """Whether a repair has stopped; its speed is then history, and rebuild-stalled reports it."""
         return self.rebuild.operation in REPAIRS and self.stood()
@@ -95,7 +104,7 @@ class Rebuilding(Struct, frozen=True):
         """Return whether progress stopped for longer than is usual for its kind and for its source's step size."""
         if self.motion is None or self.motion.unchanged < self.patience:
             return False
-        return stands(self.motion, pause, pauses, readings, stalled)
+        return is_stalled(self.motion, pause, pauses, readings, stalled)
 
     @property
     def patience(self) -> float:
@@ -123,7 +132,7 @@ class Rebuilding(Struct, frozen=True):
         return None if self.own is None else self.own.completed >= 1.0
 
 
-def rebuildings(window: Window) -> list[Rebuilding]:
+def rebuild_analyses(window: Window) -> list[RebuildAnalysis]:
     """Return every rebuild at the window's end, by array; rules share the work."""
     return window.once("rebuildings", lambda: [_look(window, row) for row in _newest(window)])
 
@@ -132,7 +141,7 @@ def _newest(window: Window) -> list[Rebuild]:
     return sorted(window.rows(Rebuild).values(), key=lambda row: (row.array, row.operation))
 
 
-def _look(window: Window, row: Rebuild) -> Rebuilding:
+def _look(window: Window, row: Rebuild) -> RebuildAnalysis:
     loads = (_load(window, device) for device in _devices(window, row))
     carrier = row.array if row.kind == "md" else row.carrier
     seen = _run(window, row)
@@ -143,7 +152,7 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
     at_end = known is not None and _at_end(row, known)
     if known is not None and at_end:
         known = replace(known, eta=None, soonest=None, latest=None, confidence=None)
-    return Rebuilding(
+    return RebuildAnalysis(
         row,
         window.get(Array, row.array) if row.kind == "md" else None,
         known,
@@ -165,7 +174,7 @@ def _at_end(row: Rebuild, seen: Pace) -> bool:
 
 
 def _devices(window: Window, row: Rebuild) -> list[str]:
-    """Return the participating devices; md's members come from a separate source."""
+    """Return the participating devices; md's members have a separate source."""
     if row.kind != "md":
         return list(dict.fromkeys(name for name in (row.devices or "").split(",") if name))
     return [m.device for m in window.rows(Member).values() if m.array == row.array and m.state in _AT_WORK]
@@ -284,7 +293,9 @@ class SpeedLimit(Struct, frozen=True):
         return f"sync_speed_{self.which} of this array" if self.by == "local" else f"{self.sysctl} of this node"
 
 
-def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: float = BUSY) -> SpeedLimit | None:
+def active_throttle(
+    known: RebuildAnalysis, near: float = NEAR, least: float = LEAST, busy: float = BUSY
+) -> SpeedLimit | None:
     """Return the limit that holds a rebuild, None if none does or its pace is unknown.
 
     Upper limit: the pace is within `near` (0.1: a tenth) of speed_max or above, while no member is busy for more than

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from msgspec import Struct, field
 
 from sdstop.analysis.drives import PAST
-from sdstop.analysis.framing import below
 from sdstop.analysis.latest import past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
 from sdstop.collectors.network.interfaces import Interface
@@ -29,7 +28,7 @@ _DATA = frozenset({"", "read", "write"})
 class SizeHistogram(Struct, frozen=True):
     """Requests by size of one device (or module), all directions combined.
 
-    `seconds` is the time span of the requests; None: since the counter began. `idle`: there were no recent requests, so
+    `seconds` is the time span of the requests; None: since the counter began. `idle`: without recent requests, so
     these are totals. `whole` is the scope: one device, or a whole module.
     """
 
@@ -71,10 +70,10 @@ def size_histograms(window: Window, since: float = 0.0) -> list[SizeHistogram]:
 
 def _sized(window: Window, since: float) -> list[SizeHistogram]:
     groups: dict[tuple[str, str], list[tuple[RequestSizes, bool]]] = {}
-    for row, stale in rows_of_all_runs(window, RequestSizes).values():
-        sizes = cast("RequestSizes", row)
+    for latest in rows_of_all_runs(window, RequestSizes).values():
+        sizes = cast("RequestSizes", latest.row)
         if sizes.direction in _DATA:
-            groups.setdefault((sizes.counter, sizes.device), []).append((sizes, stale))
+            groups.setdefault((sizes.counter, sizes.device), []).append((sizes, latest.stale))
     found = []
     for (counter, device), members in sorted(groups.items(), key=lambda g: (g[0][0], natural(g[0][1]))):
         rows = [row for row, _ in members]
@@ -128,7 +127,7 @@ def sizes_of(cache: Cache, all_sizes: Iterable[SizeHistogram]) -> SizeHistogram 
     return next((by_key[key] for key in wanted if key in by_key), None)
 
 
-class Framing(NamedTuple):
+class Framing(Struct, frozen=True):
     """Frame payload on a path. `here`: this node is the target, so it receives requests as split by frames."""
 
     payload: int
@@ -144,14 +143,14 @@ def framings(window: Window, at: Cache | SizeHistogram) -> list[Framing]:
     """
     found: dict[tuple[str, bool], Framing] = {}
     interfaces = rows_of_all_runs(window, Interface)
-    for row, _ in rows_of_all_runs(window, AoeExport).values():
-        export = cast("AoeExport", row)
+    for latest in rows_of_all_runs(window, AoeExport).values():
+        export = cast("AoeExport", latest.row)
         interface = interfaces.get(export.interface)
         mtu = cast("Interface", interface.row).mtu if interface is not None else None
         if mtu is not None and _served(window, export, at):
             found.setdefault((export.interface, True), Framing(payload(mtu), export.interface, mtu, here=True))
-    for row, _ in rows_of_all_runs(window, AoeTarget).values():
-        target = cast("AoeTarget", row)
+    for latest in rows_of_all_runs(window, AoeTarget).values():
+        target = cast("AoeTarget", latest.row)
         if target.payload and target.device in _devices(window, at):
             found.setdefault((target.device, False), Framing(target.payload, target.device, None, here=False))
     return list(found.values())
@@ -162,14 +161,14 @@ def _served(window: Window, export: AoeExport, at: Cache | SizeHistogram) -> boo
         return export.kernel == at.device
     if export.kernel is None:  # a file, or the kernel device is unknown
         return export.device.endswith(f"/{at.cache}") or not export.device.startswith("/dev/")
-    return at.device in below(window, export.kernel)
+    return at.device in window.topology.devices(export.kernel)
 
 
 def _devices(window: Window, at: Cache | SizeHistogram) -> list[str]:
     """Return the devices that requests are passed on to."""
     if isinstance(at, SizeHistogram):
         return [at.device]
-    return [name for top in (at.device, at.slow) if top for name in below(window, top)]
+    return [name for top in (at.device, at.slow) if top for name in window.topology.devices(top)]
 
 
 class SizeBin(Struct, frozen=True):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.caching import CacheSteps, Caching, recent
-from sdstop.analysis.framing import Arrived, arrived, below, caches_below
-from sdstop.analysis.jumbo import BLOCK, Proposal, harm, mend, mtus_of, named
+from sdstop.analysis.caching import CacheAnalysis, CacheSteps, recent
+from sdstop.analysis.framing import TargetSizes, caches_below, target_sizes
+from sdstop.analysis.jumbo import BLOCK, MtuProposal, mtu_advice, mtus_of, named, split_effect
 from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, payload
 from sdstop.collectors.network.interfaces import Interface
@@ -16,7 +16,7 @@ from sdstop.core import format as human
 from sdstop.core.history import Window
 
 
-class Served(Struct, frozen=True):
+class TargetAnalysis(Struct, frozen=True):
     """Exports on an interface: frame payload by its MTU, and observed request sizes.
 
     `block` is the size that whole requests are multiples of. `frame` is the apparent frame payload if requests
@@ -27,9 +27,9 @@ class Served(Struct, frozen=True):
     exports: Sequence[AoeExport]
     block: int
     carried: int
-    sizes: Arrived | None
+    sizes: TargetSizes | None
     frame: int | None
-    past: Sequence[tuple[Caching, CacheSteps]]
+    past: Sequence[tuple[CacheAnalysis, CacheSteps]]
 
     @property
     def small(self) -> float | None:
@@ -47,15 +47,15 @@ class Served(Struct, frozen=True):
         return max((caching.bypass_share(course) or 0.0 for caching, course in self.past), default=0.0)
 
 
-def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Mapping[str, float]) -> Served:
+def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Mapping[str, float]) -> TargetAnalysis:
     """Return the observations about the exports on an interface; `limits` are the rule's."""
     direct = [export for export in exports if export.direct]
     caches = caches_below(window, direct)
     judged = [(caching, caching.judged(limits["requests"])) for caching in caches]
     courses = [(caching, course) for caching, course in judged if course is not None]
     block = max([BLOCK, *(caching.cache.block_size or 0 for caching in caches)])
-    devices = [d for e in direct if e.kernel is not None for d in below(window, e.kernel)]
-    sizes = arrived(window, devices, courses)
+    devices = [d for e in direct if e.kernel is not None for d in window.topology.devices(e.kernel)]
+    sizes = target_sizes(window, devices, courses)
     carried = payload(nic.mtu or 0)
     frame = None
     # Ignore requests from before an MTU change and from shifted exports.
@@ -65,7 +65,7 @@ def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: M
     # Small requests, measured or inferred from the frame payload, are the only bypass reason to report here.
     cut = (frame or carried) < block if sizes is None else sizes.small > limits["bypass"]
     past = [(c, course) for c, course in courses if cut and (c.bypass_share(course) or 0.0) > limits["bypass"]]
-    return Served(nic, exports, block, carried, sizes, frame, past)
+    return TargetAnalysis(nic, exports, block, carried, sizes, frame, past)
 
 
 def begins_within(export: AoeExport, block: int = BLOCK) -> bool:
@@ -73,7 +73,7 @@ def begins_within(export: AoeExport, block: int = BLOCK) -> bool:
     return bool(export.offset) and (export.offset or 0) % block != 0
 
 
-def doubt(served: Served) -> str:
+def ambiguity_text(served: TargetAnalysis) -> str:
     """Return a text on why requests may be smaller than the MTU explains; "" if they are not."""
     frame, nic = served.frame, served.nic
     if frame is None:
@@ -88,7 +88,7 @@ def doubt(served: Served) -> str:
     )
 
 
-def asks(served: Served) -> Iterator[str]:
+def asks(served: TargetAnalysis) -> Iterator[str]:
     """Yield commands that distinguish splitting by frames from requests that were partial blocks before."""
     if served.frame is not None:
         yield (
@@ -99,7 +99,7 @@ def asks(served: Served) -> Iterator[str]:
         yield "blockdev --getbsz DEVICE   # and have file systems blocks of 4096?"
 
 
-def wrong(served: Served, better: Proposal | None) -> Iterator[str]:
+def cause_texts(served: TargetAnalysis, better: MtuProposal | None) -> Iterator[str]:
     """Yield the problem, the corrective setting, and the reason if the MTU does not carry whole blocks.
 
     The impact on operators is first: the setting is the MTU, but the symptom is a slow cache.
@@ -110,32 +110,32 @@ def wrong(served: Served, better: Proposal | None) -> Iterator[str]:
     no_multiple = f"carry {carried} bytes, no multiple of {served.block}"
     worst = worst_of(served)
     if worst is None:
-        yield f"frames of {nic.interface} {no_multiple}: {mend(better)}"
+        yield f"frames of {nic.interface} {no_multiple}: {mtu_advice(better)}"
         yield f"That is what MTU {nic.mtu} allows"
         return
-    yield f"MTU {nic.mtu} of {nic.interface} sent {_went(*worst)}: {mend(better)}"
+    yield f"MTU {nic.mtu} of {nic.interface} sent {_went(*worst)}: {mtu_advice(better)}"
     yield f"Why: frames {no_multiple}"
 
 
-def worst_of(served: Served) -> tuple[Caching, CacheSteps] | None:
+def worst_of(served: TargetAnalysis) -> tuple[CacheAnalysis, CacheSteps] | None:
     """Return the cache that most requests bypass since the MTU was set; None if uncertain."""
     if served.frame is not None:
         return None
     return max(served.past, key=lambda pair: pair[0].bypass_share(pair[1]) or 0.0, default=None)
 
 
-def _went(caching: Caching, course: CacheSteps) -> str:
+def _went(caching: CacheAnalysis, course: CacheSteps) -> str:
     to = human.safe(caching.cache.slow or "the disks")
     share = human.percent(caching.bypass_share(course))
     return f"{share} % of {caching.what} {course.when} past cache {human.safe(caching.cache.cache)} to {to}"
 
 
-def harms(served: Served) -> Iterator[str]:
+def impact_texts(served: TargetAnalysis) -> Iterator[str]:
     """Yield the effects of frames on requests, and their cost."""
     small = served.sizes.small if served.sizes is not None else None
     counted = f"counted: {human.percent(small)} % of what arrives are no whole blocks" if small is not None else ""
     if served.carried % served.block:
-        hurt = harm(served.carried, served.block)
+        hurt = split_effect(served.carried, served.block)
         yield f"{hurt} ({counted})" if counted else hurt
     elif counted:
         yield counted.capitalize()
@@ -155,7 +155,7 @@ def harms(served: Served) -> Iterator[str]:
         )
 
 
-def cost(served: Served) -> Iterator[str]:
+def cost(served: TargetAnalysis) -> Iterator[str]:
     """Yield the cost per second where rates are known."""
     cut = served.sizes.pieces(served.block) if served.sizes is not None and served.sizes.lately else None
     if cut is not None and cut[0]:

@@ -32,8 +32,8 @@ PARITY = {"raid5": 1, "raid6": 2}
 
 _HELP = {
     "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
-    "queue": ("requests outstanding in the array, below which a second says nothing", ""),
-    "ios": ("requests per second, below which a second says nothing", "per_second"),
+    "queue": ("outstanding requests below which a second is ignored", ""),
+    "ios": ("requests per second below which a second is ignored", "per_second"),
     "deficit": ("share of the columns expected busy that were idle, rotational members", "ratio"),
     "deficit_flash": ("the same, flash members", "ratio"),
     "top_share": ("queue of the fullest column, times the mean", ""),
@@ -70,6 +70,11 @@ class Striped(Struct, frozen=True):
     unchecked: str = ""
 
 
+def is_striped(array: Array) -> bool:
+    """Return whether an array spreads its data over columns."""
+    return array.level in _STRIPED
+
+
 def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]:
     """Judge every striped md array of the window under these limits; rules with the same limits share the work."""
     known = StripeLimits.__struct_fields__
@@ -77,7 +82,7 @@ def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]
 
     def judge() -> list[Striped]:
         arrays = sorted(window.rows(Array).values(), key=lambda array: array.array)
-        return [_judge(window, array, chosen) for array in arrays if array.level in _STRIPED]
+        return [_judge(window, array, chosen) for array in arrays if is_striped(array)]
 
     return window.once(("striped", chosen), judge)
 

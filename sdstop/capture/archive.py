@@ -22,8 +22,8 @@ from sdstop.capture.contents import (
     CaptureRefused,
     Contents,
     ForeignTree,
-    LeftOut,
     ReadLimits,
+    SkippedEntry,
     TreeLink,
     fault_of_name,
     folded,
@@ -64,7 +64,7 @@ def read_archive(stream: BinaryIO, limits: ReadLimits = LIMITS, foreign: Foreign
     left_out = 0
     try:
         for name, data in _members(source, limits, foreign):
-            if isinstance(data, LeftOut):
+            if isinstance(data, SkippedEntry):
                 left_out += 1
             elif isinstance(data, TreeLink):
                 _add_link(contents, name, data)
@@ -125,14 +125,14 @@ def _members(source: ArchiveBytes, limits: ReadLimits, foreign: ForeignTree | No
             block = source.take(BLOCK)
         except ArchiveEnded as end:
             if number == 0:
-                raise CaptureRefused(f"is no tar archive: it {end}") from end
+                raise CaptureRefused(f"is not a tar archive: it {end}") from end
             raise
         if not block.strip(b"\0"):
             return
         header = _parse_header(block)
         if header is None:
             if number == 0:
-                raise CaptureRefused("is no tar archive")
+                raise CaptureRefused("is not a tar archive")
             raise ArchiveEnded(f"is damaged after {number} members")
         name, size, kind, target = header
         if kind in _EXTENDED and (foreign is not None or kind != b"K"):
@@ -193,7 +193,7 @@ def _foreign_member(
     if kept:
         return name, source.body(size)
     source.skip(size + -size % BLOCK)
-    return (name, LeftOut()) if fault or kind not in {b"0", b"\0"} or foreign.wanted(name) else None
+    return (name, SkippedEntry()) if fault or kind not in {b"0", b"\0"} or foreign.wanted(name) else None
 
 
 def _parse_header(block: bytes) -> tuple[str, int, bytes, str] | None:
@@ -223,7 +223,7 @@ def _text(data: bytes) -> str:
 def _parse_size(digits: str) -> int:
     """Return the size in a pax header. Raises CaptureRefused."""
     if not re.fullmatch(r"[0-9]{1,18}", digits):
-        raise CaptureRefused("has a pax header with a size that is no number")
+        raise CaptureRefused("has a pax header with an invalid size")
     return int(digits)
 
 

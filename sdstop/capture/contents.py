@@ -73,11 +73,11 @@ class TreeLink(Struct, frozen=True):
     hard: bool
 
 
-class LeftOut:
+class SkippedEntry:
     """Marker for an entry of a foreign tree that is not kept."""
 
 
-Body = bytes | TreeLink | LeftOut | None
+Body = bytes | TreeLink | SkippedEntry | None
 """Content of an archive's member; None for a directory."""
 
 
@@ -85,6 +85,7 @@ class Contents(Struct):
     """Files by name within the archive or directory, and notes about faults.
 
     `cut`: whether the end may be missing. `links` are the symbolic links of a foreign tree.
+    `unreadable` are files that are there and cannot be read, with the reason.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Contents(Struct):
     complete: bool = True
     cut: bool = False
     links: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
 
 
 def folders_of(contents: Contents) -> set[str]:
@@ -183,6 +185,7 @@ class _FolderWalk:
                 descriptor = self._open(folder, name, member)
             except OSError as error:
                 self._unread(member, error)
+                self._contents.unreadable[member] = str(error.strerror)
                 continue
             try:
                 if stat.S_ISDIR(os.fstat(descriptor).st_mode):

@@ -16,9 +16,11 @@ The index has a line of JSON for each piece of evidence, and one for each comple
     {"frame": 2, "kind": "frame", "taken": 1790000001.3, "monotonic": 816.5, "ran": {"mdraid": [816.4, 0.001]}}
 
 `member` is null without data, and refers to an earlier frame if the evidence was read again and had not changed.
-`detail`, `exit` and `stderr` (a member) are optional. A directory has the first kind in `index.jsonl` and the second in
-`frames.jsonl`. An archive, which can only be appended to, has both after each frame in `index/0001.jsonl`, and an
-`index.jsonl` at the end.
+`detail`, `exit`, `stderr` (a member) and `fault` (why the data may differ from that of the node) are optional. A
+member that is missing, or whose checksum differs, is damaged: what rests on it is not judged good.
+
+A directory has the first kind in `index.jsonl` and the second in `frames.jsonl`. An archive, which can only be appended
+to, has both after each frame in `index/0001.jsonl`, and an `index.jsonl` at the end.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
             if isinstance(found, dict):
                 table = found
             else:
-                notes.append(f"{name} is no table")
+                notes.append(f"{name} is not a table")
     schema = table.get("schema", SCHEMA)
     if schema != SCHEMA and not str(schema).startswith(f"{SCHEMA}."):
         raise CaptureRefused(f"is of schema {safe(schema, 80)}, and this version opens {SCHEMA}")
@@ -227,6 +229,7 @@ def _line(frame: int, entry: Mapping[str, Any]) -> IndexLine | None:
         monotonic=finite(entry.get("monotonic")),
         duration=finite(entry.get("duration")),
         exit=status if isinstance(status, int) and abs(status) < 1 << 31 else None,
+        fault=fault if isinstance(fault := entry.get("fault"), str) else "",
     )
     member, stderr, sha256 = (v if isinstance(v := entry.get(n), str) else None for n in ("member", "stderr", "sha256"))
     return IndexLine(frame, evidence, member, stderr, sha256)
@@ -239,13 +242,13 @@ Layers = Mapping[int, dict[str, Evidence]]
 def assemble(contents: Contents, manifest: Manifest, index: CaptureIndex) -> list[Frame]:
     """Return the frames, at least one; faults are added to the notes of the contents."""
     numbers = _numbers(contents, manifest, index)
-    _shorten(contents)
+    faults = _shorten(contents)
     places = {
         name: (int(match[1]) if match[1] else numbers[0], match[2])
         for name in contents.files
         if (match := _MEMBER.fullmatch(name))
     }
-    layers = _layers(contents, places, numbers)
+    layers = _layers(contents, places, numbers, faults)
     evidence = _evidence(contents, index, places, layers)
     moments = ((n, manifest.moments.get(n, FrameTime()).or_else(index.moments.get(n, FrameTime()))) for n in numbers)
     return _clocked(moments, evidence, contents.notes)
@@ -278,8 +281,9 @@ def _numbers(contents: Contents, manifest: Manifest, index: CaptureIndex) -> lis
     return numbers[:MOST_FRAMES]
 
 
-def _shorten(contents: Contents) -> None:
-    """Cut files that are longer than a live host would have returned."""
+def _shorten(contents: Contents) -> dict[str, str]:
+    """Cut files that are longer than a live host would have returned; return the faults of members by name."""
+    faults = {name: f"cannot be read: {why}" for name, why in contents.unreadable.items()}
     for name, data in contents.files.items():
         match = _MEMBER.fullmatch(name) if len(data) > LARGEST else None
         if match and match[2] not in DOCUMENTS:
@@ -287,10 +291,14 @@ def _shorten(contents: Contents) -> None:
             if len(data) <= largest:
                 continue
             contents.files[name] = data[:largest]
-            contents.notes.append(f"{safe(name)} is larger than {largest >> 20} MiB: the rest was left out")
+            faults[name] = f"larger than {largest >> 20} MiB: the rest was left out"
+            contents.notes.append(f"{safe(name)} is {faults[name]}")
+    return faults
 
 
-def _layers(contents: Contents, places: Mapping[str, tuple[int, str]], numbers: Sequence[int]) -> Layers:
+def _layers(
+    contents: Contents, places: Mapping[str, tuple[int, str]], numbers: Sequence[int], faults: Mapping[str, str]
+) -> Layers:
     """Return the evidence of each frame from its files alone; static evidence belongs to the first."""
     static: dict[str, bytes] = {}
     files: dict[int, dict[str, bytes]] = {number: {} for number in numbers}
@@ -299,7 +307,35 @@ def _layers(contents: Contents, places: Mapping[str, tuple[int, str]], numbers: 
             (static if name.startswith("static/") else files[number])[rest] = contents.files[name]
     layers = {number: read_layer(files[number], contents.notes) for number in numbers}
     layers[numbers[0]] = read_layer(static, contents.notes) | layers[numbers[0]]
+    for name, fault in faults.items():
+        match = _MEMBER.fullmatch(name)
+        key = layout_key(match[2]) if match and match[2] else None
+        layer = layers.get(int(match[1]) if match and match[1] else numbers[0])
+        if key is not None and layer is not None:
+            known = layer.get(key)
+            lost = name in contents.unreadable
+            layer[key] = _lost(key, fault) if known is None or lost else replace(known, fault=fault)
+    for layer in layers.values():
+        layer.update((key, replace(item, fault=_CUT)) for key, item in layer.items() if _is_cut(item))
     return layers
+
+
+_CUT = "cut: its last line has no end"
+
+
+def _is_cut(item: Evidence) -> bool:
+    """Return whether a text of several lines ends within a line; the kernel and all commands end the last one.
+
+    Only for evidence without a checksum: the output of a command that failed may end anywhere, and data that the index
+    vouches for is whole.
+    """
+    data = item.data
+    lines = item.key.startswith(("/proc/", "cmd:", "slug:")) and item.outcome is Outcome.OK and not item.fault
+    return lines and b"\n" in data and not data.endswith((b"\n", b"\0", b"}", b"]"))
+
+
+def _lost(key: str, fault: str) -> Evidence:
+    return Evidence(key, Outcome.FAILED, detail=fault, fault=fault)
 
 
 def _evidence(
@@ -322,8 +358,12 @@ def _evidence(
         if data is None or stderr is None:
             lost[number].add(key)
             continue
-        sums.compare(line, data)
-        indexed[number][key] = line.evidence.holding(data, stderr)
+        item = line.evidence.holding(data, stderr)
+        if sums.differs(line, data):
+            item = replace(item, fault="changed after it was recorded")
+        elif own and place is not None and (known := layers[number].get(layout_key(place[1]) or key)) is not None:
+            item = replace(item, fault=item.fault or ("" if known.fault == _CUT and line.sha256 else known.fault))
+        indexed[number][key] = item
         by_name = layout_key(place[1]) if place is not None and own else None
         if by_name not in {None, key}:
             layers[number].pop(by_name, None)
@@ -338,14 +378,12 @@ def _evidence(
 def _merged(
     layers: Layers, indexed: Mapping[int, dict[str, Evidence]], lost: Mapping[int, Iterable[str]]
 ) -> dict[int, tuple[Evidence, ...]]:
-    known: set[str] = set()
     frames = {}
     for number, layer in layers.items():
         found = layer | indexed.get(number, {})
-        for key in sorted(known.intersection(lost.get(number, ())) - found.keys()):
-            # The new content is lost; the previous content must not be taken for the current one.
-            found[key] = Evidence(key, Outcome.FAILED, detail="lost from the capture")
-        known.update(found)
+        for key in sorted(set(lost.get(number, ())) - found.keys()):
+            # The content is lost; neither an earlier one nor its absence must be taken for it.
+            found[key] = _lost(key, "lost from the capture")
         frames[number] = tuple(found.values())
     return frames
 
@@ -372,14 +410,16 @@ class _Checksums:
         self.changed = 0
         self._known: dict[tuple[str | None, str], str] = {}
 
-    def compare(self, line: IndexLine, data: bytes) -> None:
+    def differs(self, line: IndexLine, data: bytes) -> bool:
+        """Return whether the data is not that of the index."""
         if line.sha256 is None or len(data) >= LARGEST:
-            return
+            return False
         document = (line.member or "").rpartition("/")[2] in DOCUMENTS
         piece = (line.member, line.evidence.key if document else "")
         if piece not in self._known:
             self._known[piece] = hashlib.sha256(data).hexdigest()
             self.changed += self._known[piece] != line.sha256
+        return self._known[piece] != line.sha256
 
 
 def _clocked(

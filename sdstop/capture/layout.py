@@ -28,11 +28,12 @@ from sdstop.core.evidence import Evidence, Outcome, http_slug, slug
 from sdstop.core.format import safe
 
 LONGEST_JSON = 16 << 20
-"""Maximum size of a JSON document in bytes; a hostile one takes about twenty times as much memory."""
+"""Maximum size of a JSON document in bytes; a hostile one takes about twenty times this in memory."""
 
 _FOLDERS = frozenset({"answers", "commands", "http", "keyed"})
 DOCUMENTS = frozenset({"links.json", "lists.json", "outcomes.json"})
 _LONGEST_KEY = 8192
+_OUTCOMES = frozenset(Outcome) - {Outcome.UNREAD}
 _LONGEST_NAME = 3000
 
 
@@ -47,7 +48,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a number in JSON")
 
 
 def usable_key(key: object) -> bool:
@@ -58,8 +59,8 @@ def usable_key(key: object) -> bool:
 
 
 def as_outcome(word: object) -> Outcome | None:
-    """Return the outcome with this name, None if there is none."""
-    return Outcome(word) if isinstance(word, str) and word in set(Outcome) else None
+    """Return the outcome of a read with this name, None if there is none."""
+    return Outcome(word) if isinstance(word, str) and word in _OUTCOMES else None
 
 
 def _bytes(text: str) -> bytes | None:
@@ -153,7 +154,7 @@ def _entries(files: Mapping[str, bytes], name: str, faults: list[str]) -> Iterab
         faults.append(f"{name} is damaged: {safe(error)}")
         return ()
     if not isinstance(table, dict):
-        faults.append(f"{name} is no table")
+        faults.append(f"{name} is not a table")
         return ()
     return table.items()
 

@@ -5,7 +5,8 @@
     Personalities : [raid10]
       pool: tank
 
-Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts.
+Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts. An
+output that no prompt follows may have been cut: unless its own format shows its end, it is marked ("end not shown").
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class _Section(Struct):
     named: bool
     last: re.Pattern[str] | None = None
     lines: list[str] = field(default_factory=list)
+    ended: bool = False
+    """Whether a prompt or its own last line follows."""
 
 
 def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
@@ -100,21 +103,25 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
                 content = f"{known.data.decode()}\n{content}"
             elif known is not None:
                 twice.add(section.key)
-            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode())
+            ended = section.ended or _SHOWS_END.match(section.key) or content.startswith(("{", "["))
+            fault = "" if ended else "end not shown"
+            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode(), fault=fault)
     if not evidence:
-        raise CaptureRefused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
+        raise CaptureRefused(f"unrecognized text; supported: output of {', '.join(sorted(PROGRAMS))}")
     taken, said = _taken(text)
-    which = ", nobody knows which" if taken is None else ""
+    undated = " without a date" if taken is None else ""
     sampled = any(key.startswith(_SAMPLING) for key in evidence)
-    one = f"pasted text is one moment{which}: what takes two readings, as every rate, is not known"
+    one = f"pasted text is a single snapshot{undated}; rates are unavailable"
     notes = [one] if not sampled else ["the date of the text is unknown"] if taken is None else []
     notes += [said] if said else []
-    notes += [f"of {safe(key, 80)} the last one counts" for key in sorted(twice)[:5]]
-    notes += [f"lines that were not recognised: {unknown}"] if unknown else []
+    notes += [f"several outputs of {safe(key, 80)}; using the last" for key in sorted(twice)[:5]]
+    notes += [f"unrecognized lines, ignored: {unknown}"] if unknown else []
     origin = Origin(name, note="; ".join(notes), collectors=frozenset(), made="pasted text")
     return origin, [Frame(1, UNDATED if taken is None else taken, 0.0, tuple(evidence.values()))]
 
 
+_SHOWS_END = re.compile(r"/proc/mdstat$|cmd:zpool status\b")
+"""Outputs whose parsers know the end."""
 _JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True, "iostat": True}
 """Programs that are run once per object or interval, so that their outputs are joined."""
 _SAMPLING = ("cmd:iostat", "cmd:sar", "cmd:sadf", "cmd:zpool iostat")
@@ -150,8 +157,8 @@ def _taken(text: str) -> tuple[float | None, str]:
     if found is not None:
         return found, ""
     if local:
-        return None, f"it is of {local} by the node's clock, of which the zone is not known"
-    return None, f"it is no older than {after} by the node's clock, of which the zone is not known" if after else ""
+        return None, f"copied at {local} by the node's clock; time zone unknown"
+    return None, f"copied after {after} by the node's clock; time zone unknown" if after else ""
 
 
 def _sections(text: str) -> Iterator[_Section]:
@@ -160,6 +167,7 @@ def _sections(text: str) -> Iterator[_Section]:
         signature = next((signature for signature in _SIGNATURES if signature.first.match(line)), None)
         command = _command(line) if signature is None else None
         if command is not None:
+            section.ended = True
             yield section
             section = _Section(command, named=True)
             continue
@@ -171,6 +179,7 @@ def _sections(text: str) -> Iterator[_Section]:
                 section = _Section(signature.key, named=False, last=signature.last)
         section.lines.append(line)
         if section.last is not None and section.last.match(line):
+            section.ended = True
             yield section
             section = _Section("", named=False)
     yield section

@@ -27,12 +27,12 @@ PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
-_NO_CAPTURE = "is no capture: it holds neither frames/ nor static/"
+_NO_CAPTURE = "is not a capture (no frames/ or static/)"
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_NOTES = 5
 
 
-class Unopenable(Exception):  # noqa: N818
+class OpenError(Exception):
     """Raised if a path cannot be opened as a capture; one line with the reason."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
@@ -52,21 +52,27 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
         contents = _capture_contents(path)
         if contents is None:
             return _open_sosreport(path)
-        contents = _without_top(contents)
-        manifest = read_manifest(contents.files, contents.notes)
-        index = read_index(contents.files, contents.notes)
-        frames = assemble(contents, manifest, index)
+        return read_capture(_without_top(contents), _name(path))
     except CaptureRefused as refused:
         text = _open_text(path)
         if text is not None:
             return text
-        raise Unopenable(path, str(refused)) from refused
+        raise OpenError(path, str(refused)) from refused
     except OSError as error:
-        raise Unopenable(path, f"cannot be opened: {error.strerror}") from error
+        raise OpenError(path, f"cannot be opened: {error.strerror}") from error
     except MemoryError as error:
-        raise Unopenable(path, "does not fit into memory") from error
+        raise OpenError(path, "does not fit into memory") from error
+
+
+def read_capture(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:
+    """Return the origin and the frames of a capture's files; `name` stands in for its host.
+
+    Raises CaptureRefused for an unsupported schema.
+    """
+    manifest = read_manifest(contents.files, contents.notes)
+    frames = assemble(contents, manifest, read_index(contents.files, contents.notes))
     origin = Origin(
-        manifest.host or _name(path),
+        manifest.host or name,
         complete=contents.complete and manifest.complete,
         note=_note(contents.notes),
         privileged=manifest.privileged,
@@ -83,13 +89,13 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
 
 
 def open_pasted(stream: BinaryIO) -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frame of text copied from a terminal. Raises Unopenable."""
+    """Return the origin and the frame of text copied from a terminal. Raises OpenError."""
     try:
         return read_pasted(stream.read(LONGEST + 1))
     except CaptureRefused as refused:
-        raise Unopenable("what was pasted", str(refused)) from refused
+        raise OpenError("pasted text", str(refused)) from refused
     except OSError as error:
-        raise Unopenable("standard input", f"cannot be read: {error.strerror}") from error
+        raise OpenError("standard input", f"cannot be read: {error.strerror}") from error
 
 
 def _open_text(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:
@@ -139,7 +145,7 @@ def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
     try:
         mode = path.stat().st_mode
     except ValueError as error:  # a NUL, or a name that cannot be encoded
-        raise CaptureRefused("is no path") from error
+        raise CaptureRefused("invalid path") from error
     if not stat.S_ISDIR(mode):
         return None if _named_by_sos(path) else _read_archive(path, _OPEN)
     names = {entry.name for entry in path.iterdir()}

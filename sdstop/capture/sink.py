@@ -66,7 +66,7 @@ class _GrowingFile:
         self._open = True
 
     def append(self, data: bytes) -> None:
-        """Append all data; if that fails, remove what was written."""
+        """Append all data; if that fails, remove the partial data."""
         try:
             _write_all(self._descriptor, data)
         except OSError:

@@ -53,7 +53,7 @@ _PROPERTY = re.compile(r"E: (?P<name>[A-Z][A-Z0-9_]{0,80})=(?P<value>.*)")
 _SECTOR = 512
 _MOST = 1 << 20
 _MOST_COMMANDS = 20_000
-_NOTE = "a sosreport is one moment: what takes two readings, as every rate, is not known"
+_NOTE = "a sosreport is a single snapshot; rates are unavailable"
 
 
 def foreign_tree(*, topped: bool) -> ForeignTree:
@@ -224,8 +224,8 @@ def _taken(contents: Contents, manifest: dict[str, Any]) -> tuple[float | None, 
     for said in (started if isinstance(started, str) else "", *map(dates.local_time, lines)):
         with contextlib.suppress(ValueError, OverflowError):
             local = datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp()
-            return local, "its time is that of the node's clock, of which the zone is not known"
-    return None, "when it was made is not known"
+            return local, "time zone unknown; node clock assumed"
+    return None, "time of creation unknown"
 
 
 def stand_ins(evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:
@@ -244,11 +244,11 @@ def stand_ins(evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:
             _properties(text, names)
     if names:
         document = json.dumps(names, sort_keys=True)
-        yield Evidence("answer:udev.block", data=document.encode(), detail="as udevadm info says")
+        yield Evidence("answer:udev.block", data=document.encode(), detail="from udevadm info")
 
 
 def _stand_in(key: str, text: str, command: str) -> Evidence:
-    return Evidence(key, data=f"{text}\n".encode(), detail=f"as {command.removeprefix('cmd:')} says")
+    return Evidence(key, data=f"{text}\n".encode(), detail=f"from {command.removeprefix('cmd:')}")
 
 
 def _sizes(text: str, evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:

@@ -1,4 +1,4 @@
-"""Commands and their options. Options may come before or after the command; errors are one line with a hint."""
+"""Commands and their options. Options are accepted before and after the command; errors are one line with a hint."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_COMPARED = 64
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-class Usage(Exception):  # noqa: N818
+class UsageError(Exception):
     """Raised for a wrong command line; one line with the error and a hint."""
 
 
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
             message = _unknown_option(word, known) if word[0] == "-" else f"unexpected argument {quoted(word)}"
         elif found := re.fullmatch(r"the following arguments are required: (\S+)", message):
             message = f"missing option {found[1]}"
-        raise Usage(f"{message}; run '{self.prog} --help'")
+        raise UsageError(f"{message}; run '{self.prog} --help'")
 
 
 def quoted(text: str) -> str:
@@ -252,7 +252,7 @@ def _option_words() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def split(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the command and the other arguments. Raises Usage for an unknown command."""
+    """Return the command and the other arguments. Raises UsageError for an unknown command."""
     valued: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
     skip = False
@@ -269,12 +269,12 @@ def split(argv: Sequence[str]) -> tuple[str, list[str]]:
         elif word in COMMANDS and word:
             return word, [*argv[:place], *argv[place + 1 :]]
         else:
-            raise Usage(f"{unknown or _unknown_command(word)}; run 'sdstop --help'")
+            raise UsageError(f"{unknown or _unknown_command(word)}; run 'sdstop --help'")
     return DASHBOARD, list(argv)
 
 
 def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
-    """Return a command's options. Raises Usage, and SystemExit after --help or --version."""
+    """Return a command's options. Raises UsageError, and SystemExit after --help or --version."""
     options = _parser(command).parse_args(words)
     options.command = command
     _agree(options)
@@ -282,15 +282,15 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 
 
 def _sources(options: argparse.Namespace, sources: list[str]) -> None:
-    """Set the sources that `--from` names. Raises Usage."""
+    """Set the sources that `--from` names. Raises UsageError."""
     if len(sources) > 1 and options.command != "report":
-        raise Usage("only 'sdstop report' accepts several --from")
+        raise UsageError("only 'sdstop report' accepts several --from")
     if len(sources) > MOST_COMPARED or (len(sources) > 1 and "-" in sources):
-        raise Usage(f'too many --from ({len(sources)}); at most {MOST_COMPARED} captures, and "-" not among them')
+        raise UsageError(f'too many --from ({len(sources)}); at most {MOST_COMPARED} captures, and "-" not among them')
     options.source = sources[0] if sources else None
     options.sources = sources
     if options.source == "-" and options.command in {DASHBOARD, "capture"}:
-        raise Usage(f"--from - works with report and check only ({_KEYS[options.command]})")
+        raise UsageError(f"--from - works with report and check only ({_KEYS[options.command]})")
 
 
 def _agree(options: argparse.Namespace) -> None:
@@ -302,19 +302,19 @@ def _agree(options: argparse.Namespace) -> None:
     if options.source is not None:
         for name, why in _LIVE.items():
             if given.get(name) is not None:
-                raise Usage(f"cannot use --{name.replace('_', '-')} with --from ({why})")
+                raise UsageError(f"cannot use --{name.replace('_', '-')} with --from ({why})")
         if options.command == "capture" and options.collectors is not None:
-            raise Usage("cannot use --collectors with --from when copying a capture")
+            raise UsageError("cannot use --collectors with --from when copying a capture")
     if given.get("io_sizes") and given.get("root") is not None:
-        raise Usage("cannot use --io-sizes with --root (it counts on this machine)")
+        raise UsageError("cannot use --io-sizes with --root (it counts on this machine)")
     for name in ("listen", "web_config"):
         if given.get("once") and given.get(name):
-            raise Usage(f"cannot use --{name.replace('_', '-')} with --once")
+            raise UsageError(f"cannot use --{name.replace('_', '-')} with --once")
     if options.command in _TIMED and options.duration is None:
         options.duration = PROFILES[options.profile or "quick"]
     seconds = ONCE_SECONDS if given.get("once") else given.get("duration")
     if seconds is not None and (given.get("interval") or 0.0) > seconds:
-        raise Usage(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
+        raise UsageError(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
 
 
 _KEYS = {DASHBOARD: "the dashboard needs stdin", "capture": "a capture already holds its evidence"}

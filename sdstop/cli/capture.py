@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.evidence import Frame
-from sdstop.core.format import safe
+from sdstop.core.format import plural, safe
+from sdstop.core.joins import Naming
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
 from sdstop.exporters.report.series import ReportSeries
-from sdstop.exporters.report.text import plural
 from sdstop.readings.cache import Cache
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _checked(redactor: Redactor, path: str) -> str:
     """Check a redacted capture for leaks and write the map of replacements beside it; return a summary."""
-    from sdstop.cli.redacting import look_through, write_map
+    from sdstop.cli.redacting import scan_for_leaks, write_map
 
-    look_through(redactor, path)
+    scan_for_leaks(redactor, path)
     mapped = write_map(redactor, path)
     count = sum(name != made for names in redactor.map().values() for name, made in names.items())
     told = f"; replaced {plural(count, 'name')} from {plural(len(redactor.sources), 'source')}"
@@ -67,11 +67,11 @@ _AT_ONCE, _TOGETHER = 3, 30
 """Number of first frames judged immediately, for the warnings, and batch size of later ones."""
 
 
-class _Ended(Exception):  # noqa: N818
+class _Interrupted(Exception):  # noqa: N818
     """Raised by a signal while waiting for a frame."""
 
 
-class _End:
+class _StopRequest:
     """Stop request by a signal: immediate while waiting for a frame, otherwise after the current frame."""
 
     def __init__(self) -> None:
@@ -83,12 +83,12 @@ class _End:
         self.code = 128 + number
         if self.waiting:
             self.waiting = False
-            raise _Ended
+            raise _Interrupted
 
 
 @contextmanager
-def _signals() -> Iterator[_End]:
-    end = _End()
+def _signals() -> Iterator[_StopRequest]:
+    end = _StopRequest()
     before = {number: signal.signal(number, end.signalled) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield end
@@ -98,13 +98,13 @@ def _signals() -> Iterator[_End]:
 
 
 def _record(
-    watch: Watch, session: Session, series: ReportSeries, writer: CaptureWriter, ended: _End, seconds: float
+    watch: Watch, session: Session, series: ReportSeries, writer: CaptureWriter, ended: _StopRequest, seconds: float
 ) -> None:
     told = output.progress(seconds) if watch.sampler is not None else lambda _: None
     frames = iter(watch.frames(seconds))
     start: float | None = None
     where = ""
-    judging = _Judging(session, series)
+    judging = _SessionFeeder(session, series)
     try:
         while not ended.code:
             ended.waiting = True
@@ -121,7 +121,7 @@ def _record(
                 if where:
                     output.clear_progress()
                     output.say(f"sdstop: {where}")
-    except _Ended:
+    except _Interrupted:
         for frame in watch.held_back():
             writer.add(frame)
             judging.add(frame)
@@ -131,7 +131,7 @@ def _record(
     judging.catch_up()
 
 
-class _Judging:
+class _SessionFeeder:
     """Feeder of a session and a series: the first frames immediately, later ones in batches.
 
     Results are not needed before the end, and waking up the processor for each frame doubles the CPU time.
@@ -163,20 +163,11 @@ def _stands_on(session: Session, path: Path) -> str:
     except OSError:
         return ""
     window = session.head().window
-    number = f"{os.major(device)}:{os.minor(device)}"
+    target = window.topology.named(Naming.NUMBER, f"{os.major(device)}:{os.minor(device)}")
+    names = window.topology.devices(target.name) if target is not None else ()
     rows = {row.device: row for row in window.rows(BlockDevice).values()}
-    todo = [row.device for row in rows.values() if row.number == number]
-    below: dict[str, list[str]] = {}
-    for link in window.rows(BlockLink).values():
-        below.setdefault(link.device, []).append(link.below)
-    seen: list[str] = []
-    while todo:
-        name = todo.pop()
-        if name not in seen:
-            seen.append(name)
-            todo.extend(below.get(name, ()))
     cached = {row.device for row in window.rows(Cache).values()}
-    found = [name for name in seen if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
+    found = [name for name in names if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
     if not found:
         return ""
-    return f"{safe(path)} stands on {safe(found[0])}, which is looked at: writing there disturbs it"
+    return f"warning: {safe(path)} is on {safe(found[0])}, which is being measured"

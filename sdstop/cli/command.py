@@ -9,7 +9,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 
-from sdstop.cli.arguments import DASHBOARD, Usage, parse, split
+from sdstop.cli.arguments import DASHBOARD, UsageError, parse, split
 from sdstop.cli.problem import Problem
 
 _MODULES = {
@@ -41,14 +41,14 @@ def execute(argv: Sequence[str]) -> int:
         judge = command == "check"
         options = parse(command, words)
         return _function(command)(options)
-    except Usage as usage:
+    except UsageError as usage:
         return _tell(str(usage), 2, judge=judge)
     except Problem as problem:
         return _tell(str(problem), problem.code, judge=judge)
     except BrokenPipeError:
         from sdstop.cli import output
 
-        output.abandon()
+        output.discard_output()
         return 3 if judge else HUNG_UP
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -73,7 +73,8 @@ def _tell(text: str, code: int, *, judge: bool) -> int:
     if not judge:
         output.say(f"sdstop: {text}")
         return code
-    from sdstop.cli.check import UNKNOWN, line
+    from sdstop.cli.check import line
+    from sdstop.core.headline import UNKNOWN
 
     with contextlib.suppress(Problem, BrokenPipeError):
         output.write(line(UNKNOWN, text))

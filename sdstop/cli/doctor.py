@@ -9,12 +9,12 @@ from sdstop.cli.report import whole
 from sdstop.cli.watch import begin
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
-from sdstop.core.format import safe, wait
+from sdstop.core.format import plural, safe, wait
+from sdstop.core.headline import NOT_YET
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Run
-from sdstop.exporters.report.document import NOT_YET
 from sdstop.exporters.report.table import listing
-from sdstop.exporters.report.text import WIDTH, plural
+from sdstop.exporters.report.text import WIDTH
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,9 +42,7 @@ def examination(session: Session, width: int) -> str:
         {True: ", as root", False: ", not as root"}.get(origin.privileged, "") if origin.privileged is not None else ""
     )
     head = f"{safe(origin.name)}, {kind}{root}: {_counted(session)}"
-    return (
-        "\n".join([head, "", *listing(rows, width, ("SOURCE", "OUTCOME", "TOOK", "WHAT IT IS, AND WHAT TO DO"))]) + "\n"
-    )
+    return "\n".join([head, "", *listing(rows, width, ("SOURCE", "OUTCOME", "TOOK", "DESCRIPTION / ACTION"))]) + "\n"
 
 
 def _counted(session: Session) -> str:
@@ -72,9 +70,9 @@ def _remedy(collector: Collector, run: Run, *, root: bool | None) -> list[str]:
         case Outcome.DENIED:
             return _needs(collector)
         case Outcome.TIMEOUT:
-            return ["It hangs: look at dmesg, and at the device behind it"]
+            return ["Hung: check dmesg and the device"]
         case Outcome.ABSENT if run.recorded and not collector.option:
-            return ["Nothing to do: this node has none"]
+            return ["Not present on this node"]
         case Outcome.OK if not root:
             return _needs(collector)
         case _:

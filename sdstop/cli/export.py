@@ -49,7 +49,7 @@ def _target(textfile: str | None) -> output.Target:
 
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
     from sdstop.core.config_error import ConfigError
-    from sdstop.exporters.web.guard import Web
+    from sdstop.exporters.web.guard import RequestGuard
     from sdstop.exporters.web.server import Server
 
     textfile = None if options.textfile is None else Path(options.textfile)
@@ -59,7 +59,7 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
     with _target(options.textfile):  # fail early if the file cannot be written
         pass
     try:
-        web = Web(options.web_config, output.say, time.monotonic)
+        web = RequestGuard(options.web_config, output.say, time.monotonic)
     except ConfigError as error:
         raise Problem(str(error), 2) from error
 

@@ -11,7 +11,7 @@ from sdstop.cli.problem import Problem
 
 if TYPE_CHECKING:
     from sdstop.analysis.outlier import Configured
-    from sdstop.fleet.watcher import Watcher
+    from sdstop.fleet.watcher import FleetWatcher
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,13 +21,15 @@ def run(options: argparse.Namespace) -> int:
     from sdstop.fleet.http_config import load
     from sdstop.fleet.promql import matchers
     from sdstop.fleet.url import parse_url
-    from sdstop.fleet.watcher import Watcher
+    from sdstop.fleet.watcher import FleetWatcher
 
     try:
         url = parse_url(options.prometheus)
         match, configured = matchers(options.match), _configured(options)
         with PrometheusClient(url, load(options.http_config)) as client:
-            return _shown(options, Watcher(client, match, ("job", *options.peers), configured=configured), str(url))
+            return _shown(
+                options, FleetWatcher(client, match, ("job", *options.peers), configured=configured), str(url)
+            )
     except ConfigError as error:
         raise Problem(str(error), 2) from error
 
@@ -41,7 +43,7 @@ def _configured(options: argparse.Namespace) -> Configured:
     return configured(options).thresholds
 
 
-def _shown(options: argparse.Namespace, watcher: Watcher, url: str) -> int:
+def _shown(options: argparse.Namespace, watcher: FleetWatcher, url: str) -> int:
     from sdstop.tui.terminal import Options, usable_terminal
 
     reason = None if options.once or options.format else usable_terminal()
@@ -55,7 +57,7 @@ def _shown(options: argparse.Namespace, watcher: Watcher, url: str) -> int:
     return show(watcher, url, options.interval, looks)
 
 
-def _printed(watcher: Watcher, url: str, form: str) -> int:
+def _printed(watcher: FleetWatcher, url: str, form: str) -> int:
     """Print the fleet once. Raises Problem (exit code 1) if the server did not answer."""
     from sdstop.fleet.text import fleet_json, fleet_text
 

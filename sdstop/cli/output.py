@@ -31,11 +31,11 @@ def write_bytes(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        abandon()
+        discard_output()
         raise Problem(f"standard output cannot be written: {error.strerror}") from error
 
 
-def abandon() -> None:
+def discard_output() -> None:
     """Redirect standard output to /dev/null, because a failing flush at exit would change the exit code."""
     with contextlib.suppress(OSError):
         null = os.open(os.devnull, os.O_WRONLY)
@@ -113,7 +113,7 @@ class Target:
             raise self._problem(error) from error
 
     def _problem(self, error: OSError | ValueError) -> Problem:
-        why = error.strerror if isinstance(error, OSError) else "is no path"
+        why = error.strerror if isinstance(error, OSError) else "invalid path"
         return Problem(f"{safe(self._path)} cannot be written: {why}")
 
 

@@ -43,7 +43,7 @@ def _key(path: str) -> bytes:
         except FileExistsError:
             key = _read(path)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "is no path"
+        why = error.strerror if isinstance(error, OSError) else "invalid path"
         raise Problem(f"--redact {safe(path)}: {why}") from error
     return key
 
@@ -73,7 +73,7 @@ def write_map(known: Redactor, output: str) -> str:
     return path
 
 
-def look_through(known: Redactor, output: str) -> None:
+def scan_for_leaks(known: Redactor, output: str) -> None:
     """Check a finished capture for remaining names; delete it if there are any. Raises Problem."""
     from sdstop.redaction.leak import leaks
 

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from sdstop.cli.arguments import DASHBOARD
+from sdstop.cli.arguments import DASHBOARD, quoted
 from sdstop.cli.config import Config, load
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.io_sizes import IO_SIZES
-from sdstop.collectors.fabric.sas import SAS, often, unasked
+from sdstop.collectors.fabric.sas import SAS, with_repeated_smp, without_smp
 from sdstop.core.collector import Collector
 from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sdstop.exporters.prometheus.choice import Choice
     from sdstop.node.gateway.client import GatewayClient
     from sdstop.node.live import LiveHost
-    from sdstop.node.tracing import Counting
+    from sdstop.node.tracing import SizeCounting
     from sdstop.redaction.redactor import Redactor
     from sdstop.sampler import Sampler
 
@@ -47,7 +47,7 @@ class Watch:
 
     def __init__(
         self, origin: Origin, collectors: Sequence[Collector], config: Config, interval: float,
-        sampler: Sampler | None = None, recorded: Sequence[Frame] = (), counting: Counting | None = None,
+        sampler: Sampler | None = None, recorded: Sequence[Frame] = (), counting: SizeCounting | None = None,
     ) -> None:  # fmt: skip
         """Use a started sampler and its kernel counting, or all frames of a capture."""
         self.origin = origin
@@ -107,7 +107,7 @@ class Watch:
     def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
         """Yield all frames of a capture, or live frames for `seconds` and further ones until `enough` returns true.
 
-        Raises Problem if there are no frames.
+        Raises Problem without frames.
         """
         if self.redactor is None:
             yield from self._plain(seconds, enough)
@@ -169,11 +169,11 @@ def _begin(options: argparse.Namespace) -> Watch:
     collectors = chosen(options.collectors)
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
-        from sdstop.capture.reader import Unopenable, open_capture, open_pasted
+        from sdstop.capture.reader import OpenError, open_capture, open_pasted
 
         try:
             origin, frames = _stdin(open_pasted) if options.source == "-" else open_capture(options.source)
-        except Unopenable as error:
+        except OpenError as error:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials
 
@@ -182,7 +182,7 @@ def _begin(options: argparse.Namespace) -> Watch:
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"
-    collectors = quieted(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
+    collectors = with_smp_policy(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
     sized = deep and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
     if deep and not sized and not getattr(options, "io_sizes", None):
         _without_sizes(root, collectors)
@@ -267,9 +267,9 @@ def _live(root: str, collectors: Sequence[Collector], gateway: Callable[[], Gate
     from sdstop.node.live import LiveHost
 
     if root == "/" and os.geteuid() == 0:
-        from sdstop.node.tracing import sweep
+        from sdstop.node.tracing import remove_leftovers
 
-        sweep()
+        remove_leftovers()
     return LiveHost(root, collectors, gateway=gateway)
 
 
@@ -277,26 +277,26 @@ def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
     """Report why the deep profile has no request sizes."""
     from sdstop.cli import output
 
-    why = "below --root nobody can be had to count" if root != "/" else "that needs root, who may have the kernel count"
+    why = "request sizes cannot be counted with --root" if root != "/" else "counting requires root"
     if IO_SIZES not in collectors:
         why = f"--collectors leaves out the source {IO_SIZES.name}"
     output.say(f"sdstop: --profile deep: without request sizes: {why}")
 
 
-def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> Counting:
+def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> SizeCounting:
     """Make the kernel count requests by size. Raises Problem if that cannot work."""
     from sdstop.cli import output
-    from sdstop.node.tracing import LONGEST, Counting
+    from sdstop.node.tracing import LONGEST, SizeCounting
 
     if os.geteuid() != 0:
-        raise Problem("--io-sizes needs root, who alone may have the kernel count: start sdstop with sudo")
+        raise Problem("--io-sizes requires root; run with sudo")
     if IO_SIZES not in collectors:
         raise Problem(f"--io-sizes needs the source {IO_SIZES.name}, which --collectors leaves out", 2)
     seconds: float | None = getattr(options, "duration", None)
-    counting = Counting(LONGEST if seconds is None else seconds + _MARGIN)
-    if counting.said:
+    counting = SizeCounting(LONGEST if seconds is None else seconds + _MARGIN)
+    if counting.failure:
         asked = "--io-sizes" if getattr(options, "io_sizes", None) else "--profile deep: request sizes"
-        output.say(f"sdstop: {asked}: not available: {safe(counting.said, 500)}")
+        output.say(f"sdstop: {asked}: unavailable: {safe(counting.failure, 500)}")
     return counting
 
 
@@ -307,15 +307,15 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
     wanted = {name.strip() for name in names.split(",")} - {""}
     known = {collector.name for collector in BUILTIN}
     for name in sorted(wanted - known):
-        raise Problem(f"--collectors: there is no {safe(name)!r}; there are {', '.join(sorted(known))}", 2)
+        raise Problem(f"unknown collector {quoted(name)}; valid: {', '.join(sorted(known))}", 2)
     if not wanted:
-        raise Problem(f"--collectors: the list is empty; there are {', '.join(sorted(known))}", 2)
+        raise Problem(f"--collectors: empty list; valid: {', '.join(sorted(known))}", 2)
     return tuple(collector for collector in BUILTIN if collector.name in wanted)
 
 
-def quieted(collectors: Sequence[Collector], *, smp: bool, deep: bool = False) -> tuple[Collector, ...]:
+def with_smp_policy(collectors: Sequence[Collector], *, smp: bool, deep: bool = False) -> tuple[Collector, ...]:
     """Return the collectors; without `smp`, SAS expanders are not queried; with `deep`, they are queried often."""
-    links = unasked() if not smp else often() if deep else SAS
+    links = without_smp() if not smp else with_repeated_smp() if deep else SAS
     return tuple(links if collector is SAS else collector for collector in collectors)
 
 
@@ -349,12 +349,12 @@ def watched(
     watch: Watch,
     session: Session,
     seconds: float,
-    told: Callable[[float], None] = lambda _: None,
+    progress: Callable[[float], None] = lambda _: None,
     noted: Callable[[Look], None] = lambda _: None,
 ) -> None:
-    """Feed a session for `seconds`; `told` gets the elapsed seconds, `noted` the result of each frame."""
+    """Feed a session for `seconds`; `progress` gets the elapsed seconds, `noted` the result of each frame."""
     start: float | None = None
     for frame in watch.frames(seconds):
         start = frame.monotonic if start is None else start
-        told(frame.monotonic - start)
+        progress(frame.monotonic - start)
         noted(session.feed(frame))

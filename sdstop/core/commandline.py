@@ -1,4 +1,4 @@
-r"""Command lines of processes without potential secrets; for programs that move data, what they move and how.
+r"""Command lines of processes without potential secrets; for programs that move data, their devices, sizes and options.
 
 Passwords cannot be recognized by their format: `mysql -pX`, `sshpass -p 123456`, JSON in an argument. A word is
 therefore kept only if its program and option are in GRAMMARS, and if its value is a device, path, size or word of the

@@ -10,10 +10,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
+from sdstop.core.coverage import settled
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, by_cause, of_rule
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, by_cause, of_rule
 from sdstop.core.history import Window
+from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
+from sdstop.core.placement import placed
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -31,6 +34,11 @@ class Judgement(Struct, frozen=True):
     ruled_out: tuple[RuledOut, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
     ran: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        """Whether anything was judged, good or bad."""
+        return bool(self.findings or self.ruled_out)
 
 
 class Episode(Struct, frozen=True):
@@ -55,12 +63,16 @@ class Episode(Struct, frozen=True):
 
 
 def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
-    """Evaluate every applicable rule; rules without data yield Unchecked with the reason."""
+    """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
+
+    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not.
+    """
     findings: list[Finding] = []
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
     for rule in rules:
+        findings += (of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
         missing = _missing(window, rule)
         if missing is _UNCONCERNED:
             continue
@@ -68,10 +80,10 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
             unchecked.append(of_rule(missing, rule.id))
             continue
         try:
-            found = rule.check(window, rule.limits(configured.get(rule.id)))
-            verdicts = [of_rule(verdict, rule.id) for verdict in found]
+            verdicts = settled(window, rule, rule.check(window, rule.limits(configured.get(rule.id))))
         except Exception as error:  # noqa: BLE001  # isolate rule failures; report them as unchecked
-            unchecked.append(Unchecked(f"a bug in this rule: {type(error).__name__}: {error}", rule=rule.id))
+            reason = f"a bug in this rule: {type(error).__name__}: {error}"
+            unchecked.append(Unchecked(reason, rule=rule.id, gap=Gap.FAULTY))
             continue
         if not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts):
             ran.append(rule.id)
@@ -82,6 +94,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(verdict)
             else:
                 unchecked.append(verdict)
+    findings = placed(findings, window.topology, rules) if findings else []
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -93,7 +106,7 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
     return -finding.severity.rank, ids.isdisjoint(finding.explains), finding.rule, finding.subject
 
 
-_BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
+_BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
 
 
@@ -108,23 +121,24 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         if known and not any(run.outcome in _BADNESS for run in runs):
             continue  # no rows of a joined family is a valid result unless one of its sources failed
         if len(runs) < len(names):
-            return Unchecked(f"{' and '.join(names)} has not answered yet")
+            return Unchecked(f"{' and '.join(names)} has not answered yet", gap=Gap.EARLY)
         for outcome in _BADNESS:
             for run in runs:
                 if run.outcome is outcome:
-                    return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}")
+                    gap = Gap.DENIED if outcome is Outcome.DENIED else Gap.FAULTY
+                    return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
         if any(run.ok for run in runs):
-            return Unchecked("needs two frames")
+            return Unchecked("needs two frames", gap=Gap.EARLY)
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        asked = "not recorded" in lacking[0].reason  # otherwise the reason states what is never queried, and why
+        asked = "not recorded" in lacking[0].reason  # otherwise the reason names the source and why it is never queried
         why = "not recorded in this capture" if asked else lacking[0].reason
-        return Unchecked(f"{lacking[0].collector}: {why}", calm=True)
+        return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
-        return Unchecked(f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s")
+        return Unchecked(f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s", gap=Gap.EARLY)
     return None
 
 

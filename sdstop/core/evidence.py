@@ -20,13 +20,14 @@ from msgspec.structs import replace
 
 
 class Outcome(enum.StrEnum):
-    """Result of a read or of a collector run."""
+    """Result of a read or of a collector run; only a run can be unread: its evidence is there and not understood."""
 
     OK = "ok"
     ABSENT = "absent"
     DENIED = "denied"
     FAILED = "failed"
     TIMEOUT = "timeout"
+    UNREAD = "unread"
 
 
 class Evidence(Struct, frozen=True, gc=False):
@@ -34,7 +35,8 @@ class Evidence(Struct, frozen=True, gc=False):
 
     `data` is the file content, the command's stdout, the link target, the directory entries one per line, an answer as
     JSON, or an HTTP body; for HTTP, `exit` is the status and `stderr` the content type header. `taken` is Unix time,
-    `monotonic` and `duration` are seconds; None if a hand-made capture does not record them.
+    `monotonic` and `duration` are seconds; None if a hand-made capture does not record them. `fault` is why the data
+    may not be what the node returned (changed, lost, cut), "" if it is whole.
     """
 
     key: str
@@ -46,6 +48,7 @@ class Evidence(Struct, frozen=True, gc=False):
     duration: float | None = None
     stderr: bytes = b""
     exit: int | None = None
+    fault: str = ""
 
     def same(self, other: Evidence | None) -> bool:
         """Return whether both have equal content, ignoring timestamps."""
@@ -56,11 +59,31 @@ class Evidence(Struct, frozen=True, gc=False):
             and self.exit == other.exit
             and self.stderr == other.stderr
             and self.detail == other.detail
+            and self.fault == other.fault
         )
 
     def holding(self, data: bytes, stderr: bytes = b"") -> Evidence:
         """Return a copy with different data."""
         return replace(self, data=data, stderr=stderr)
+
+
+class Doubt(Struct, frozen=True):
+    """Reason why nothing good can be concluded from a piece of evidence, although it was read.
+
+    It is incomplete or damaged, or it contradicts itself (`contradiction`): then `reason` quotes both statements, and
+    nothing bad can be concluded either. `subject` is the thing concerned, as findings name it, "" if the whole piece
+    is.
+    """
+
+    key: str
+    reason: str
+    subject: str = ""
+    contradiction: bool = False
+
+    @property
+    def text(self) -> str:
+        """The key and the reason."""
+        return f"{self.key}: {self.reason}"
 
 
 class RunMark(Struct, frozen=True):

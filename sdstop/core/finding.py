@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,8 +45,12 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     Rules yield verdicts without `rule`, their own ID; the caller sets it (see `of_rule`).
     `confidence` is 0..1, or None if certain. `refuted_by` is an observation that would disprove the finding.
-    `explains` lists findings (`rule:subject`) caused by this one. `totals` is true for findings based on counter
-    totals from before sampling started; findings of later frames replace them.
+    `explains` lists findings (`rule:subject`) caused by this one. `others` are further things of which it speaks: the
+    rule owes no other verdict on them. `disproof` is text that would disprove it; a finding cannot be made of evidence
+    that contains it (ValueError). `totals` is true for findings based on counter
+    totals from before sampling started; findings of later frames replace them. The topology adds `part_of` (arrays,
+    pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and clients
+    that need it) and `affected_count`, the number of all these.
     """
 
     severity: Severity
@@ -60,6 +64,16 @@ class Finding(Struct, frozen=True, kw_only=True):
     explains: tuple[str, ...] = ()
     totals: bool = False
     rule: str = ""
+    others: tuple[str, ...] = ()
+    disproof: str = ""
+    part_of: tuple[str, ...] = ()
+    affected: tuple[str, ...] = ()
+    affected_count: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse evidence that disproves the finding. Raises ValueError."""
+        if self.disproof and any(self.disproof in cite.excerpt for cite in self.evidence):
+            raise ValueError(f"{self.subject}: its own evidence has {self.disproof!r}")
 
     @property
     def id(self) -> str:
@@ -68,27 +82,70 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(Struct, frozen=True):
-    """Result of a check that `subject` passed; `summary` states the values."""
+    """Result of a check that `subject` passed, and `others` as well; `summary` states the values."""
 
     subject: str
     summary: str
     rule: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All things that passed with this summary."""
+        return (self.subject, *self.others)
+
+
+class Gap(enum.StrEnum):
+    """Cause of an unchecked verdict; it decides what a check returns."""
+
+    OPEN = "open"
+    """The evidence is there and whole, and does not decide."""
+    UNRECORDED = "unrecorded"
+    EARLY = "early"
+    """More time is needed."""
+    DENIED = "denied"
+    FAULTY = "faulty"
+    """The evidence contradicts itself, is incomplete, unread or damaged, or its source failed or hangs."""
 
 
 class Unchecked(Struct, frozen=True):
-    """Result of an applicable rule that lacked data; never rendered as OK. `subject` is empty for the whole node.
+    """Result of an applicable rule that lacked data; never rendered as OK.
 
-    `calm`: nothing is faulty and nothing can be done here: the capture lacks the evidence (for example because it is
-    older than the rule), or the data is not available on any node.
+    It holds for `subject` and `others`; `subject` is empty for the whole node. `calm`: nothing is faulty and nothing
+    can be done here: the capture lacks the evidence (for example because it is older than the rule), the data is not
+    available on any node, or there is nothing to judge by.
     """
 
     reason: str
     subject: str = ""
     calm: bool = False
     rule: str = ""
+    gap: Gap = Gap.OPEN
+    others: tuple[str, ...] = ()
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All things that were not checked for this reason; none for the whole node."""
+        return (self.subject, *self.others) if self.subject else self.others
 
 
 Verdict = Finding | RuledOut | Unchecked
+
+
+def passed(subjects: Iterable[str], summary: str) -> Iterator[RuledOut]:
+    """Yield one verdict for all these subjects, none if there are none."""
+    first, *others = tuple(dict.fromkeys(subjects)) or ("",)
+    if first:
+        yield RuledOut(first, summary, others=tuple(others))
+
+
+def unchecked(subjects: Iterable[str], reason: str, *, calm: bool = False, gap: Gap = Gap.OPEN) -> Iterator[Unchecked]:
+    """Yield one verdict for all these subjects, none if there are none."""
+    first, *others = tuple(dict.fromkeys(subjects)) or ("",)
+    if first:
+        yield Unchecked(reason, first, calm=calm, gap=gap, others=tuple(others))
+
+
 Limits = Mapping[str, float]
 V = TypeVar("V", bound=Verdict)
 
@@ -107,11 +164,27 @@ class Threshold(Struct, frozen=True):
     unit: str = ""
 
 
+class Covers(Struct, frozen=True):
+    """Things to which a rule owes a verdict: those that the rows of a family describe.
+
+    A thing counts as judged under any of its names, and under subjects that contain it (`md2/sdc` for md2 and sdc).
+    `subject` is a template of another subject to be judged, such as `vol:{volume}`, or `memory` for all rows together.
+    `where` selects rows.
+    """
+
+    family: type[Reading]
+    subject: str = ""
+    where: Callable[[Any], bool] | None = None
+
+
 class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
     The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows;
-    `seconds` is the minimum length of the window (0: one frame is enough).
+    `seconds` is the minimum length of the window (0: one frame is enough). It owes a verdict to each thing that it
+    `covers`, by default those of the first `either` families in `needs`. With `remembers`, a thing that it found
+    critical stays so when it vanishes (see sdstop.core.memory). Its findings explain those of the
+    rules in `explains` about the same thing and about things that need it.
     """
 
     id: str
@@ -122,6 +195,14 @@ class Rule(Struct, frozen=True):
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
     either: int = 1
+    covers: tuple[Covers, ...] | None = None
+    remembers: bool = False
+    explains: tuple[str, ...] = ()
+
+    @property
+    def covered(self) -> tuple[Covers, ...]:
+        """The things to which the rule owes a verdict."""
+        return tuple(map(Covers, self.needs[: self.either])) if self.covers is None else self.covers
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""
@@ -197,7 +278,7 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
         found.append(OrderedFinding(first, follows=False, severity=worst))
         rest = [place for place in story if place != first]
-        while rest:  # a finding explained by another of the group comes after it
+        while rest:  # a finding follows the one that explains it
             ids = {key for place in rest for key in findings[place].explains}
             place = next((place for place in rest if findings[place].id not in ids), rest[0])
             rest.remove(place)

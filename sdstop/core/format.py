@@ -49,6 +49,11 @@ def safe_block(text: str, limit: int = 4000) -> str:
     return "\n".join(safe(line.expandtabs(8), limit) for line in text[:limit].split("\n"))
 
 
+def plural(count: int, word: str) -> str:
+    """Return `1 frame`, `2 frames`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 def number(value: float | None, digits: int = 1) -> str:
     """Return a plain number with at most four significant places: `0.42`, `98.7`, `1234`, `12.3K`."""
     if value is None or math.isnan(value):

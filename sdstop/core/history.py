@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from sdstop.core.evidence import Cite, Evidence, json_excerpt, readable
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import Derived, Packed, Run, Snapshot, age
+from sdstop.core.snapshot import ColumnarRows, DerivedRows, Run, Snapshot, age
 from sdstop.core.topology import Topologies, Topology
 
 R = TypeVar("R", bound=Reading)
@@ -180,7 +180,7 @@ def _tables(shot: Snapshot) -> dict[type[Reading], Rows]:
     for run in shot.runs.values():
         for family, rows in (run.last.tables if run.last is not None else {}).items():
             found.setdefault(family, rows)
-    return {family: rows for family, rows in found.items() if not isinstance(rows, Derived)}
+    return {family: rows for family, rows in found.items() if not isinstance(rows, DerivedRows)}
 
 
 _ENDS = " ,\t\n"
@@ -256,7 +256,7 @@ class History:
         self.past = Past() if past is None else past
         self._keep = keep
         self._ring: deque[Snapshot] = deque()
-        self._packed: dict[str, Sequence[tuple[Rows, Packed]]] = {}
+        self._packed: dict[str, Sequence[tuple[Rows, ColumnarRows]]] = {}
         self._topologies = Topologies()
 
     def add(self, shot: Snapshot) -> None:

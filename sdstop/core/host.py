@@ -144,6 +144,14 @@ class Host(ABC):
         del seconds
         return self.text(path)
 
+    def doubt(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
+        """Note that a piece of evidence is incomplete or contradicts itself (see Doubt).
+
+        Parsers' rows count, but nothing that rests on them is ruled out. No effect on a live node, whose evidence is
+        parsed again on replay.
+        """
+        del key, reason, subject, contradiction
+
     def rests(self, what: str) -> bool:
         """Return whether a source must not be queried for now; only live nodes remember that."""
         del what
@@ -186,7 +194,7 @@ class Host(ABC):
     def target(self, path: str) -> str | None:
         """Return the last component of a link target (`../../devices/x/sda` -> `sda`).
 
-        Return None if there is no link.
+        Return None for anything but a link.
         """
         try:
             return posixpath.basename(self.link(path).rstrip("/")) or None

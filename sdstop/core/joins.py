@@ -84,6 +84,8 @@ class Naming(enum.StrEnum):
     WWN = "wwn"
     UUID = "uuid"
     """UUIDs of device mapper devices, with the prefix of the subsystem that created them."""
+    MOUNT = "mount"
+    """Mount points."""
     ZFS = "zfs"
     """Pools and datasets."""
     VDEV = "vdev"
@@ -187,7 +189,7 @@ class Peers(Struct, frozen=True, kw_only=True):
     the members are the things directly below `upper`. Members with equal `upper`, kind and `by` fields form a group;
     a row with a `by` or `order` field of None, or with a kind of None, has no part in one. `only` states by a word of
     the row whether it has. `alike` separates members that are used by things of different kinds. `order` is the field
-    that sorts the members, `weight` the one that says how much of the load each should get.
+    that sorts the members, `weight` the one with each member's share of the load.
     """
 
     kind: GroupKind | Stated[GroupKind]
@@ -206,7 +208,7 @@ class Peers(Struct, frozen=True, kw_only=True):
 
 
 class Traits(Struct, frozen=True):
-    """What the technology says about a peer group; None where it says nothing.
+    """Properties of a peer group that follow from its technology; None for unknown ones.
 
     `layout` is its own word (raid10, raidz2, striped, 802.3ad). A whole group has `slots` members. `copies`
     neighbouring members carry the same writes, and `far` ones do at different offsets. Each write also uses `parity`

@@ -70,7 +70,7 @@ class Name(enum.Enum):
 class Label(Struct, frozen=True):
     """Part of a row's identity; a Prometheus label.
 
-    A text field either declares what it `names` or is `plain`: a term of the kernel, a format or a product.
+    A text field has either a kind of name (`names`) or is `plain` (a term of the kernel, of a format or of a product.
     """
 
     title: str
@@ -209,7 +209,7 @@ class Reading(Struct, frozen=True, gc=False):
     traits: ClassVar[Mapping[str, str]] = {}
 
     def source(self, field: str = "") -> Source | None:
-        """Return the evidence location of this row (of `field` if given), or None if there is no single one."""
+        """Return the evidence location of this row (of `field` if given), or None if its evidence is at several."""
         for place in (self.fields_of.get(field), self.rows_of):
             for each in (place,) if isinstance(place, Source) else place if isinstance(place, tuple) else ():
                 found = each.of(self)

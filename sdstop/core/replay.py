@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 import posixpath
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from sdstop.core.collector import LIVE, Collector
-from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
+from msgspec.structs import replace
+
+from sdstop.core.collector import LIVE, Collector, Command
+from sdstop.core.evidence import Doubt, Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
+from sdstop.core.format import safe
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading, Rows, schema
-from sdstop.core.snapshot import Derived, Run, Snapshot, snapshot
+from sdstop.core.snapshot import DerivedRows, Run, Snapshot, snapshot
 
 _STILL = 5.0
 """Seconds after which evidence without a recorded new read is assumed to be unchanged."""
@@ -37,6 +41,9 @@ class EvidenceHost(Host):
         self.state: dict[str, Evidence] = {}
         self.touched: set[str] = set()
         self.denied: set[str] = set()
+        self.doubts: dict[Doubt, None] = {}
+        self.last = ""
+        """Key of the evidence read last, which a parser that fails is likely to have been given."""
         self._links: dict[str, str] = {}
         self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
         self._folders: dict[str, set[str]] | None = None
@@ -150,6 +157,14 @@ class EvidenceHost(Host):
         item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
         return Output(item.data, item.stderr, item.exit or 0)
 
+    def doubt(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
+        """Note that a piece of evidence is incomplete or contradicts itself."""
+        self.doubts[Doubt(key, reason, subject, contradiction)] = None
+
+    def spoken(self) -> list[str]:
+        """Return the keys of evidence other than files, listings and links: commands, answers, HTTP."""
+        return self._spoken
+
     def _http(self, key: str) -> str | None:
         """Return the key under which an HTTP exchange is recorded.
 
@@ -175,8 +190,11 @@ class EvidenceHost(Host):
             item = self.state.get(real)
         if item is None:
             raise Absent(shown or key, "not recorded", recorded=False)
+        if item.fault:
+            self.doubt(item.key, item.fault)
         if item.outcome is not Outcome.OK:
             self._refuse(item)
+        self.last = item.key
         return item
 
     def _refuse(self, item: Evidence) -> NoReturn:
@@ -266,6 +284,7 @@ class Replay:
                 if before is not None and before.duration is None and mark.duration is not None:
                     concerned = True  # the run is no longer hanging, whatever blocked it
             self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
+        self._find_unread(changed)
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
         shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._families)
         self._families = shot.by_family
@@ -274,14 +293,16 @@ class Replay:
     def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
         base: dict[type[Reading], Rows]
         recorded = True
+        doubts: tuple[Doubt, ...]
         noted = frame.ran is not None and collector.name not in self._younger
         if not concerned and before is not None:
             outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
+            doubts = before.doubts
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
         else:
-            self.host.touched = set()
+            self.host.touched, self.host.doubts, self.host.last = set(), {}, ""
             outcome, reason, base, recorded = self._read(collector)
-            keys = frozenset(self.host.touched)
+            keys, doubts = frozenset(self.host.touched), tuple(self.host.doubts)
             if outcome is Outcome.OK and not noted and not self._recorded(keys):
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
@@ -296,15 +317,39 @@ class Replay:
             for derivation in collector.derives:
                 earlier = last.tables.get(derivation.source)
                 if earlier is not None:
-                    tables[derivation.target] = Derived(derivation, earlier, base[derivation.source], seconds)
+                    tables[derivation.target] = DerivedRows(derivation, earlier, base[derivation.source], seconds)
         taken = frame.taken - (frame.monotonic - mark.started)
         since, began = taken, mark.started
         if before is not None and before.outcome is outcome:
             since, began = before.since, before.began
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
-            None if outcome is Outcome.OK else last, recorded, began,
+            None if outcome is Outcome.OK else last, recorded, began, doubts,
         )  # fmt: skip
+
+    def _find_unread(self, changed: set[str]) -> None:
+        """Turn runs without evidence into unread ones where another output of the same program was recorded.
+
+        Outputs that any collector reads do not count.
+        """
+        if _TREE not in changed or not (outputs := [k for k in self.host.spoken() if k.startswith(("cmd:", "slug:"))]):
+            return
+        read = frozenset[str]().union(*(run.keys for run in self._runs.values()))
+        left: dict[str, Evidence] = {}
+        for key in sorted(outputs):
+            item = self.host.state[key]
+            if key not in read and item.outcome is Outcome.OK and item.data.strip():
+                left.setdefault(_PROGRAM.split(key.partition(":")[2], maxsplit=1)[0], item)
+        for collector in self.collectors if left else ():
+            run = self._runs.get(collector.name)
+            if run is None or run.outcome is not Outcome.ABSENT or run.recorded:
+                continue
+            programs = (need.argv[0] for need in collector.needs if isinstance(need, Command))
+            found = next((left[program] for program in programs if program in left), None)
+            if found is not None:
+                self._runs[collector.name] = replace(
+                    run, outcome=Outcome.UNREAD, reason=f"recorded in another form: {_begins(found)}", recorded=True
+                )
 
     def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:
         try:
@@ -322,8 +367,12 @@ class Replay:
             return Outcome.DENIED, str(error), {}, True
         except TimedOut as error:
             return Outcome.TIMEOUT, str(error), {}, True
-        except (Failed, Malformed) as error:
+        except Failed as error:
             return Outcome.FAILED, str(error), {}, True
+        except Malformed as error:
+            item = self.host.state.get(self.host.last)
+            begins = f"; {_begins(item)}" if item is not None else ""
+            return Outcome.UNREAD, f"not understood: {error}{begins}", {}, True
         except Exception as error:  # noqa: BLE001  # isolate collector failures
             return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
         else:
@@ -334,13 +383,27 @@ class Replay:
         return any(key in self.host.state for key in keys)
 
     def _lacking(self, collector: Collector, tables: Mapping[type[Reading], Rows]) -> str:
-        """Return which data of a successful run was denied."""
+        """Return which data of a successful run was denied, or is in doubt."""
         said = [collector.lacks(tables)] if collector.lacks is not None else []
+        doubts = list(self.host.doubts)
+        said += [doubt.text for doubt in doubts[:1]]
+        said += [f"and {len(doubts) - 1} more in doubt"] if len(doubts) > 1 else []
         keys = sorted(self.host.touched & self.host.denied)
         if keys:
             first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"
             said.append(first if len(keys) == 1 else f"{first}; and {len(keys) - 1} more denied")
         return "; ".join(filter(None, said))
+
+
+_PROGRAM = re.compile("[ _]")
+"""Separator of a program from its arguments, in a command and in a slug."""
+_LONGEST_LINE = 80
+
+
+def _begins(item: Evidence) -> str:
+    """Return the key of a piece of evidence and its first line."""
+    lines = item.data[:4096].decode("utf-8", "replace").strip().splitlines()
+    return f'{item.key} begins "{safe(lines[0] if lines else "", _LONGEST_LINE)}"'
 
 
 def _stale(run: Run | None, frame: Frame) -> bool:

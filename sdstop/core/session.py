@@ -14,7 +14,9 @@ from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
 from sdstop.core.finding import Rule
+from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, History, Window
+from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
 
@@ -116,6 +118,7 @@ class Session:
         self.rules = tuple(rules)
         self.timeline = Timeline(remember)
         self.diagnosis = Diagnosis(rules, dict(thresholds or {}))
+        self.memory = Memory()
         self.started: float | None = None
         self.began = 0.0
         self.ran_back = 0.0
@@ -135,11 +138,12 @@ class Session:
             self.ran_back += max(self.timeline.frames[-1].taken - frame.taken, 0.0)
         self.frames_seen += 1
         self.timeline.append(frame)
-        shot = self._replay.feed(frame)
+        shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
         self._history.add(shot)
         window = self._history.window(self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
-        self.diagnosis.add(window)
+        judgement = self.diagnosis.add(window)
+        self.memory.learn(shot, self.rules, self._providers, judgement.findings)
         return self.head(window)
 
     def _named(self, frame: Frame) -> Frame:
@@ -182,7 +186,7 @@ class Session:
             if frames[index].number == number:
                 return replay, history
             if index and frames[index - 1].number == number:
-                history.add(replay.feed(self.timeline.frame(index)))
+                self._add(history, replay, self.timeline.frame(index))
                 return replay, history
         start = index
         while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
@@ -190,14 +194,26 @@ class Session:
         replay = Replay(self.collectors, known=self.origin.collectors)
         history = History(self._providers, past=self._history.past)
         for frame in self.timeline.recall(start, index + 1):
-            history.add(replay.feed(frame))
+            self._add(history, replay, frame)
         return replay, history
+
+    def _add(self, history: History, replay: Replay, frame: Frame) -> None:
+        history.add(with_vanished(replay.feed(frame), self.memory.at(frame.number)))
+
+    def headline(
+        self, judgement: Judgement | None = None, look: Look | None = None, *, strict: bool = False
+    ) -> Headline:
+        """Return the headline of a judgement, by default of that of the newest frame."""
+        look = look or self.head()
+        names = (collector.name for collector in self.collectors)
+        return headline(judgement or look.judgement, look.now.runs, names, self.origin, strict=strict)
 
     def still(self) -> Session:
         """Return a copy of the current state that is unaffected by new frames, for long operations."""
         copied = copy.copy(self)
         known, judged = self.timeline, self.diagnosis
         copied.timeline = Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
+        copied.memory = Memory(dict(self.memory.known), list(self.memory.changes))
         copied.diagnosis = replace(judged, episodes=dict(judged.episodes), past=judged.past.copy())
         copied._history, copied._back = self._history.still(), None  # noqa: SLF001  # same class
         return copied
@@ -231,4 +247,4 @@ def _unpack(item: Evidence) -> Evidence:
 
 
 def _copy(kind: type[Evidence], e: Evidence, data: bytes) -> Evidence:
-    return kind(e.key, e.outcome, data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit)
+    return kind(e.key, e.outcome, data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit, e.fault)

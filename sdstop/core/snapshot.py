@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Outcome
+from sdstop.core.evidence import Doubt, Outcome
 from sdstop.core.model import Derivation, Reading, Rows, schema
 
 R = TypeVar("R", bound=Reading)
@@ -19,7 +19,7 @@ LARGE = 64
 """Minimum rows of a table that is packed when its run is old; also the limit of its derived rows cached again."""
 
 
-class Derived(Mapping[Hashable, Reading]):
+class DerivedRows(Mapping[Hashable, Reading]):
     """Lazily derived rows of two runs. Only rows present in both runs can be derived."""
 
     def __init__(self, derivation: Derivation, before: Rows, after: Rows, seconds: float) -> None:
@@ -65,7 +65,7 @@ class Derived(Mapping[Hashable, Reading]):
         """Whether the table has enough rows to be packed by `age`."""
         return len(self._after) >= LARGE
 
-    def age(self, packed: Sequence[tuple[Rows, Packed]]) -> None:
+    def age(self, packed: Sequence[tuple[Rows, ColumnarRows]]) -> None:
         """Drop the derived rows, and replace source tables by their packed form where available."""
         self._aged = True
         self._made = {}
@@ -74,10 +74,10 @@ class Derived(Mapping[Hashable, Reading]):
             self._after = small if self._after is rows else self._after
 
 
-class Packed(Mapping[Hashable, Reading]):
+class ColumnarRows(Mapping[Hashable, Reading]):
     """Rows stored as columns of plain numbers, at a fifth of their size. Rows are created on access."""
 
-    def __init__(self, family: type[Reading], rows: Rows, like: Packed | None = None) -> None:
+    def __init__(self, family: type[Reading], rows: Rows, like: ColumnarRows | None = None) -> None:
         """Pack rows; columns equal to those of `like` are shared with it."""
         self.family = family
         self.index: Mapping[Hashable, int] = {key: place for place, key in enumerate(rows)}
@@ -103,7 +103,7 @@ class Packed(Mapping[Hashable, Reading]):
         return len(self.index)
 
 
-class Joined(Mapping[Hashable, Reading]):
+class MergedRows(Mapping[Hashable, Reading]):
     """Rows of one family from several runs, in the order of the runs; for equal keys the first run wins."""
 
     def __init__(self, family: type[Reading], runs: Sequence[Run]) -> None:
@@ -153,7 +153,7 @@ class Run(Struct, frozen=True, eq=False):
 
     `started` and `began` (the start of the current outcome) are monotonic seconds; `taken` and `since` are the same
     times in Unix seconds. `duration` is None if unknown or still hanging. `seconds` is the time since the previous
-    successful run, None for the first. `reason` explains a failed run, or what a successful one lacks.
+    successful run, None for the first. `reason` explains a failed run, or the missing data of a successful one.
     `tables` holds the readings by family; `last` is the last successful run if this one is not.
     """
 
@@ -170,6 +170,8 @@ class Run(Struct, frozen=True, eq=False):
     last: Run | None = None
     recorded: bool = True
     began: float = 0.0
+    doubts: tuple[Doubt, ...] = ()
+    """Why nothing good can be concluded from parts of its evidence."""
     memo: dict[Hashable, Any] = field(default_factory=dict)
     """Cache of results derived from this run alone, kept as long as windows can request them."""
 
@@ -180,7 +182,7 @@ class Run(Struct, frozen=True, eq=False):
 
     @property
     def partial(self) -> bool:
-        """Whether the run produced readings but some data was denied; `reason` has the details."""
+        """Whether the run produced readings but some data was denied or is in doubt; `reason` has the details."""
         return self.ok and bool(self.reason)
 
     @property
@@ -216,20 +218,20 @@ class Snapshot(Struct, frozen=True, eq=False):
         return self.rows(family).get(key)
 
 
-def age(run: Run, newer: Run, before: Sequence[tuple[Rows, Packed]]) -> Sequence[tuple[Rows, Packed]]:
+def age(run: Run, newer: Run, before: Sequence[tuple[Rows, ColumnarRows]]) -> Sequence[tuple[Rows, ColumnarRows]]:
     """Pack the large tables of a run that is now rarely accessed, except those shared with `newer`.
 
     Return the tables with their packed forms; `before` is the value returned for the previous run.
     """
     tables = cast("dict[type[Reading], Rows]", run.tables)
-    done: list[tuple[Rows, Packed]] = []
+    done: list[tuple[Rows, ColumnarRows]] = []
     for family, rows in tables.items():
         if isinstance(rows, dict) and len(rows) >= LARGE and newer.tables.get(family) is not rows:
             like = next((packed for _, packed in before if packed.family is family), None)
-            done.append((rows, Packed(family, rows, like)))
+            done.append((rows, ColumnarRows(family, rows, like)))
     tables.update((packed.family, packed) for _, packed in done)
     for table in tables.values():
-        if isinstance(table, Derived) and table.large:
+        if isinstance(table, DerivedRows) and table.large:
             table.age([*before, *done])
     return done or before
 
@@ -262,8 +264,8 @@ def snapshot(
 def _join(family: type[Reading], runs: Sequence[Run], before: Run | None) -> Run:
     """Return a run with the rows of all runs and the start of the newest, or `before` if it joins the same runs."""
     rows = before.tables[family] if before is not None else None
-    if before is not None and isinstance(rows, Joined) and rows.of(runs):
+    if before is not None and isinstance(rows, MergedRows) and rows.of(runs):
         return before
     newest = max(runs, key=lambda run: run.started)
     keys = frozenset[str]().union(*(run.keys for run in runs))
-    return replace(newest, tables={family: Joined(family, runs)}, keys=keys, memo={})
+    return replace(newest, tables={family: MergedRows(family, runs)}, keys=keys, memo={})

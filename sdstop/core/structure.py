@@ -20,7 +20,7 @@ from sdstop.core.model import Reading
 from sdstop.core.template import filled_column
 
 _TRANSIENT = (Naming.PROCESS,)
-"""Things that come and go every second, and that nothing is joined with."""
+"""Short-lived things, which nothing is joined with."""
 
 
 def structural(family: type[Reading]) -> bool:
@@ -66,7 +66,7 @@ class Role(NamedTuple):
 
 
 class DeclaredTable(Struct, eq=False):
-    """What the rows of one family declare: `columns` are the facts by field."""
+    """Declarations of the rows of one family: `columns` are the facts by field."""
 
     family: type[Reading]
     facts: Facts
@@ -151,7 +151,7 @@ def assembled(tables: Iterable[DeclaredTable]) -> LinkGraph:
 
 
 class _Assembly:
-    """Names, numbered as they are met, and what is known of them until things are told apart."""
+    """Names, numbered in the order of their appearance, and their facts until they are grouped to things."""
 
     def __init__(self, tables: Sequence[DeclaredTable]) -> None:
         self.tables = tables
@@ -159,7 +159,7 @@ class _Assembly:
         self.naming: list[Naming] = []
         self.text: list[str] = []
         self.primary: set[int] = set()
-        self.aliases: dict[int, int] = {}  # the first name beside which an alias stood
+        self.aliases: dict[int, int] = {}  # the first name that has an alias
         self.more: dict[int, set[int]] = {}  # the others, if there are several
         self.kinds: dict[ThingKind, set[int]] = {}
         self.firsts = {each.family: {role: self._named(known) for role, known in each.roles.items()} for each in tables}

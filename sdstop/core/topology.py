@@ -23,6 +23,7 @@ _CONTAINS = frozenset(
     {Relation.MEMBER, Relation.PART, Relation.STORED, Relation.CACHED, Relation.PATH}
 )  # fmt: skip
 """Relations by which the lower thing is a part of the upper one, or holds its data."""
+_HOLDS = frozenset({Relation.MEMBER, Relation.STORED, Relation.CACHED})
 _WHOLES = frozenset(
     {ThingKind.GROUP, ThingKind.ARRAY, ThingKind.POOL, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.BOND,
      ThingKind.OSD, ThingKind.CLUSTER}
@@ -30,7 +31,7 @@ _WHOLES = frozenset(
 """Kinds of things that consist of others."""
 _USED = frozenset({ThingKind.VOLUME, ThingKind.FILESYSTEM, ThingKind.MOUNT, ThingKind.TARGET, ThingKind.CLIENT})
 """Kinds of things that a user of the node knows: they are affected by a fault below them."""
-_PLAIN = ("mapper/", "disk/")
+_PLAIN = ("mapper/", "disk/", "zvol/")
 _NAMED_BY_OWNER = (Naming.VOLUME, Naming.ZFS, Naming.LINK)
 _OWNED = frozenset({ThingKind.VOLUME, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.POOL, ThingKind.FILESYSTEM})
 
@@ -62,7 +63,7 @@ class Thing(Struct, frozen=True, eq=False, gc=False):
         if not _OWNED.isdisjoint(self.kinds):
             for naming in _NAMED_BY_OWNER:
                 for known, name in self.names:
-                    if known is naming and not name.startswith(_PLAIN):
+                    if known is naming and name != self.name and not name.startswith(_PLAIN):
                         return name
         return self.name
 
@@ -75,7 +76,7 @@ class PeerGroup(Struct, frozen=True, eq=False):
 
     `upper` is the thing that they belong to, if any. `members` are in the order declared (slots of an array), otherwise
     by name. `weights` are the shares of the load that each should get, in the same order, () if equal or unknown.
-    `by` are the values that tell groups of one upper thing apart: a device class, a model.
+    `by` are the values that distinguish groups of one upper thing: a device class, a model.
     """
 
     kind: GroupKind
@@ -107,19 +108,20 @@ class Topology:
         )
         """All things, in the order of the rows that name them."""
 
-    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the result of `make`, called once per topology: for results that depend on the structure alone."""
         found = self._memo.get(key)
         if found is None:
             found = self._memo[key] = make()
         return cast("T", found)
 
     def find(self, name: str, kinds: Iterable[ThingKind] = ()) -> Thing | None:
-        """Return the thing with a name, or that a finding's subject is about; None if it is not known.
+        """Return the thing with a name, or of a finding's subject; None if it is unknown.
 
         A name counts in all namespaces, those of block devices first; `kinds` are those that the thing may have. A
         subject may be `md2/sdc` (a member), `vol:NAME`, or a name with something that is not a thing behind it.
         """
-        return self._once(("find", name, tuple(kinds)), lambda: self._found(name, frozenset(kinds)) or _NONE) or None
+        return self.once(("find", name, tuple(kinds)), lambda: self._found(name, frozenset(kinds)) or _NONE) or None
 
     def _found(self, name: str, kinds: frozenset[ThingKind]) -> Thing | None:
         name = name.removeprefix("vol:")
@@ -139,9 +141,14 @@ class Topology:
                 return self.things[place]
         return None
 
+    def named(self, naming: Naming, name: str) -> Thing | None:
+        """Return the thing with a name in one namespace: Naming.DEV for block devices."""
+        place = self.structure.called(naming, name)
+        return self.things[place] if place is not None else None
+
     def of(self, kind: ThingKind) -> tuple[Thing, ...]:
         """Return the things of a kind, by name."""
-        return self._once(("of", kind), lambda: by_name(thing for thing in self.things if kind in thing.kinds))
+        return self.once(("of", kind), lambda: by_name(thing for thing in self.things if kind in thing.kinds))
 
     def lower(self, thing: Thing) -> dict[Thing, Relation]:
         """Return the things that a thing directly needs, with their relations."""
@@ -154,12 +161,12 @@ class Topology:
     def below(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that a thing needs, the nearest first; `relations` are those to follow, () for all."""
         chosen = frozenset(relations)
-        return self._once(("below", thing.place, chosen), lambda: self._reached(self.structure.lower, thing, chosen))
+        return self.once(("below", thing.place, chosen), lambda: self._reached(self.structure.lower, thing, chosen))
 
     def above(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that needs a thing, the nearest first; `relations` are those to follow, () for all."""
         chosen = frozenset(relations)
-        return self._once(("above", thing.place, chosen), lambda: self._reached(self.structure.upper, thing, chosen))
+        return self.once(("above", thing.place, chosen), lambda: self._reached(self.structure.upper, thing, chosen))
 
     def _reached(
         self, links: Sequence[Mapping[int, Relation]], thing: Thing, relations: frozenset[Relation]
@@ -173,6 +180,23 @@ class Topology:
                     order.append(other)
         return tuple([self.things[place] for place in order[1:]])
 
+    def nearest(
+        self, thing: Thing, wanted: Callable[[Thing], bool], relations: Iterable[Relation] = ()
+    ) -> tuple[Thing, ...]:
+        """Return the first things above a thing that are wanted; others are passed through."""
+        chosen = frozenset(relations)
+        found, passed, seen = [], [thing.place], {thing.place}
+        for place in passed:  # grows while it is read
+            for other, relation in self.structure.upper[place].items():
+                if other in seen or (chosen and relation not in chosen):
+                    continue
+                seen.add(other)
+                if wanted(self.things[other]):
+                    found.append(self.things[other])
+                else:
+                    passed.append(other)
+        return tuple(found)
+
     def part_of(self, thing: Thing) -> tuple[Thing, ...]:
         """Return the arrays, vdevs, pools, caches, maps, bonds and clusters that contain a thing, the nearest first."""
 
@@ -181,7 +205,7 @@ class Topology:
             above = [other for other in self.above(thing, _CONTAINS) if not _WHOLES.isdisjoint(other.kinds)]
             return tuple(dict.fromkeys([*owners, *above]))
 
-        return self._once(("part of", thing.place), make)
+        return self.once(("part of", thing.place), make)
 
     def affected(self, thing: Thing) -> tuple[Thing, ...]:
         """Return the volumes, filesystems, mounts, targets and clients that need a thing, the nearest first.
@@ -194,7 +218,7 @@ class Topology:
             above = (other for other in self.above(thing) if _USED & other.kinds and ThingKind.POOL not in other.kinds)
             return tuple(other for other in above if not self._is_inner(other))
 
-        return self._once(("affected", thing.place), make)
+        return self.once(("affected", thing.place), make)
 
     def _is_inner(self, thing: Thing) -> bool:
         """Return whether a thing is a member or the cache of a volume."""
@@ -203,9 +227,42 @@ class Topology:
             for place, relation in self.structure.upper[thing.place].items()
         )
 
+    def devices(self, device: str) -> tuple[str, ...]:
+        """Return the kernel names of a block device and of all devices that hold its data, the nearest first."""
+        thing = self.named(Naming.DEV, device)
+        if thing is None:
+            return (device,)
+        below = (name for other in self.below(thing, _CONTAINS) if (name := other.device) is not None)
+        return (device, *below)
+
+    def partitions(self, device: str) -> tuple[str, ...]:
+        """Return the kernel names of a disk's partitions."""
+        thing = self.named(Naming.DEV, device)
+        upper = self.upper(thing).items() if thing is not None else ()
+        return tuple(name for other, how in upper if how is Relation.PART and (name := other.device) is not None)
+
+    def attached(self, thing: Thing) -> tuple[str, ...]:
+        """Return the kernel names of the disks attached to an HBA, controller or expander, at any depth."""
+
+        def make() -> tuple[str, ...]:
+            above = self.above(thing, (Relation.ATTACHED, Relation.PART))
+            return tuple(other.device for other in above if other.device and self._is_attached(other))
+
+        return self.once(("attached", thing.place), make)
+
+    def _is_attached(self, thing: Thing) -> bool:
+        return Relation.ATTACHED in self.structure.lower[thing.place].values()
+
+    def is_stacked(self, thing: Thing) -> bool:
+        """Return whether a block device keeps its data on other block devices."""
+        return any(
+            relation in _HOLDS and self.things[place].device is not None
+            for place, relation in self.structure.lower[thing.place].items()
+        )
+
     def disks(self, thing: Thing) -> tuple[Thing, ...]:
         """Return the whole disks that hold a thing's data: devices below it that no other device is below."""
-        return self._once(("disks", thing.place), lambda: self._disks(thing))
+        return self.once(("disks", thing.place), lambda: self._disks(thing))
 
     def _disks(self, thing: Thing) -> tuple[Thing, ...]:
         held = [thing, *self.below(thing, _CONTAINS)]
@@ -239,14 +296,14 @@ class Topology:
         return tuple(each for *_, each in sorted(found, key=lambda item: item[:3]))
 
     def _places_above(self, thing: Thing) -> frozenset[int]:
-        return self._once(("places", thing.place), lambda: frozenset(other.place for other in self.above(thing)))
+        return self.once(("places", thing.place), lambda: frozenset(other.place for other in self.above(thing)))
 
     def path(self, thing: Thing) -> tuple[tuple[Thing, ...], ...]:
         """Return the way from the clients of a volume to what holds its data, top to bottom, by stage.
 
         Everything that a thing of one stage needs is in later stages.
         """
-        return self._once(("path", thing.place), lambda: self._path(thing))
+        return self.once(("path", thing.place), lambda: self._path(thing))
 
     def _path(self, thing: Thing) -> tuple[tuple[Thing, ...], ...]:
         stages = _stages(thing.place, self.structure.lower)
@@ -255,11 +312,11 @@ class Topology:
 
     def groups(self) -> tuple[PeerGroup, ...]:
         """Return all peer groups of at least two members, by kind and name."""
-        return self._once("groups", self._groups)
+        return self.once("groups", self._groups)
 
     def groups_of(self, thing: Thing) -> tuple[PeerGroup, ...]:
         """Return the peer groups that a thing is a member of, those of a common upper thing first."""
-        members = self._once("members", self._members)
+        members = self.once("members", self._members)
         return members.get(thing.place, ())
 
     def peers(self, thing: Thing) -> tuple[Thing, ...]:
@@ -324,7 +381,7 @@ class Topology:
         )
 
     def _use(self, place: int) -> tuple[str, ...]:
-        """Return the kinds of what is built on a disk or its partitions."""
+        """Return the kinds of the things built on a disk or its partitions."""
         uses: set[str] = set()
         todo = [place]
         for each in todo:
@@ -399,11 +456,11 @@ def _canonical(names: Sequence[tuple[Naming, str]]) -> str:
 
 
 def _stages(place: int, links: Sequence[Mapping[int, Relation]]) -> list[list[int]]:
-    """Return what is reached from a thing, by the length of the longest way to it; the thing itself is the first."""
+    """Return the things reached from a thing, by the length of the longest path; the thing itself is first."""
     depth = {place: 0}
     order, open_ = [], [(place, iter(links[place]))]
     seen = {place}
-    while open_:  # depth first, so that `order` has everything after what it is reached from, read backwards
+    while open_:  # depth first, so that `order`, read backwards, has everything after the thing that it is reached from
         at, rest = open_[-1]
         other = next((other for other in rest if other not in seen), None)
         if other is None:

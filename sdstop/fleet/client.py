@@ -125,7 +125,7 @@ def _judged(response: Response) -> bytes:
     status = response.status
     if status == 200:
         return response.body
-    said = _told(response.body)
+    said = _error_message(response.body)
     match status:
         case 401 | 403:
             raise ServerError(
@@ -144,7 +144,7 @@ def _judged(response: Response) -> bytes:
     raise ServerError(f"HTTP {status}{said}", status)
 
 
-def _told(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """Return the text of an error body: API JSON or the first line of text, but not HTML."""
     text = error_text(body)
     if text is None:

@@ -113,7 +113,7 @@ class RuleRow(Struct, frozen=True):
     nodes: int
 
 
-class Picture(Struct, frozen=True):
+class FleetState(Struct, frozen=True):
     """State of the fleet. `total` is the number of nodes with samples, `nodes` the worst MOST_NODES at most.
 
     `troubles` are failed queries, `warnings` and `infos` the server's remarks, each in one line; `failed` is set if
@@ -187,12 +187,12 @@ def _severity(row: LabelledSeries) -> Severity:
     return Severity(word) if word in set(Severity) else Severity.INFO
 
 
-def claim(row: LabelledSeries, node: Key | None = None) -> FleetFinding:
+def finding_of_series(row: LabelledSeries, node: Key | None = None) -> FleetFinding:
     """Convert a series of sdstop_finding_active to a finding."""
     return FleetFinding(node or key_of(row), row.label("rule"), _severity(row), row.label("subject"))
 
 
-def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> Picture:
+def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> FleetState:
     """Assemble the answers; parts without an answer stay empty."""
 
     def rows(name: str) -> tuple[LabelledSeries, ...]:
@@ -201,10 +201,10 @@ def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> Picture:
 
     total = rows("total")
     counts = {_severity(row): int(row.value) for row in rows("counts")}
-    told = tuple(claim(row) for row in rows("findings"))
+    told = tuple(finding_of_series(row) for row in rows("findings"))
     rules = (RuleRow(row.label("rule"), _severity(row), int(row.value)) for row in rows("rules"))
     nodes = _nodes(answers, rows)
-    return Picture(
+    return FleetState(
         total=int(total[0].value) if total else 0 if "total" in answers else None,
         named={node.key: node.name for node in nodes},
         counts=counts,
@@ -228,7 +228,7 @@ def _nodes(answers: Answers, rows: Rows) -> tuple[FleetNode, ...]:
     counted: dict[Key, dict[Severity, int]] = {}
     for row in rows("severities"):
         counted.setdefault(key_of(row), {})[_severity(row)] = int(row.value)
-    worst = {key_of(row): claim(row) for row in rows("worst")}
+    worst = {key_of(row): finding_of_series(row) for row in rows("worst")}
     past = rows("history")
     end = max((row.points[-1][0] for row in past), default=0.0)
     courses = {key_of(row): on_grid(row.points, end, HISTORY_STEP, HISTORY_POINTS) for row in past}
@@ -281,7 +281,7 @@ def on_grid(points: Sequence[tuple[float, float]], end: float, step: float, coun
 def _arrays(rows: Rows) -> tuple[FleetArray, ...]:
     claims: dict[tuple[Key, str], list[FleetFinding]] = {}
     for row in rows("arrays"):
-        told = claim(row)
+        told = finding_of_series(row)
         claims.setdefault((told.node, told.subject.partition("/")[0]), []).append(told)
     skews = {(key_of(row), row.label("array")): row.value for row in rows("skew") if math.isfinite(row.value)}
     uneven = {place for place, skew in skews.items() if skew >= UNEVEN}
@@ -318,7 +318,7 @@ def _rebuilds(series: Sequence[LabelledSeries]) -> tuple[RebuildRow, ...]:
 def _volumes(rows: Rows) -> tuple[VolumeRow, ...]:
     claims: dict[tuple[Key, str, str], list[FleetFinding]] = {}
     for row in rows("saturated"):
-        told = claim(row)
+        told = finding_of_series(row)
         volume, _, owner = told.subject.removeprefix("vol:").partition("@")
         claims.setdefault((told.node, volume, owner), []).append(told)
     used: dict[tuple[Key, str, str], tuple[float, str]] = {}

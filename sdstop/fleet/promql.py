@@ -39,7 +39,7 @@ def matchers(text: str) -> str:
     while place < len(said):
         matcher = _MATCHER.match(said, place)
         if matcher is None or matcher["name"] == "__name__":
-            raise ConfigError(f'--match {safe(text, 80)!r} is no selector; write \'job="sdstop",cluster="a"\'')
+            raise ConfigError(f'invalid --match {safe(text, 80)!r}; use \'job="sdstop",cluster="a"\'')
         found.append(f"{matcher['name']}{matcher['op']}{matcher['value']}")
         place = matcher.end()
         if place < len(said):

@@ -8,25 +8,25 @@ from typing import Any
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, number, percent, rate, safe, timestamp
-from sdstop.fleet.picture import FleetFinding, FleetNode, Picture
+from sdstop.fleet.picture import FleetFinding, FleetNode, FleetState
 
 SCHEMA = "sdstop.fleet/1"
 MARKS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO", None: "     "}
 UNKNOWN = "?UNKN"
 
 
-def heading(picture: Picture, url: str) -> str:
+def heading(picture: FleetState, url: str) -> str:
     """Return the server and the time of the query."""
     server = f" ({picture.server})" if picture.server else ""
     return f"{url}{server}, {timestamp(picture.asked)}"
 
 
-def summary(picture: Picture) -> str:
+def summary(picture: FleetState) -> str:
     """Return the number of nodes by state: `298 nodes: 1 critical, 6 with warnings, 2 silent`."""
     if picture.failed:
         return "nothing is known"
     if picture.total is None:
-        return "how many nodes there are is not known"
+        return "number of nodes unknown"
     parts = [
         f"{count} {word}"
         for severity, word in ((Severity.CRITICAL, "critical"), (Severity.WARNING, "with warnings"))
@@ -38,7 +38,7 @@ def summary(picture: Picture) -> str:
     return f"{nodes}: {', '.join(parts) or 'nothing that matters'}"
 
 
-def remarks(picture: Picture) -> list[str]:
+def remarks(picture: FleetState) -> list[str]:
     """Return failed queries, then the server's warnings and infos."""
     return [
         *(f"not answered: {line}" for line in picture.troubles),
@@ -60,7 +60,7 @@ def counts(node: FleetNode) -> str:
     return ", ".join(parts)
 
 
-def fleet_text(picture: Picture, url: str) -> str:
+def fleet_text(picture: FleetState, url: str) -> str:
     """Return the fleet as text, one section per kind; empty sections are left out."""
     lines = [f"sdstop fleet: {summary(picture)}", heading(picture, url), *remarks(picture)]
     for title, rows in _sections(picture):
@@ -74,7 +74,7 @@ def fleet_text(picture: Picture, url: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _sections(picture: Picture) -> Iterator[tuple[str, list[Sequence[str]]]]:
+def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
     def name(key: tuple[str, str]) -> str:
         return safe(picture.name(key), 60)
 
@@ -117,7 +117,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip()
 
 
-def fleet_json(picture: Picture, url: str) -> str:
+def fleet_json(picture: FleetState, url: str) -> str:
     """Return the picture as JSON (`sdstop.fleet/1`). Numbers are in base units, unknown values null."""
     told: dict[str, Any] = {
         "schema": SCHEMA,

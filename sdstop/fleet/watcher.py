@@ -20,9 +20,9 @@ from sdstop.fleet.picture import (
     HISTORY_SECONDS,
     HISTORY_STEP,
     FleetFinding,
+    FleetState,
     Key,
-    Picture,
-    claim,
+    finding_of_series,
     on_grid,
     picture,
 )
@@ -40,7 +40,7 @@ NODE_STEP = 360.0
 """Range and resolution of the history of one node's findings."""
 
 
-class Asker(Protocol):
+class QueryClient(Protocol):
     """Interface of a client that answers queries."""
 
     def query(self, expression: str) -> QueryAnswer:
@@ -69,12 +69,12 @@ class NodePicture(Struct, frozen=True):
     troubles: tuple[str, ...] = ()
 
 
-class Watcher:
+class FleetWatcher:
     """Watcher of the nodes on one server that `match` selects (matchers as written between braces)."""
 
     def __init__(
         self,
-        asker: Asker,
+        asker: QueryClient,
         match: str = "",
         groups: Sequence[str] = ("job",),
         clock: Callable[[], float] = time.time,
@@ -98,7 +98,7 @@ class Watcher:
         """Return the seconds until the next refresh, with exponential backoff while the server does not answer."""
         return max(interval, min(interval * 2.0**self._failures, LONGEST_PAUSE))
 
-    def refresh(self) -> Picture:
+    def refresh(self) -> FleetState:
         """Run the due queries and return the picture. Raises ConfigError; server failures are part of the picture.
 
         If the first query gets no answer, the others are skipped.
@@ -116,7 +116,7 @@ class Watcher:
             self._round = 0
             self._answers.clear()  # old answers must not appear as current
             self._troubles.clear()
-            return Picture(asked, time.monotonic() - begun, self._server, troubles=(str(error),), failed=True)
+            return FleetState(asked, time.monotonic() - begun, self._server, troubles=(str(error),), failed=True)
         self._failures = 0
         if self._round % RARE == 0:
             self._compare()
@@ -231,7 +231,9 @@ def node_picture(
         if (said := row.label(label))
     ]  # fmt: skip
     facts += [("Stalled for I/O", f"{percent(row.value)} % of a minute") for row in rows("stalled")[:1]]
-    claims = sorted((claim(row, key) for row in rows("findings")), key=lambda c: (-c.severity.rank, c.rule, c.subject))
+    claims = sorted(
+        (finding_of_series(row, key) for row in rows("findings")), key=lambda c: (-c.severity.rank, c.rule, c.subject)
+    )
     return NodePicture(
         key, asked, tuple(claims), courses,
         tuple(sorted(row.label("collector") for row in rows("sources"))),

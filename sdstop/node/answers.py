@@ -28,7 +28,7 @@ LONGEST_STORM = 2.0
 _ROW = ("pid", "name", "started", "user", "cmdline", "read_bytes", "write_bytes")
 
 
-class _Known(Struct):
+class _ProcessAttributes(Struct):
     """Attributes of a process that rarely change."""
 
     process: Any
@@ -44,7 +44,7 @@ class _Known(Struct):
 class Processes(Struct):
     """Processes and their I/O. A process that moved no bytes since the last sample costs two small reads."""
 
-    known: dict[int, _Known] = field(default_factory=dict)
+    known: dict[int, _ProcessAttributes] = field(default_factory=dict)
 
     def look(self) -> list[dict[str, Any]]:
         """Return a row for each process; both counters are null if they may not be read.
@@ -64,7 +64,7 @@ class Processes(Struct):
                 process = psutil.Process(pid)
                 known = before.get(pid)
                 if known is None or known.process != process:  # psutil compares process number and start time
-                    known = _Known(process, process.create_time(), "")
+                    known = _ProcessAttributes(process, process.create_time(), "")
                     uid = process.uids().real
                     known.user = users.get(uid, str(uid))
                 rows.append(self._row(pid, known, psutil))
@@ -74,7 +74,7 @@ class Processes(Struct):
         return rows
 
     @staticmethod
-    def _row(pid: int, known: _Known, psutil: Any) -> dict[str, Any]:
+    def _row(pid: int, known: _ProcessAttributes, psutil: Any) -> dict[str, Any]:
         moved = None
         with contextlib.suppress(psutil.AccessDenied, ValueError, RuntimeError):
             counters = known.process.io_counters()

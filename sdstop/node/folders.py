@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from sdstop.core.host import Failed
 
 
-def holding(top: str, files: Sequence[str], most: int) -> tuple[list[str], int]:
+def folders_with(top: str, files: Sequence[str], most: int) -> tuple[list[str], int]:
     """Return the directories below `top` in which one of `files` is not empty, and the number of all directories.
 
     The paths are relative to `top` and sorted; `top` itself is "/". The search is breadth first and does not follow

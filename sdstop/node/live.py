@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _ATTRIBUTE = 4096
-_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # no O_NONBLOCK: it can change what a read returns
+_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # no O_NONBLOCK: it can change the result of a read
 _FOLDER = _FILE | os.O_DIRECTORY
 _MOST_LINKS = 40
 
@@ -48,10 +48,10 @@ def unreadable(key: str, error: OSError | ValueError) -> Unreadable:
         if os.geteuid() == 0:
             return Denied(key, "refused even to root: a container, kernel lockdown or a security module keeps it")
         privilege = "root, or the capability CAP_DAC_READ_SEARCH" if number == errno.EACCES else "root"
-        return Denied(key, f"needs {privilege}: start sdstop with sudo")
+        return Denied(key, f"requires {privilege}; run with sudo")
     if isinstance(error, OSError):
         return Failed(key, error.strerror or str(error))
-    return Failed(key, "is no path")
+    return Failed(key, "invalid path")
 
 
 class LiveHost(Host):
@@ -129,7 +129,7 @@ class LiveHost(Host):
                 os.close(fd)
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno == errno.EINVAL:
-                raise Failed(f"link:{path}", "is no link") from error
+                raise Failed(f"link:{path}", "not a symbolic link") from error
             raise unreadable(f"link:{path}", error) from error
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
@@ -171,7 +171,7 @@ class LiveHost(Host):
         if self._root:
             return super().holding(top, files, most)
         try:
-            return folders.holding(_absolute(top), files, most)
+            return folders.folders_with(_absolute(top), files, most)
         except (OSError, ValueError) as error:
             raise unreadable(f"list:{top}", error) from error
 
@@ -199,7 +199,7 @@ class LiveHost(Host):
         return time.monotonic() < self._resting.get(what, 0.0)
 
     def rest(self, what: str, seconds: float) -> None:
-        """Suspend queries of something for so many seconds; a current suspension is not extended."""
+        """Suspend queries of something for a number of seconds; a current suspension is not extended."""
         if not self.rests(what):
             self._resting[what] = time.monotonic() + seconds
 

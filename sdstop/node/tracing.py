@@ -4,7 +4,7 @@ sdstop creates the tracefs instance `sdstop`, writes two hist triggers there, ne
 removes the instance afterwards. A separate process, the keeper, does this: the instance is removed when the requesting
 process has ended for any reason (its socket is then closed), or when the time is over. The keeper holds a file of the
 instance open, and the kernel does not remove an instance that has open files. An instance that can be removed has
-therefore lost its keeper; `sweep` removes it at every start as root.
+therefore lost its keeper; `remove_leftovers` removes it at every start as root.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class TracingRefused(Exception):  # noqa: N818
     """Raised if tracefs counting is unavailable; one line with the reason."""
 
 
-class Counting:
+class SizeCounting:
     """Counting of requests by size for at most `seconds`, until it is closed or its process ends."""
 
     def __init__(self, seconds: float = LONGEST, tracefs: Path = TRACEFS) -> None:
-        """Start counting. Forks, so call it before starting threads. `said` is the reason for a failure, else ""."""
+        """Start counting. Forks, so call it before starting threads. `failure` is a reason, "" if it works."""
         self._socket, theirs = socket.socketpair()
         self._pid: int | None = os.fork()
         if self._pid == 0:
             _be_keeper(theirs, seconds, tracefs)
         theirs.close()
-        self.said = self._answer()
+        self.failure = self._answer()
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +82,7 @@ class Counting:
         return answer[1:].decode("utf-8", "replace") if answer else "the process that was to do it ended"
 
 
-def sweep(tracefs: Path = TRACEFS) -> bool:
+def remove_leftovers(tracefs: Path = TRACEFS) -> bool:
     """Remove the instance of a killed keeper, and return whether there was one. Other instances are not touched."""
     instance = tracefs / "instances" / NAME
     try:
@@ -129,10 +129,10 @@ def _begin(tracefs: Path) -> tuple[Path, int]:
     """Create the instance; return it and the descriptor that keeps it open. Raises TracingRefused and OSError."""
     events = tracefs / "events" / "block"
     if not events.is_dir():
-        raise TracingRefused(f"there are no events of block devices; mount -t tracefs tracefs {tracefs}")
+        raise TracingRefused(f"tracefs has no events of block devices; run mount -t tracefs tracefs {tracefs}")
     if not (events / "block_rq_issue" / "hist").exists():
-        raise TracingRefused("this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)")
-    sweep(tracefs)
+        raise TracingRefused("kernel lacks CONFIG_HIST_TRIGGERS")
+    remove_leftovers(tracefs)
     instance = tracefs / "instances" / NAME
     try:
         instance.mkdir(0o700)
@@ -165,7 +165,7 @@ def _field(event: Path) -> str:
 
 
 def _remove(instance: Path) -> None:
-    """Remove sdstop's triggers, then the instance; a concurrent reader delays that. `sweep` removes the rest later.
+    """Remove sdstop's triggers, then the instance; a concurrent reader delays that. `remove_leftovers` completes it.
 
     An instance in which another tool has started to trace is not removed.
     """

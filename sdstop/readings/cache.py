@@ -1,7 +1,7 @@
 """Caches of slower storage, and their activity between two samples, for all implementations.
 
-flashcache, dm-cache, dm-writecache, bcache and ZFS's ARC and L2ARC count different things. A field contains only what
-the source reports, as defined here, and is None otherwise: a hit ratio can only be computed from counted requests.
+flashcache, dm-cache, dm-writecache, bcache and ZFS's ARC and L2ARC count different things. A field is set only if
+the source reports it as defined here, and is None otherwise: a hit ratio can only be computed from counted requests.
 """
 
 from __future__ import annotations
@@ -51,41 +51,41 @@ class Cache(Reading, frozen=True):
     device: Annotated[
         str | None, Fact("Device", "Kernel name of the device that is cached, as dm-3 or bcache0", names=Name.DEVICE)
     ] = None
-    fast: Annotated[str | None, Fact("Fast", "Kernel names of what it caches on, with commas", names=Name.DEVICE)] = (
+    fast: Annotated[str | None, Fact("Fast", "Kernel names of its cache devices, with commas", names=Name.DEVICE)] = (
         None
     )
-    slow: Annotated[str | None, Fact("Slow", "Kernel name of what it caches", names=Name.DEVICE)] = None
-    counts: Annotated[str, Fact("Counts", "What its counters count: requests, or blocks", plain=True)] = "requests"
+    slow: Annotated[str | None, Fact("Slow", "Kernel name of its backing device", names=Name.DEVICE)] = None
+    counts: Annotated[str, Fact("Counts", "Unit of its counters: requests, or blocks", plain=True)] = "requests"
     mode: Annotated[str | None, State("Mode", "writeback, writethrough, writearound, passthrough, none")] = None
     state: Annotated[str | None, State("State", "ok, clean, dirty, no cache, read-only, needs check, failed ...")] = (
         None
     )
-    policy: Annotated[str | None, Fact("Policy", "What decides what is cached: smq, mq, fifo, lru ...", plain=True)] = (
-        None
-    )
+    policy: Annotated[str | None, Fact("Policy", "Replacement policy: smq, mq, fifo, lru ...", plain=True)] = None
     size: Annotated[int | None, Metric("Size", "Room for data", "bytes")] = None
     used: Annotated[int | None, Metric("Used", "Data that is cached", "bytes")] = None
     dirty: Annotated[int | None, Metric("Dirty", "Data that is nowhere but in the cache yet", "bytes")] = None
     block_size: Annotated[int | None, Metric("Block", "Unit in which it caches", "bytes", exact=True)] = None
     metadata_size: Annotated[int | None, Metric("Metadata", "Room for its metadata", "bytes")] = None
     metadata_used: Annotated[int | None, Metric("Metadata used", "Metadata in use", "bytes")] = None
-    skips_from: Annotated[
-        int | None, Metric("Skips from", "Sequential requests bypass it from so many on; 0: never", "bytes")
-    ] = None
-    reads: Annotated[int | None, Metric("Reads", "Reads that came", kind=_COUNTER)] = None
-    writes: Annotated[int | None, Metric("Writes", "Writes that came", kind=_COUNTER)] = None
+    skips_from: Annotated[int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes")] = None
+    reads: Annotated[int | None, Metric("Reads", "Read requests", kind=_COUNTER)] = None
+    writes: Annotated[int | None, Metric("Writes", "Write requests", kind=_COUNTER)] = None
     read_hits: Annotated[int | None, Metric("Read hits", "Reads answered by the cache", kind=_COUNTER)] = None
-    write_hits: Annotated[int | None, Metric("Write hits", "Writes to what was cached", kind=_COUNTER)] = None
+    write_hits: Annotated[int | None, Metric("Write hits", "Write hits: writes to cached data", kind=_COUNTER)] = None
     read_misses: Annotated[
-        int | None, Metric("Read misses", "Cacheable reads of what was not cached", kind=_COUNTER)
+        int | None, Metric("Read misses", "Read misses that could have been hits", kind=_COUNTER)
     ] = None
     write_misses: Annotated[
-        int | None, Metric("Write misses", "Cacheable writes to what was not cached", kind=_COUNTER)
+        int | None, Metric("Write misses", "Write misses that could have been hits", kind=_COUNTER)
     ] = None
-    bypassed_reads: Annotated[int | None, Metric("Bypassed reads", "Reads that went past it", kind=_COUNTER)] = None
-    bypassed_writes: Annotated[int | None, Metric("Bypassed writes", "Writes that went past it", kind=_COUNTER)] = None
+    bypassed_reads: Annotated[int | None, Metric("Bypassed reads", "Reads that bypassed the cache", kind=_COUNTER)] = (
+        None
+    )
+    bypassed_writes: Annotated[
+        int | None, Metric("Bypassed writes", "Writes that bypassed the cache", kind=_COUNTER)
+    ] = None
     sequential_skipped: Annotated[
-        int | None, Metric("Sequential", "Of those that went past it, for being sequential", kind=_COUNTER)
+        int | None, Metric("Sequential", "Requests bypassed as sequential", kind=_COUNTER)
     ] = None
     evicted_by_bypass: Annotated[
         int | None, Metric("Evicted", "Cached blocks dropped since a bypassing request touched them", kind=_COUNTER)
@@ -96,8 +96,8 @@ class Cache(Reading, frozen=True):
         int | None, Metric("No room", "Requests that found only dirty or busy blocks in their way", kind=_COUNTER)
     ] = None
     cleaned: Annotated[int | None, Metric("Cleaned", "Dirty blocks written back", kind=_COUNTER)] = None
-    fast_errors: Annotated[int | None, Metric("Errors", "I/O errors of what it caches on", kind=_COUNTER)] = None
-    slow_errors: Annotated[int | None, Metric("Slow errors", "I/O errors of what it caches", kind=_COUNTER)] = None
+    fast_errors: Annotated[int | None, Metric("Errors", "I/O errors of the cache device", kind=_COUNTER)] = None
+    slow_errors: Annotated[int | None, Metric("Slow errors", "I/O errors of the backing device", kind=_COUNTER)] = None
     printed_read_hits: Annotated[
         float | None,
         Metric("Printed", "Read hits of all reads as its driver prints it, cut off to whole percents", "ratio",
@@ -158,7 +158,7 @@ _PRINTED = {
 
 
 class CacheActivity(Reading, frozen=True, kw_only=True):
-    """Activity of a cache between two samples; a share is None if there were no requests to relate it to."""
+    """Activity of a cache between two samples; a share is None without requests."""
 
     family: ClassVar[str] = "cache_activity"
     title: ClassVar[str] = "Cache activity"
@@ -171,16 +171,16 @@ class CacheActivity(Reading, frozen=True, kw_only=True):
 
     cache: Annotated[str, Label("Cache", "As of the cache", names=Name.VOLUME)]
     kind: Annotated[str, Label("Kind", "As of the cache", plain=True)]
-    reads: Annotated[float | None, Metric("Reads", "Reads that came", "per_second")]
-    writes: Annotated[float | None, Metric("Writes", "Writes that came", "per_second")]
+    reads: Annotated[float | None, Metric("Reads", "Read requests", "per_second")]
+    writes: Annotated[float | None, Metric("Writes", "Write requests", "per_second")]
     hits: Annotated[float | None, Metric("Hits", "Requests that hit", "per_second")]
     misses: Annotated[float | None, Metric("Misses", "Cacheable requests that missed", "per_second")]
-    bypassed: Annotated[float | None, Metric("Bypassed", "Requests that went past it", "per_second")]
-    hit_share: Annotated[float | None, Metric("Hit", "Hits of all that came", "ratio")]
-    read_hit_share: Annotated[float | None, Metric("Read hit", "Read hits of all reads that came", "ratio")]
-    write_hit_share: Annotated[float | None, Metric("Write hit", "Write hits of all writes that came", "ratio")]
+    bypassed: Annotated[float | None, Metric("Bypassed", "Requests that bypassed the cache", "per_second")]
+    hit_share: Annotated[float | None, Metric("Hit", "Hits per request", "ratio")]
+    read_hit_share: Annotated[float | None, Metric("Read hit", "Read hits per read request", "ratio")]
+    write_hit_share: Annotated[float | None, Metric("Write hit", "Write hits per write request", "ratio")]
     cacheable_hit_share: Annotated[float | None, Metric("Hit of cacheable", "Hits of hits and misses", "ratio")]
-    bypass_share: Annotated[float | None, Metric("Bypass", "Bypassed of all that came", "ratio")]
+    bypass_share: Annotated[float | None, Metric("Bypass", "Share of requests that bypassed the cache", "ratio")]
     evicted: Annotated[float | None, Metric("Evicted", "Blocks dropped by bypassing requests", "per_second")]
     promotions: Annotated[float | None, Metric("Promotions", "Blocks taken in", "per_second")]
     demotions: Annotated[float | None, Metric("Demotions", "Blocks dropped for others", "per_second")]

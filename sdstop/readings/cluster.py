@@ -67,9 +67,9 @@ class Cluster(Reading, frozen=True, kw_only=True):
     read: Annotated[float | None, _READ] = None
     write: Annotated[float | None, _WRITE] = None
     epoch: Annotated[int | None, Metric("Epoch", "Grows with each new leader or map", exact=True)] = None
-    says: Annotated[str | None, Fact("Says", "What the cluster itself finds wrong", export=False, names=Name.TEXT)] = (
-        None
-    )
+    says: Annotated[
+        str | None, Fact("Says", "Problems that the cluster itself reports", export=False, names=Name.TEXT)
+    ] = None
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
@@ -108,9 +108,9 @@ class ClusterNode(Reading, frozen=True, kw_only=True):
     domain: Annotated[
         str | None, Fact("Domain", "What fails together with it: fault set, rack, or itself", names=Name.VOLUME)
     ]
-    state: Annotated[str | None, State("State", "In the cluster's words, what is not good first")]
+    state: Annotated[str | None, State("State", "States as the cluster reports them, problems first")]
     healthy: Annotated[int | None, _HEALTHY]
-    maintenance: Annotated[str | None, Fact("Maintenance", "Maintenance it is in, None without", plain=True)]
+    maintenance: Annotated[str | None, Fact("Maintenance", "Current maintenance, if any", plain=True)]
     leads: Annotated[bool, Fact("Leads", "Whether it is the one that leads", export=False)]
     devices: Annotated[int | None, Metric("Devices", "Devices it brings")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
@@ -154,11 +154,11 @@ class ClusterPool(Reading, frozen=True, kw_only=True):
     kind: Annotated[str, _KIND]
     ident: Annotated[str | None, _IDENT]
     area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root", names=Name.VOLUME)]
-    copies: Annotated[int | None, Metric("Copies", "Copies of all data; None for erasure codes")]
+    copies: Annotated[int | None, Metric("Copies", "Copies of all data; absent for erasure codes")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
     spare: Annotated[
-        int | None, Metric("Spare", "Raw capacity set aside for rebuilds; None: it has no such thing", "bytes")
+        int | None, Metric("Spare", "Raw capacity reserved for rebuilds; absent if not supported", "bytes")
     ]
     spare_ratio: Annotated[float | None, Metric("Spare set", "Share that is set aside, as configured", "ratio")]
     filled: Annotated[float | None, Metric("Filled", "Share in use of what may be used", "ratio")]
@@ -205,7 +205,7 @@ class FailureDomain(Reading, frozen=True, kw_only=True):
     devices: Annotated[int | None, Metric("Devices", "Devices in it that belong to this pool")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of these", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use of these", "bytes")]
-    nodes_down: Annotated[int | None, Metric("Down", "Nodes of these that are not well")]
+    nodes_down: Annotated[int | None, Metric("Down", "Unhealthy nodes of these")]
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
@@ -249,14 +249,14 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
     device: Annotated[str, Label("Device", "Its path as the cluster has it, or its name", names=Name.PATH)]
     ident: Annotated[str | None, _IDENT]
     pool: Annotated[str | None, Fact("Pool", "Pool that it belongs to", names=Name.VOLUME)]
-    name: Annotated[str | None, Fact("Name", "Name that somebody gave it", names=Name.VOLUME)]
+    name: Annotated[str | None, Fact("Name", "Name given by an administrator", names=Name.VOLUME)]
     path: Annotated[str | None, Fact("Path now", "Where its node found it last", names=Name.PATH)]
     original: Annotated[str | None, Fact("Path added", "Path under which it was added", names=Name.PATH)]
-    state: Annotated[str | None, State("State", "In the cluster's words, what is not good first")]
+    state: Annotated[str | None, State("State", "States as the cluster reports them, problems first")]
     healthy: Annotated[int | None, _HEALTHY]
     media: Annotated[str | None, Fact("Media", "HDD, SSD, NVMe ...", plain=True)]
-    model: Annotated[str | None, Fact("Model", "Model, as the cluster was told", plain=True)]
-    serial: Annotated[str | None, Fact("Serial", "Serial number, as the cluster was told", names=Name.SERIAL)]
+    model: Annotated[str | None, Fact("Model", "Model, as registered in the cluster", plain=True)]
+    serial: Annotated[str | None, Fact("Serial", "Serial number, as registered in the cluster", names=Name.SERIAL)]
     capacity: Annotated[int | None, Metric("Capacity", "Bytes that the cluster may use of it", "bytes")]
     used: Annotated[int | None, Metric("Used", "Bytes in use of it", "bytes")]
     read_wait: Annotated[float | None, Metric("r_await", "Mean time of a read of it", "seconds")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, ClassVar
 
-from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
+FSTAB = "/etc/fstab"
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
 """Kernel names assigned in order of device detection; names of md, dm and LVM devices are persistent."""
 
@@ -26,13 +27,16 @@ class DevicePath(Reading, frozen=True, kw_only=True):
     rows_of = Source("{origin}", "{needle|path}")
     things: ClassVar = {
         "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{local_path:dev}", Naming.LINK),)),
+        "mount": Identity(ThingKind.MOUNT, Naming.MOUNT),
+        "source": Identity(None, Naming.LINK, "{mounted:dev}"),
     }
+    joins = (Join("mount", "source", Relation.STORED),)
 
     holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool", names=Name.VOLUME)]
     place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev", names=Name.VOLUME)]
     path: Annotated[str, Label("Name", "The device as it is looked for", names=Name.PATH)]
     kind: Annotated[str, Fact("Kind", "file, powerflex or zfs", plain=True)]
-    now: Annotated[str | None, Fact("Name now", "Where it was found last, if that is told", names=Name.PATH)] = None
+    now: Annotated[str | None, Fact("Name now", "Last known path, if reported", names=Name.PATH)] = None
     healthy: Annotated[int | None, Metric("Healthy", "1 where it is well, 0 where it is not")] = None
     device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node", names=Name.DEVICE)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
@@ -42,6 +46,16 @@ class DevicePath(Reading, frozen=True, kw_only=True):
     def local_path(self) -> str | None:
         """The name; None if it belongs to another node or matches no device."""
         return self.path if self.device is not None else None
+
+    @property
+    def mount(self) -> str | None:
+        """The mount point, of file systems in fstab."""
+        return self.place if self.holder == FSTAB and self.place.startswith("/") else None
+
+    @property
+    def mounted(self) -> str | None:
+        """The device of that mount point."""
+        return self.path if self.mount is not None else None
 
     @property
     def moved(self) -> bool:

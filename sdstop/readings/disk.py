@@ -145,8 +145,8 @@ class DiskActivity(Reading, frozen=True):
     queue: Annotated[float | None, Metric("aqu-sz", "Mean requests outstanding, credited at completion", "")]
     busy: Annotated[
         float | None,
-        Metric("%util", "Share of time with a request in flight; may exceed 1, and is no measure of capacity "
-               "where a device serves several at once", "ratio"),
+        Metric("%util", "Share of time with a request in flight; may exceed 1, and does not measure the load of "
+               "a device that serves several at once", "ratio"),
     ]  # fmt: skip
     completed_per_second: Annotated[float, Metric("tps", "Reads, writes and discards completed", "per_second")]
     wait: Annotated[float | None, Metric("await", "Mean time of reads, writes and discards", "seconds")]

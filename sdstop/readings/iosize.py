@@ -30,7 +30,7 @@ class RequestSizes(Reading, frozen=True, kw_only=True):
     rows_of = Source("{where}", "{needle}")
 
     counter: Annotated[
-        str, Label("Counter", "flashcache, issue or queue (tracefs: to the driver, or as they came), zpool", plain=True)
+        str, Label("Counter", "flashcache, issue or queue (tracefs: to the driver, or as received), zpool", plain=True)
     ]
     device: Annotated[
         str, Label("Device", "Kernel name; empty: all caches of the module; zpool: the vdev", names=Name.DEVICE)
@@ -78,10 +78,10 @@ def cumulative(counts: Mapping[int, int]) -> dict[int, int]:
 
 def between(before: RequestSizes, after: RequestSizes) -> dict[int, int] | None:
     """Return the requests by size between two samples, or None if the counter was reset."""
-    return grown(before.counts, after.counts)
+    return counts_increase(before.counts, after.counts)
 
 
-def grown(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int] | None:
+def counts_increase(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int] | None:
     """Return the increase of counts by size, or None if one of them decreased."""
     if any(new.get(size, 0) < count for size, count in old.items()):
         return None
@@ -89,6 +89,6 @@ def grown(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int] | No
 
 
 def not_whole(counts: Mapping[int, int], block: int) -> float | None:
-    """Return the share of requests whose size is not a multiple of `block`, or None if there are no requests."""
+    """Return the share of requests whose size is not a multiple of `block`, or None without requests."""
     total = sum(counts.values())
     return sum(count for size, count in counts.items() if size % block) / total if total else None

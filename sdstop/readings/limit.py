@@ -22,7 +22,7 @@ TOTAL, READ, WRITE = "total", "read", "write"
 class Limit(Reading, frozen=True):
     """I/O limit of a volume, one row per volume, owner and direction; unlimited mappings have a row too.
 
-    `limited` is the limited quantity; a number is None if there is no such limit or it is not reported. Use is reported
+    `limited` is the limited quantity; a number is None without such a limit, or if it is not reported. Use is reported
     by counters (`used_requests`, `used_bytes`), by rates of the source, or by the block device `device`, which carries
     exactly the limited I/O. With `sharers` above 1 the rates are totals of that many owners, each of which has a
     separate limit.
@@ -46,10 +46,13 @@ class Limit(Reading, frozen=True):
         str, Label("Volume", "Volume, image, drive of a machine, or block device that is limited", names=Name.VOLUME)
     ]
     owner: Annotated[
-        str, Label("Owner", "Who is held to it: SDC, control group, machine; empty: whoever uses it", names=Name.HOST)
+        str,
+        Label(
+            "Owner", "Throttled client: SDC, control group, machine; empty: every user of the volume", names=Name.HOST
+        ),
     ]
     kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd", plain=True)]
-    direction: Annotated[str, Label("Direction", "What it counts: total, read, write", plain=True)]
+    direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
     limited: Annotated[str | None, State("Limited", "both, iops, bandwidth, none")]
     iops: Annotated[
         float | None,
@@ -83,14 +86,14 @@ class Limit(Reading, frozen=True):
         Metric("For", "How long such a burst may last", "seconds", name="sdstop_limit_burst_bytes_length_seconds"),
     ] = None
     iops_size: Annotated[
-        int | None, Metric("IOPS size", "A request counts as many times as it is larger than this", "bytes")
+        int | None, Metric("IOPS size", "Request size that counts as one I/O; larger ones count as several", "bytes")
     ] = None
     group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit", names=Name.VOLUME)] = (
         None
     )
-    unheld: Annotated[str | None, Fact("Not held", "Why nobody enforces it; None: it is enforced", plain=True)] = None
+    unheld: Annotated[str | None, Fact("Not held", "Why it is not enforced; empty: it is enforced", plain=True)] = None
     device: Annotated[
-        str | None, Fact("Device", "Block device of this node that carries what is limited", names=Name.DEVICE)
+        str | None, Fact("Device", "Block device of this node below the limited volume", names=Name.DEVICE)
     ] = None
     size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", export=False)] = None
     used_requests: Annotated[int | None, Metric("Requests", "Requests that passed", kind=Kind.COUNTER)] = None
@@ -102,22 +105,20 @@ class Limit(Reading, frozen=True):
     requests_rate: Annotated[
         float | None,
         Metric(
-            "Used IOPS", "Requests a second, as the source says", "per_second",
+            "Used IOPS", "Requests a second, as reported", "per_second",
             name="sdstop_limit_used_requests_per_second",
         ),
     ] = None  # fmt: skip
     bytes_rate: Annotated[
         float | None,
-        Metric(
-            "Used", "Bytes a second, as the source says", "bytes_per_second", name="sdstop_limit_used_bytes_per_second"
-        ),
+        Metric("Used", "Bytes a second, as reported", "bytes_per_second", name="sdstop_limit_used_bytes_per_second"),
     ] = None
     sharers: Annotated[int | None, Metric("Sharers", "Owners to whom those rates belong together")] = None
     wait: Annotated[
-        float | None, Metric("Wait", "Mean time of a request, the limit's wait included, as the source says", "seconds")
+        float | None, Metric("Wait", "Mean request latency including throttling, as reported", "seconds")
     ] = None
     disk_wait: Annotated[
-        float | None, Metric("Disks' wait", "Mean time of a request below the limit, as the source says", "seconds")
+        float | None, Metric("Disks' wait", "Mean request latency excluding throttling, as reported", "seconds")
     ] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Marked by", "Text that marks its line there", export=False, names=Name.EVIDENCE)] = ""
@@ -179,10 +180,10 @@ class LimitUse(Reading, frozen=True):
         "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, aliases=(("{volume:dev}", Naming.LINK),)),
     }
 
-    volume: Annotated[str, Label("Volume", "What is limited", names=Name.VOLUME)]
-    owner: Annotated[str, Label("Owner", "Who is held to it", names=Name.HOST)]
+    volume: Annotated[str, Label("Volume", "Limited volume or device", names=Name.VOLUME)]
+    owner: Annotated[str, Label("Owner", "Throttled client", names=Name.HOST)]
     kind: Annotated[str, Label("Kind", "Who enforces it", plain=True)]
-    direction: Annotated[str, Label("Direction", "What it counts", plain=True)]
+    direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
     requests_per_second: Annotated[float | None, Metric("IOPS", "Requests that passed", "per_second")]
     bytes_per_second: Annotated[float | None, Metric("Bandwidth", "Bytes that passed", "bytes_per_second")]
     request_size: Annotated[float | None, Metric("Size", "Mean size of a request", "bytes")]

@@ -41,7 +41,7 @@ class Rebuild(Reading, frozen=True):
         str,
         Label(
             "Array",
-            "What is rebuilt: an array's kernel name, a pool (tank, tank/draid1-0), a resource, a cluster",
+            "Rebuilt object: an array's kernel name, a pool (tank, tank/draid1-0), a resource, a cluster",
             names=Name.DEVICE,
         ),
     ]
@@ -64,9 +64,7 @@ class Rebuild(Reading, frozen=True):
     total: Annotated[int | None, Metric("Total", "Bytes to do in all", "bytes")] = None
     speed: Annotated[int | None, Metric("Speed", "Speed that its source reports", "bytes_per_second")] = None
     remaining: Annotated[int | None, Metric("Remaining", "Remaining time that its source reports", "seconds")] = None
-    speed_min: Annotated[int | None, Metric("Least", "Speed below which it yields to nobody", "bytes_per_second")] = (
-        None
-    )
+    speed_min: Annotated[int | None, Metric("Least", "Guaranteed minimum speed (speed_min)", "bytes_per_second")] = None
     speed_max: Annotated[int | None, Metric("Most", "Speed above which it never goes", "bytes_per_second")] = None
     speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False, plain=True)] = None
     speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False, plain=True)] = None
@@ -76,7 +74,7 @@ class Rebuild(Reading, frozen=True):
     ] = None
     stop: Annotated[
         int | None,
-        Metric("Stops at", "sync_max of md: where it will stop; None: it will not", "bytes", export=False),
+        Metric("Stops at", "sync_max of md: position at which it stops; absent without one", "bytes", export=False),
     ] = None
     kind: Annotated[str, Fact("Kind", "What rebuilds: md, zfs, drbd, ceph, powerflex", plain=True)] = "md"
     limited_by: Annotated[
@@ -84,14 +82,12 @@ class Rebuild(Reading, frozen=True):
         Fact("Limited by", "The policy that limits its speed, where the source names one", export=False, plain=True),
     ] = None
     scanned: Annotated[
-        int | None, Metric("Looked at", "Bytes that were looked at ahead of what is done, where that is apart", "bytes")
+        int | None, Metric("Scanned", "Bytes scanned ahead of repair, if reported separately", "bytes")
     ] = None
-    repaired: Annotated[int | None, Metric("Repaired", "Bytes that were written anew so far", "bytes")] = None
+    repaired: Annotated[int | None, Metric("Repaired", "Bytes rewritten so far", "bytes")] = None
     step: Annotated[
         int,
-        Metric(
-            "Step", "Bytes below which its source shows no progress: it tells rounded numbers", "bytes", export=False
-        ),
+        Metric("Step", "Progress below this is invisible: the source rounds its numbers", "bytes", export=False),
     ] = 0
     errors: Annotated[int | None, Metric("Errors", "Errors that it met and could not repair")] = None
     devices: Annotated[

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 
 from sdstop.core.model import Column, Name, Reading, schema
-from sdstop.core.snapshot import Derived, Run, Snapshot
+from sdstop.core.snapshot import DerivedRows, Run, Snapshot
 
 Shown = Callable[[Name, str], str]
 """Function that returns the replacement of a name of a kind."""
@@ -31,7 +31,7 @@ def differing(before: Snapshot, after: Snapshot, shown: Shown, same: Shown) -> s
 def _tables(before: Run, after: Run, shown: Shown, same: Shown) -> set[str]:
     wrong = set()
     for family, rows in before.tables.items():
-        if isinstance(rows, Derived):  # derived from other tables
+        if isinstance(rows, DerivedRows):  # derived from other tables
             continue
         columns = schema(family).columns
         others = after.tables.get(family, {})

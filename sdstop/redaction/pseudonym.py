@@ -134,7 +134,7 @@ class Pseudonyms:
         """Return the replacement of each octet after a prefix; 0 and 255 keep their meaning."""
         known = self._octets.get(prefix)
         if known is None:
-            last = 223 if first else 254  # from 224 on no host has the address
+            last = 223 if first else 254  # addresses of hosts end at 223
             middle = [octet for octet in range(1, last + 1) if not first or octet not in {10, 127}]
             order = dict(zip(middle, self._digits(NameKind.IPV4, prefix), strict=False))
             shuffled = sorted(middle, key=lambda octet: (order[octet], octet))

@@ -1,7 +1,7 @@
 """Redactor: replaces every name in evidence, in keys, texts, links and lists.
 
-Names come from fields that are declared as names, in the readings of a replay of the evidence. A pool may have the name
-of a word that a parser needs, so redacted evidence is replayed, too: if its readings differ in more than names, the
+Names are learned from fields that are declared as names, in the readings of a replay of the evidence. As a pool may be
+named like a word of a parser, redacted evidence is replayed, too: if its readings differ in more than names, the
 responsible names are found by trial and kept.
 """
 
@@ -21,7 +21,7 @@ from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.model import Name, schema
 from sdstop.core.replay import Replay
 from sdstop.core.retention import Retention
-from sdstop.core.snapshot import Derived, Run
+from sdstop.core.snapshot import DerivedRows, Run
 from sdstop.core.wording import own_words
 from sdstop.redaction import credentials, declared, identity, sockets
 from sdstop.redaction.comparison import differing
@@ -109,7 +109,7 @@ class Redactor:
             self.sources.add(run.collector)
         for family, rows in run.tables.items():
             columns = [column for column in schema(family).columns if column.names is not None]
-            for row in rows.values() if columns and not isinstance(rows, Derived) else ():
+            for row in rows.values() if columns and not isinstance(rows, DerivedRows) else ():
                 for column in columns:
                     value = getattr(row, column.name)
                     if isinstance(value, str) and column.names is not None and (column.names, value) not in self._seen:

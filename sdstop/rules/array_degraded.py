@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
+from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
+
+_RUNNING = frozenset({
+    "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
+})  # fmt: skip
+"""Words of md's array_state, and of mdstat, for arrays that serve their data."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         if array.level == "container":
-            continue  # holds only the metadata of other arrays and never runs
-        if array.state == "inactive":
+            yield Unchecked("container: holds the metadata of other arrays and never runs", array.array, calm=True)
+        elif array.state == "inactive":
             yield _inactive(window, array)
         elif array.state == "broken":
             yield _broken(window, array)
+        elif array.state not in _RUNNING:
+            yield Unchecked(f'state "{human.safe(array.state, 40)}" is not known', array.array, gap=Gap.FAULTY)
+        elif array.level is None:
+            yield Unchecked("level unknown", array.array)
         elif not array.redundant:
-            continue
+            yield RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
         elif array.degraded is None:
             yield Unchecked("neither mdstat nor sysfs says how many members are missing", array.array)
         elif array.degraded > 0:
@@ -36,7 +45,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
     name, left = array.array, array.tolerates
     members = [m for m in window.rows(Member).values() if m.array == name]
-    known = next((known for known in rebuildings(window) if known.name == name and known.rebuild.kind == "md"), None)
+    known = next(
+        (known for known in rebuild_analyses(window) if known.name == name and known.rebuild.kind == "md"), None
+    )
     doing, running = _doing(array, known)
     slots = [slot for slot, letter in enumerate(array.slots or "") if letter != "U"]
     where = f" (slot {', '.join(map(str, slots[:6]))})" if slots else ""
@@ -63,7 +74,7 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
     )
 
 
-def _doing(array: Array, known: Rebuilding | None) -> tuple[str, bool]:
+def _doing(array: Array, known: RebuildAnalysis | None) -> tuple[str, bool]:
     """Return the recovery status, and whether a recovery is under way."""
     if array.action == "frozen":
         return "nothing is rebuilding: it is frozen", False
@@ -183,4 +194,5 @@ ARRAY_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Array,),
+    remembers=True,
 )

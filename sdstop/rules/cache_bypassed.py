@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.analysis.caching import CacheSteps, Caching, Pieces, cachings, pieces_of
+from sdstop.analysis.caching import BlockAlignment, CacheAnalysis, CacheSteps, block_alignment, cachings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -16,6 +16,9 @@ from sdstop.readings.cache import Cache, share
 
 _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes that serve nothing from the cache."""
+
+
+_UNCOUNTED = "bypassed requests are not counted"
 
 
 class _Cause(Struct, frozen=True):
@@ -37,6 +40,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _emptied(window, cache)
             continue
         if cache.mode == "metadata only":  # dm-writecache in this mode bypasses data by design
+            yield Unchecked("mode metadata only: data bypasses it by design", cache.cache, calm=True)
             continue
         course = caching.judged(limits["requests"])
         if course is None:
@@ -44,8 +48,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         part = caching.bypass_share(course)
         if part is None:
-            continue
-        if part > limits["share"]:
+            yield Unchecked(_UNCOUNTED, cache.cache, calm=True)
+        elif part > limits["share"]:
             yield _bypassed(window, caching, course, part, limits)
         else:
             yield RuledOut(
@@ -98,11 +102,12 @@ def _mode_advice(cache: Cache) -> tuple[str, ...]:
     return (f"lvchange --cachemode writethrough {operand(cache.cache)}   # or writeback; of a volume that LVM made",)
 
 
-def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
+def _idle(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[Verdict]:
     """Yield the lifetime totals while there are too few recent requests to judge."""
     course = caching.ever
     part = caching.bypass_share(course)
     if part is None or course.came is None:
+        yield Unchecked(_UNCOUNTED, caching.cache.cache, calm=True)
         return
     if caching.recent is None or course.came < limits["requests"]:
         reason = f"{human.number(course.came)} requests since it was loaded are too few"
@@ -120,8 +125,8 @@ def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]
     yield replace(was, severity=Severity.INFO, summary=summary)
 
 
-def _bypassed(window: Window, caching: Caching, course: CacheSteps, part: float, limits: Limits) -> Finding:
-    cache, pieces = caching.cache, pieces_of(window, caching, course)
+def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: float, limits: Limits) -> Finding:
+    cache, pieces = caching.cache, block_alignment(window, caching, course)
     cause = _cause(cache, course, pieces, limits)
     severity = Severity.CRITICAL if part > limits["most"] else Severity.WARNING
     if cache.skips_from and course.sum("sequential_skipped") is None:
@@ -151,7 +156,7 @@ def _bypassed(window: Window, caching: Caching, course: CacheSteps, part: float,
 
 
 def _values(
-    course: CacheSteps, part: float, pieces: Pieces | None, printed: float | None, limits: Limits
+    course: CacheSteps, part: float, pieces: BlockAlignment | None, printed: float | None, limits: Limits
 ) -> Iterator[Value]:
     yield Value("bypass_share", "went past the cache", part, "ratio", limits["share"])
     yield Value("requests", "requests that came", course.came)
@@ -174,7 +179,7 @@ def _values(
         yield Value("sequential", "of those that went past, sequential", sequential, "ratio")
 
 
-def _cause(cache: Cache, course: CacheSteps, pieces: Pieces | None, limits: Limits) -> _Cause:
+def _cause(cache: Cache, course: CacheSteps, pieces: BlockAlignment | None, limits: Limits) -> _Cause:
     sequential = share(course.sum("sequential_skipped"), course.bypassed)
     size = human.quantity(cache.skips_from, "bytes")
     if sequential is not None and sequential > limits["sequential"]:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.caching import FLASHCACHE, Caching, cachings
+from sdstop.analysis.caching import FLASHCACHE, CacheAnalysis, cachings
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
@@ -20,6 +32,7 @@ _STATES = {
     "inconsistent": "dirty data was lost with the cache device: what is on the disk behind it is not whole",
 }
 """States in which a cache does not work, and their meaning."""
+_WORKING = frozenset({"ok", "clean", "dirty", "no cache"})
 _SIDES = {"fast_errors": "what it caches on", "slow_errors": "what it caches"}
 
 
@@ -30,14 +43,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if said:
             yield _joined(said)
         elif cache.state in {CUT, UNKNOWN}:
-            yield Unchecked(f"its line is {cache.state}", cache.cache)
+            yield Unchecked(f"its line is {cache.state}", cache.cache, gap=Gap.FAULTY)
+        elif cache.state is not None and cache.state not in _WORKING:
+            yield Unchecked(f'state "{human.safe(cache.state, 40)}" is not known', cache.cache, gap=Gap.FAULTY)
         elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
             yield RuledOut(cache.cache, _good(caching))
         elif cache.kind == FLASHCACHE:
             yield Unchecked("it tells no state, and this version counts no I/O errors", cache.cache, calm=True)
+        else:
+            yield Unchecked("neither state nor I/O errors are reported", cache.cache, calm=True)
 
 
-def _good(caching: Caching) -> str:
+def _good(caching: CacheAnalysis) -> str:
     errors = caching.ever.sum(*_SIDES)
     words = [f"state {caching.cache.state}"] if caching.cache.state is not None else []
     words.append("its I/O errors are not counted" if errors is None else f"{human.number(errors)} I/O errors")
@@ -89,7 +106,7 @@ def _repair(cache: Cache) -> Iterator[str]:
         )
 
 
-def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
+def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
     cache = caching.cache
     total, new = caching.ever.sum(*_SIDES), None
     if caching.recent is not None:
@@ -134,7 +151,7 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
     )
 
 
-def _named(caching: Caching) -> list[tuple[str, str]]:
+def _named(caching: CacheAnalysis) -> list[tuple[str, str]]:
     return [(name, f" of {words}") for name, words in _SIDES.items() if caching.ever.sum(name)]
 
 

@@ -1,12 +1,12 @@
-"""Caches with so much dirty data that there is no room for new data."""
+"""Caches without room for new data because of dirty data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.caching import Caching, cachings
+from sdstop.analysis.caching import CacheAnalysis, cachings
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
@@ -17,6 +17,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         cache = caching.cache
         dirty = share(cache.dirty, cache.size)
         if dirty is None:
+            yield Unchecked("amount of dirty data unknown", cache.cache, calm=True)
             continue
         refused = caching.recent.sum("no_room") if caching.recent is not None else None
         part = share(refused, caching.recent.came) if caching.recent is not None else None
@@ -38,7 +39,7 @@ def _soon(eta: float | None, limits: Limits) -> bool:
     return eta is not None and eta <= limits["soon"]
 
 
-def _full_in(caching: Caching, dirty: float) -> float | None:
+def _full_in(caching: CacheAnalysis, dirty: float) -> float | None:
     """Return the seconds until the cache is all dirty at the window's pace; None if dirty data is not growing."""
     grown, recent, size = caching.grown("dirty"), caching.recent, caching.cache.size
     if recent is None or recent.seconds is None or recent.seconds < _LONG_ENOUGH or not grown or grown < 0 or not size:
@@ -53,7 +54,7 @@ _MOSTLY = 0.5
 
 
 def _finding(
-    window: Window, caching: Caching, dirty: float, refused: int | None, eta: float | None, limits: Limits
+    window: Window, caching: CacheAnalysis, dirty: float, refused: int | None, eta: float | None, limits: Limits
 ) -> Finding:
     cache, recent = caching.cache, caching.recent
     size, to = human.quantity(cache.dirty, "bytes"), cache.slow or "the disks"
@@ -84,7 +85,7 @@ def _finding(
     )
 
 
-def _sends_past(caching: Caching) -> bool:
+def _sends_past(caching: CacheAnalysis) -> bool:
     """Return whether most bypasses are caused by lack of room."""
     course = caching.recent
     return course is not None and (share(course.sum("no_room"), course.bypassed) or 0.0) > _MOSTLY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sdstop.analysis.caching import CacheSteps, Caching, cachings
+from sdstop.analysis.caching import CacheAnalysis, CacheSteps, cachings
 from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
@@ -25,9 +25,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for caching in cachings(window):
         cache = caching.cache
         # dm-writecache exists for writes and absorbs them all; ARC misses are not a fault.
-        if cache.kind in {"dm-writecache", "arc"} or cache.state == "no cache":
+        if cache.kind in {"dm-writecache", "arc"}:
+            yield Unchecked(f"{cache.kind}: misses are not a fault", cache.cache, calm=True)
             continue
-        if not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):  # reported by cache-bypassed
+        # reported by cache-bypassed
+        if cache.state == "no cache" or not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):
+            yield Unchecked("out of use: takes nothing in", cache.cache, calm=True)
             continue
         if cache.kind == "l2arc":
             yield from _l2arc(window, caching, limits)
@@ -36,9 +39,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         least = limits["requests"]
         course = caching.judged(least)
         if course is None or _asked(course, ways) < least:
+            yield Unchecked(f"fewer than {least:g} cacheable requests in a minute", cache.cache, calm=True)
             continue
         hit = course.hit_share(*ways)
         if hit is None:
+            yield Unchecked("hits and misses are not counted", cache.cache, calm=True)
             continue
         # One minute may be a full copy; also judge the lifetime hit rate.
         ever = caching.ever.hit_share(*ways)
@@ -66,7 +71,7 @@ def _longer(ever: float | None, course: CacheSteps) -> str:
     return "" if ever is None or course.seconds is None else f", {human.percent(ever)} % since it was loaded"
 
 
-def _young(window: Window, caching: Caching, ways: tuple[str, ...], limits: Limits) -> str:
+def _young(window: Window, caching: CacheAnalysis, ways: tuple[str, ...], limits: Limits) -> str:
     """Return why the lifetime counters are too young to judge, "" if they are not; the boot time limits the age."""
     up = next((node.uptime for node in window.rows(Node).values()), None)
     if up is not None and up < limits["age"]:
@@ -75,7 +80,7 @@ def _young(window: Window, caching: Caching, ways: tuple[str, ...], limits: Limi
     return "" if asked >= limits["ever"] else f"only {human.number(asked)} cacheable ones came since it was loaded"
 
 
-def _warming(caching: Caching, limits: Limits) -> str:
+def _warming(caching: CacheAnalysis, limits: Limits) -> str:
     """Return how full a cache that is still filling is, "" if it is not filling."""
     cache = caching.cache
     full = share(cache.used, cache.size)
@@ -92,7 +97,7 @@ def _warming(caching: Caching, limits: Limits) -> str:
 
 
 def _finding(
-    window: Window, caching: Caching, course: CacheSteps, hit: float, ways: tuple[str, ...], limits: Limits
+    window: Window, caching: CacheAnalysis, course: CacheSteps, hit: float, ways: tuple[str, ...], limits: Limits
 ) -> Finding:
     cache = caching.cache
     full = share(cache.used, cache.size)
@@ -135,12 +140,13 @@ def _resize(cache: Cache) -> str:
     return "lvs -o name,cache_total_blocks,cache_used_blocks" if cache.kind == "dm-cache" else "lsblk"
 
 
-def _l2arc(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
+def _l2arc(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[Verdict]:
     """Judge by memory cost: the headers of L2ARC blocks are stored in the ARC and reduce its size."""
     cache = caching.cache
     headers, asked = cache.metadata_used, _asked(caching.ever, _WAYS)
     ever = caching.ever.hit_share(*_WAYS)
     if headers is None or ever is None or asked < limits["lifetime"]:
+        yield Unchecked(f"fewer than {limits['lifetime']:g} reads since boot", cache.cache, calm=True)
         return
     recent = caching.recent.hit_share(*_WAYS) if caching.recent is not None else None
     now = ever if recent is None else recent

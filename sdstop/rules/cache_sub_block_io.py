@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.caching import FLASHCACHE, CacheSteps, Caching, Pieces, cachings, pieces_of
-from sdstop.analysis.jumbo import BLOCK, right_mtus
+from sdstop.analysis.caching import FLASHCACHE, BlockAlignment, CacheAnalysis, CacheSteps, block_alignment, cachings
+from sdstop.analysis.jumbo import BLOCK, aligned_mtus
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
@@ -20,12 +20,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         cache = caching.cache
         course = caching.judged(limits["requests"])
         past = caching.bypass_share(course) if course is not None else None
-        if not cache.needs_whole_blocks or course is None or past is None:
+        if not cache.needs_whole_blocks:
+            yield Unchecked(f"not applicable: {cache.kind} caches partial blocks", cache.cache, calm=True)
             continue
-        pieces = pieces_of(window, caching, course)
+        if course is None or past is None:
+            yield Unchecked(f"fewer than {limits['requests']:g} requests in a minute", cache.cache, calm=True)
+            continue
+        pieces = block_alignment(window, caching, course)
+        if pieces is None and past <= limits["share"]:
+            yield RuledOut(cache.cache, f"{human.percent(past)} % of {caching.what} {course.when} went past it")
+            continue
         if pieces is None:
-            if past > limits["share"] and cache.kind == FLASHCACHE:
-                yield Unchecked("the sizes of requests are not known", cache.cache)
+            yield Unchecked("the sizes of requests are not known", cache.cache, calm=cache.kind != FLASHCACHE)
             continue
         if _is_cause(course, past, pieces, limits):
             yield _finding(window, caching, course, past, pieces, limits)
@@ -37,7 +43,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _is_cause(course: CacheSteps, past: float, pieces: Pieces, limits: Limits) -> bool:
+def _is_cause(course: CacheSteps, past: float, pieces: BlockAlignment, limits: Limits) -> bool:
     sequential = share(course.sum("sequential_skipped"), course.bypassed) or 0.0
     return (
         past > limits["share"]
@@ -49,7 +55,7 @@ def _is_cause(course: CacheSteps, past: float, pieces: Pieces, limits: Limits) -
 
 
 def _finding(
-    window: Window, caching: Caching, course: CacheSteps, past: float, pieces: Pieces, limits: Limits
+    window: Window, caching: CacheAnalysis, course: CacheSteps, past: float, pieces: BlockAlignment, limits: Limits
 ) -> Finding:
     cache, what = caching.cache, caching.what
     block = human.quantity(cache.block_size, "bytes")
@@ -95,7 +101,7 @@ def _advice(window: Window, cache: Cache) -> Iterator[str]:
     known = window.now.run_of(AoeExport) is not None
     if not known or window.rows(AoeExport):
         asked = "" if known else "if they come by ATA over Ethernet: "
-        right = " or ".join(f"{low}-{high}" for low, high in right_mtus(cache.block_size or BLOCK))
+        right = " or ".join(f"{low}-{high}" for low, high in aligned_mtus(cache.block_size or BLOCK))
         yield f"ip link show   # {asked}the MTU of both ends must be within {right}"
     yield "parted DEVICE unit s print   # on the clients: partitions begin at multiples of 8 sectors?"
     yield "blockdev --getss --getpbsz --getbsz DEVICE   # on the clients: file systems with blocks of 4096?"

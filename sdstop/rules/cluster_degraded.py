@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sdstop.collectors.powerflex.readings import Gateway
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.shell import operand, quoted
@@ -15,6 +16,11 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Cluster
 
 PACEMAKER = "pacemaker"
 """Kind of cluster that holds no data but runs the services for it, which stop without quorum or when a node is lost."""
+
+
+_CEPH = "ceph"
+_STOPPED = re.compile(r"\b(?:pauserd|pausewr|OSD_FULL|POOL_FULL)\b")
+"""Health checks of Ceph that say that clients' I/O stops."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -32,7 +38,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
     devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
     down = [n for n in nodes if n.healthy == 0]
-    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN ones are in `cluster.says`
+    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN: reported by the cluster
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
     severity, said = Severity.INFO, []
@@ -57,8 +63,9 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     if cluster.kind == PACEMAKER and cluster.says:
         severity = Severity.CRITICAL
         said.insert(0, cluster.says)
-    elif cluster.healthy == 0 and not down:
-        severity = _worse(severity, Severity.WARNING)
+    elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
+        stops = cluster.state == "HEALTH_ERR" or _STOPPED.search(cluster.says or "")
+        severity = _worse(severity, Severity.CRITICAL if stops and cluster.kind == _CEPH else Severity.WARNING)
         said.append(f"it says {cluster.state}{f': {cluster.says}' if cluster.says else ''}")
     if away:
         said.append(f"in maintenance: {_listed([n.node for n in away])}")
@@ -142,12 +149,16 @@ def _pools(window: Window, cluster: Cluster) -> list[Cite | None]:
 def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.state is None and cluster.degraded is None and not nodes:
         return Unchecked("neither its state nor its nodes nor its copies are told", cluster.cluster)
+    if cluster.healthy is None and cluster.state is not None:
+        return Unchecked(f'state "{human.safe(cluster.state, 40)}" is not known', cluster.cluster, gap=Gap.FAULTY)
     parts = [cluster.state or "its managers are not told"]
     if cluster.kind == PACEMAKER:
         return RuledOut(cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
     if cluster.nodes is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes well")
-    parts.append("all data has its copies" if cluster.degraded == 0 else "how much is degraded is not told")
+    if cluster.degraded is None:
+        return Unchecked("amount of degraded data unknown", cluster.cluster)
+    parts.append("all data has its copies")
     return RuledOut(cluster.cluster, ", ".join(parts))
 
 
@@ -181,4 +192,5 @@ CLUSTER_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Cluster,),
+    remembers=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.pacemaker.cluster import ClusterResource
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster
@@ -74,4 +74,5 @@ CLUSTER_RESOURCE_FAILED = Rule(
     Severity.CRITICAL,
     _check,
     (ClusterResource,),
+    covers=(Covers(ClusterResource, "{cluster}"),),
 )

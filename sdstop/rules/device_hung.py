@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Container, Hashable, Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.system.node import STAT, Node
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    passed,
+    unchecked,
+)
 from sdstop.core.history import Moment, Window
+from sdstop.core.joins import Naming
 from sdstop.core.shell import operand, quoted
+from sdstop.core.topology import Thing, Topology
 from sdstop.readings.disk import Disk
 
 _ID = "device-hung"
@@ -22,6 +37,8 @@ _GRACE = 0.5
 
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
+_NAMES_SHOWN = 12
+"""Most names of what is built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
 _STACKED = re.compile(r"(md_?|dm-)\w+")
 """Names of stacked devices, for use if sysfs does not list the lower devices."""
@@ -40,7 +57,7 @@ def _disk_of(name: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-class _Silence(Struct, frozen=True):
+class _Stall(Struct, frozen=True):
     """A device with requests in flight and no completions for `seconds`.
 
     `worked`: it completed requests earlier in this window; `whole`: the silence covers the whole window; `since` is the
@@ -63,34 +80,43 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     hung = {
         name: s for name, s in silent.items() if s.seconds >= limits["seconds"] and s.readings >= limits["readings"]
     }
-    below = _below(window, hung)
     for name in sorted(hung):
-        leaves = [device for device in below[name] if device in hung]
-        if not leaves:
-            yield _hung(window, hung[name], limits, _above(name, hung, below), silent)
+        leaves = [device for device in window.topology.devices(name)[1:] if device in hung]
+        if leaves:
+            yield Unchecked(f"waits for {leaves[0]}, which hangs", name, calm=True)
+        else:
+            yield _hung(window, hung[name], limits, hung, silent)
+    uncounted = set[str]()
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
         if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
-            yield Unchecked("the kernel counts nothing of it (queue/iostats is 0)", device.device)
+            uncounted.add(device.device)
+    yield from unchecked(sorted(uncounted), "the kernel counts nothing of it (queue/iostats is 0)")
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
         yield Unchecked(f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
-    elif not hung:
-        yield RuledOut("disks", _good(len(moments[-1].rows), list(silent.values())))
+    else:
+        waiting = [str(name) for name, row in moments[-1].rows.items() if row.in_flight]
+        alien = {name for name in waiting if _exempt(window, name)}
+        yield from unchecked(sorted(alien), "not by itself: its disk is judged, or it waits for a file", calm=True)
+        early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - hung.keys()
+        yield from unchecked(sorted(early), f"needs {limits['readings']:g} readings that show it", gap=Gap.EARLY)
+        rest = hung.keys() | uncounted | alien | early
+        good = [str(name) for name in moments[-1].rows if name not in rest]
+        yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
 
 
-def _good(count: int, silent: Sequence[_Silence]) -> str:
+def _good(silent: Sequence[_Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
-    seen = f"{count} {'device' if count == 1 else 'devices'} looked at"
     if longest is None or not longest.seconds:
-        return f"{seen}: each that has requests in flight completed some at the last reading"
+        return "all requests in flight: some completed at the last reading"
     return (
-        f"{seen}: the longest time that requests were in flight and none completed is "
+        f"the longest time that requests were in flight and none completed is "
         f"{human.duration(longest.seconds)} ({longest.device})"
     )
 
 
-def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Silence]:
+def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Stall]:
     newest, earlier = moments[-1], moments[-2::-1]
     for name, row in newest.rows.items():
         if not row.in_flight:
@@ -105,7 +131,7 @@ def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Sile
             if then is None or not then.in_flight or _completed(then) != _completed(row):
                 break
             first, oldest, readings = moment, then, readings + 1
-        yield _Silence(
+        yield _Stall(
             row.device,
             newest.started - first.started,
             readings,
@@ -134,25 +160,13 @@ def _exempt(window: Window, name: str) -> bool:
     return device.kind in _NEVER or (device.kind == "partition" and device.parent is not None)
 
 
-def _below(window: Window, hung: dict[str, _Silence]) -> dict[str, set[str]]:
-    """Return the devices that each hung device is built on, at any depth."""
-    direct: dict[str, set[str]] = {}
-    for link in window.rows(BlockLink).values():
-        direct.setdefault(link.device, set()).add(link.below)
-    found: dict[str, set[str]] = {}
-    for name in hung:
-        todo, seen = [name], set[str]()
-        while todo:
-            for lower in direct.get(todo.pop(), ()):
-                if lower not in seen:
-                    seen.add(lower)
-                    todo.append(lower)
-        found[name] = seen
-    return found
-
-
-def _above(leaf: str, hung: dict[str, _Silence], below: dict[str, set[str]]) -> list[str]:
-    return sorted(name for name in hung if leaf in below[name])
+def _above(topology: Topology, thing: Thing | None, hung: Container[str]) -> tuple[list[str], list[str]]:
+    """Return the hung devices built on a thing, and the names of everything else that it is a part of or used by."""
+    if thing is None:
+        return [], []
+    devices = sorted(name for other in topology.above(thing) if (name := other.device) is not None and name in hung)
+    users = dict.fromkeys((*topology.part_of(thing), *topology.affected(thing)))
+    return devices, [other.label for other in users if other.device not in devices]
 
 
 def _keeps(kernel: str | None) -> bool:
@@ -161,7 +175,7 @@ def _keeps(kernel: str | None) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
 
 
-class _Waiting(Struct, frozen=True):
+class _BlockedTasks(Struct, frozen=True):
     """Tasks that wait for I/O while a device is silent.
 
     `tasks` waited in every sample, None if the node does not report it; `for_it`: in at least one sample they can only
@@ -172,9 +186,9 @@ class _Waiting(Struct, frozen=True):
     for_it: bool
 
 
-def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Waiting:
+def _waiting(window: Window, silence: _Stall, silent: Collection[str]) -> _BlockedTasks:
     counts, quiet = [], False
-    stacked = {link.device for link in window.rows(BlockLink).values() if link.relation == "slave"}
+    stacked = window.once("stacked devices", lambda: _stacked(window.topology))
     for shot in window.snapshots:
         tasks = [node.tasks_blocked for node in shot.rows(Node).values() if node.tasks_blocked is not None]
         if shot.monotonic < silence.since or not tasks:
@@ -186,13 +200,19 @@ def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Wai
             if row.in_flight and name not in silent and name not in stacked and not _STACKED.fullmatch(name)
         )
         quiet = quiet or all(_exempt(window, name) for name in others)
-    return _Waiting(min(counts, default=None), quiet and min(counts) > 0)
+    return _BlockedTasks(min(counts, default=None), quiet and min(counts) > 0)
 
 
-def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], silent: Collection[str]) -> Finding:
+def _stacked(topology: Topology) -> frozenset[str]:
+    return frozenset(thing.device for thing in topology.things if thing.device and topology.is_stacked(thing))
+
+
+def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str], silent: Collection[str]) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
-    linked = any(link.device == name and link.relation == "slave" for link in window.rows(BlockLink).values())
+    thing = window.topology.named(Naming.DEV, name)
+    above, users = _above(window.topology, thing, hung)
+    linked = thing is not None and window.topology.is_stacked(thing)
     stacked = linked or _STACKED.fullmatch(name) is not None
     waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
     waits = f"{silence.in_flight} request{'' if silence.in_flight == 1 else 's'} in flight"
@@ -221,7 +241,7 @@ def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], s
             Value("in_flight", "requests in flight", silence.in_flight, "", 0),
             Value("readings", "readings that show it", silence.readings, "", limits["readings"]),
             Value("ticking", "the kernel counts it busy", "yes" if silence.ticking else "no"),
-            Value("above", "built upon it, and waiting", ", ".join(above) or None),
+            Value("above", "built upon it, and waiting", _listed([*above, *users])),
             Value("blocked", "tasks that waited for I/O all the while", waiting.tasks),
         ),
         evidence=cites(
@@ -233,8 +253,12 @@ def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], s
         refuted_by=f"a completed read or write of {name} in /proc/diskstats"
         + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked or lost else ""),
         confidence=0.5 if stacked or waking or lost else None,
-        explains=tuple(f"{_ID}:{upper}" for upper in above),
     )
+
+
+def _listed(names: Sequence[str]) -> str | None:
+    shown = ", ".join(map(human.safe, names[:_NAMES_SHOWN]))
+    return (f"{shown} and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else shown) or None
 
 
 def _nobody(tasks: int | None) -> str:
@@ -276,5 +300,17 @@ DEVICE_HUNG = Rule(
         Threshold("seconds", 10.0, "time without a completion", "seconds"),
         Threshold("readings", 3.0, "readings that must show it"),
         Threshold("timeout", 30.0, "until then a disk that was idle may be spinning up", "seconds"),
+    ),
+    explains=(
+        _ID,
+        "rebuild-slow",
+        "rebuild-stalled",
+        "stripe-convoy",
+        "hot-stripe-member",
+        "slow-stripe-member",
+        "slow-device",
+        "tasks-stuck",
+        "volume-qos-saturated",
+        "volume-below-promise",
     ),
 )

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 
 _SUBJECT = "memory"
@@ -15,12 +27,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     dimms = [row for row in window.rows(Dimm).values() if row.size]
     sockets = list(window.rows(MemorySocket).values())
     if not dimms:
+        yield Unchecked("firmware lists no module", _SUBJECT, calm=True)
         return
     rated = [row.speed for row in dimms if row.speed is not None]
     runs = [row.configured for row in dimms if row.configured is not None]
     if len(rated) < len(dimms) or len(runs) < len(dimms):
-        if not any(row.virtual for row in sockets):
-            yield Unchecked("the firmware does not tell at what speed the modules run", _SUBJECT)
+        virtual = any(row.virtual for row in sockets)
+        yield Unchecked("the firmware does not tell at what speed the modules run", _SUBJECT, calm=virtual)
         return
     slow = [row for row in dimms if (row.configured or 0) < (row.speed or 0) * (1 - limits["tolerance"])]
     if not slow:
@@ -76,4 +89,5 @@ DIMM_BELOW_RATED_SPEED = Rule(
     _check,
     (MemorySocket, Dimm),
     (Threshold("tolerance", 0.005, "difference that is rounding: 2666 and 2667 are one speed", "ratio"),),
+    covers=(Covers(MemorySocket, _SUBJECT),),
 )

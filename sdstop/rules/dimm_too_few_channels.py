@@ -10,7 +10,19 @@ from sdstop.analysis.fabric import loads
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
 from sdstop.core.text import added
@@ -61,14 +73,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     slots = window.rows(Dimm).values()
     dimms = [row for row in slots if row.size]
     if not dimms:
+        yield Unchecked("firmware lists no module", _SUBJECT, calm=True)
         return
     if any(row.size is None for row in slots):
         yield Unchecked("of some slots the firmware does not tell whether a module is in them", _SUBJECT)
         return
     if any(row.channels is None for row in sockets):
-        if not any(row.virtual for row in sockets):
-            models = ", ".join(sorted({human.safe(row.cpu or "unknown") for row in sockets}))
-            yield Unchecked(f"how many memory channels the processor has is not known ({models})", _SUBJECT)
+        models = ", ".join(sorted({human.safe(row.cpu or "unknown") for row in sockets}))
+        virtual = any(row.virtual for row in sockets)
+        yield Unchecked(f"how many memory channels the processor has is not known ({models})", _SUBJECT, calm=virtual)
         return
     if all(row.used is not None for row in sockets):
         yield _by_socket(window, limits, sockets, dimms)
@@ -201,4 +214,5 @@ DIMM_TOO_FEW_CHANNELS = Rule(
         Threshold("passes", 3.0, "times that each byte of a rebuild crosses memory: from the HBA, checksum, parity"),
         Threshold("achievable", 0.75, "share of the peak that programs reach (STREAM measures 0.72 to 0.80)", "ratio"),
     ),
+    covers=(Covers(MemorySocket, _SUBJECT),),
 )

@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
 
@@ -16,13 +28,18 @@ _SUBJECT = "memory"
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     sockets = sorted(window.rows(MemorySocket).values(), key=lambda row: int(row.socket))
     dimms = [row for row in window.rows(Dimm).values() if row.size]
-    if len(sockets) < 2 or not dimms:
+    if not dimms:
+        yield Unchecked("firmware lists no module", _SUBJECT, calm=True)
+        return
+    if len(sockets) < 2:
+        yield Unchecked("not applicable: 1 socket", _SUBJECT, calm=True)
         return
     if any(row.dimms is None or row.capacity is None for row in sockets):
-        if not any(row.virtual for row in sockets):
-            yield Unchecked(
-                "the slots do not tell which processor they belong to, or whether a module is in them", _SUBJECT
-            )
+        yield Unchecked(
+            "the slots do not tell which processor they belong to, or whether a module is in them",
+            _SUBJECT,
+            calm=any(row.virtual for row in sockets),
+        )
         return
     sizes = [row.capacity or 0 for row in sockets]
     counts = [row.dimms or 0 for row in sockets]
@@ -36,7 +53,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     lack = 1 - min(sizes) / max(sizes)
     least = sockets[min(range(len(sockets)), key=lambda n: (used[n], counts[n], sizes[n]))]
     odd = f"; socket {least.socket} has no memory of its own" if not least.dimms else ""
-    unequal = len(set(used)) > 1 or len(set(counts)) > 1 or lack > limits["lack"]
+    full = all(row.slots is not None and row.dimms == row.slots for row in sockets)
+    by_design = full and len({row.slots for row in sockets}) > 1
+    unequal = not by_design and (len(set(used)) > 1 or len(set(counts)) > 1 or lack > limits["lack"])
+    odd = "; all slots are filled: the board is so" if by_design else odd
     yield Finding(
         severity=Severity.WARNING if unequal else Severity.INFO,
         subject=_SUBJECT,
@@ -69,4 +89,5 @@ DIMM_UNEQUAL_SOCKETS = Rule(
     _check,
     (MemorySocket, Dimm),
     (Threshold("lack", 0.1, "share of the largest socket's memory that another lacks, with as many modules", "ratio"),),
+    covers=(Covers(MemorySocket, _SUBJECT),),
 )

@@ -9,7 +9,19 @@ from msgspec import Struct
 from sdstop.collectors.network.interfaces import STATISTICS, Interface, Traffic
 from sdstop.collectors.network.paths import Softnet
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
@@ -54,7 +66,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         known = window.get(Interface, row.interface)
         kind = known.kind if known is not None else ""
         # A bond's counters are the sum of its slaves' counters.
-        if kind == "loopback" or row.interface == "lo" or (kind in {"bond", "team"} and row.interface in masters):
+        if kind in {"bond", "team"} and row.interface in masters:
+            yield Unchecked("sum of its slaves, which are judged", row.interface, calm=True)
+            continue
+        if kind == "loopback" or not _has_wire(row):
+            yield Unchecked("loopback", row.interface, calm=True)
             continue
         first = next((m for m in moments if row.interface in m.rows), moments[-1])
         losses = _losses(recent, first.rows[row.interface], row, moments[-1].started - first.started, softnet)
@@ -78,6 +94,12 @@ def _judge(window: Window, losses: _Losses, known: Interface | None, softnet: in
             f"{bad} of {human.number(losses.rx + losses.tx + bad)} frames bad or dropped in "
             f"{human.duration(losses.seconds)}",
         )
+    else:
+        yield Unchecked("no frames in this window", losses.interface, calm=True)
+
+
+def _has_wire(row: Traffic) -> bool:
+    return row.interface != "lo"
 
 
 def _beyond(lost: int, passed: int, limits: Limits) -> bool:
@@ -110,7 +132,7 @@ def _unwanted(dropped: int, detail: dict[str, int] | None, softnet: int) -> int 
     """Return how many of the drops in /proc/net/dev were good but unwanted frames.
 
     That counter adds frames missed by the card to frames dropped by the stack; the latter have unknown protocols or
-    VLANs that are not configured, or (if the CPUs' queues also dropped some) exceeded what the CPUs could process.
+    VLANs that are not configured, or (if the CPUs' queues also dropped some) exceeded the CPUs' capacity.
     """
     if softnet:
         return 0
@@ -277,4 +299,5 @@ FRAMES_DROPPED = Rule(
         Threshold("ratio", 1e-4, "share of the frames of a direction in a minute", "ratio"),
         Threshold("count", 10.0, "and at least so many"),
     ),
+    covers=(Covers(Traffic, where=_has_wire),),
 )

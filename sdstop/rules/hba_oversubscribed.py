@@ -4,19 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sdstop.analysis.fabric import HbaLoad, loads
-from sdstop.analysis.rebuilding import REPAIRS, rebuildings
+from sdstop.analysis.fabric import HbaLoad, disks_behind, loads
+from sdstop.analysis.rebuilding import REPAIRS, rebuild_analyses
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasPhy
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    unchecked,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for load in loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"]):
+    found = loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"])
+    few = window.rows(Hba).keys() - {load.hba.hba for load in found if load.disks >= 2}
+    yield from unchecked(sorted(map(str, few)), "fewer than 2 disks behind it", calm=True)
+    for load in found:
         share = load.share
         if load.disks < 2:
             continue
@@ -75,9 +91,9 @@ def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Fin
 
 def rebuilds_behind(window: Window, hbas: Collection[str]) -> tuple[str, ...]:
     """Return the running rebuilds with a device attached to one of these HBAs."""
-    behind = {path.device for path in window.rows(DiskPath).values() if path.hba in hbas}
+    behind = {disk for hba in hbas for disk in disks_behind(window, hba)}
     found = []
-    for known in rebuildings(window):
+    for known in rebuild_analyses(window):
         if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
             continue
         names = [*(load.device for load in known.loads), *(known.rebuild.devices or "").split(",")]
@@ -102,4 +118,5 @@ HBA_OVERSUBSCRIBED = Rule(
         Threshold("efficiency", 0.85, "share of a PCI Express link that is left for data", "ratio"),
     ),
     either=3,
+    covers=(Covers(Hba),),
 )

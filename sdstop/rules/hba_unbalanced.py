@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.fabric import HbaLoad, loads
+from sdstop.analysis.fabric import HbaLoad, disks_behind, loads
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Value,
+    Verdict,
+    cites,
+    unchecked,
+)
 from sdstop.core.history import Window
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
@@ -15,18 +27,25 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     known = HBA_OVERSUBSCRIBED.limits()
     kinds: dict[str, list[HbaLoad]] = {}
+    compared = set[str]()
     for load in loads(window, known["disk_rate"], known["flash_rate"], known["efficiency"]):
         # The model of hosts known only from sg_map is unknown; hosts with the same disks count as identical.
         kind = "scsi" if load.hba.hba.startswith("host") else load.hba.device_id
         if kind is not None:
             kinds.setdefault(kind, []).append(load)
+            compared.add(load.hba.hba)
+    rest = sorted(str(name) for name in window.rows(Hba).keys() - compared)
+    yield from unchecked(rest, "no disks behind it, or its model is unknown", calm=True)
     for group in kinds.values():
         models = {name: sum(load.models.get(name, 0) for load in group) for load in group for name in load.models}
+        names = [load.hba.hba for load in group]
         if len(group) > 1 and not models and sum(load.disks for load in group) >= limits["disks"]:
-            yield Unchecked("what the disks behind the HBAs are is not known")
+            yield from unchecked(names, "what the disks behind the HBAs are is not known")
             continue
         model, total = max(models.items(), key=lambda item: item[1], default=("", 0.0))
         if len(group) < 2 or total < limits["disks"]:
+            alone = "no other HBA of its kind" if len(group) < 2 else f"fewer than {limits['disks']:g} disks of a model"
+            yield from unchecked(names, alone, calm=True)
             continue
         yield _judge(window, group, model, limits)
 
@@ -36,9 +55,10 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
     worst = max(group, key=lambda load: counts[load.hba.hba])
     mean = sum(counts.values()) / len(group)
     times = counts[worst.hba.hba] / mean
+    others = tuple(name for name in counts if name != worst.hba.hba)
     spread = ", ".join(f"{name}: {count:g}" for name, count in counts.items())
     if times <= limits["times"]:
-        return RuledOut(worst.hba.hba, f"{model} evenly on {len(group)} HBAs ({spread})")
+        return RuledOut(worst.hba.hba, f"{model} evenly on {len(group)} HBAs ({spread})", others=others)
     share = worst.share
     over = share is not None and share > 1 and share / times <= 1
     why = f"; they could move {human.percent(share)} % of what its links carry, evenly spread they fit" if over else ""
@@ -68,11 +88,12 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
         ),
         refuted_by="HBAs that are kept for something else: tapes, another enclosure, a second path that is not cabled",
         explains=(f"hba-oversubscribed:{worst.hba.hba}",) if over else (),
+        others=others,
     )
 
 
 def _first(window: Window, load: HbaLoad) -> str:
-    return min(path.device for path in window.rows(DiskPath).values() if path.hba == load.hba.hba)
+    return min(disks_behind(window, load.hba.hba))
 
 
 HBA_UNBALANCED = Rule(
@@ -86,4 +107,5 @@ HBA_UNBALANCED = Rule(
         Threshold("disks", 8.0, "fewest disks of one model that are worth a word"),
     ),
     either=2,
+    covers=(Covers(Hba),),
 )

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
-from sdstop.analysis.striped import Striped, striped_arrays, thresholds
+from sdstop.analysis.striped import Striped, is_striped, striped_arrays, thresholds
 from sdstop.collectors.md.readings import Array
 from sdstop.collectors.system.processes import ProcessActivity
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
@@ -96,4 +96,5 @@ HOT_STRIPE_MEMBER = Rule(
     _check,
     (Array, DiskActivity),
     thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "fixed", "hot_ios"),
+    covers=(Covers(Array, where=is_striped),),
 )

@@ -9,7 +9,19 @@ from msgspec import Struct
 from sdstop.collectors.network.clients import StorageClient, StorageClientActivity
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.core.text import added
@@ -17,7 +29,7 @@ from sdstop.core.text import added
 _GB = 1e9
 
 
-class _Side(Struct, frozen=True):
+class _Direction(Struct, frozen=True):
     """One direction of a link: traffic by client address, and the rest."""
 
     word: str
@@ -42,6 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked(f"by which interface {lost} clients are reached is not known")
     for name, rows in sorted(by_interface.items()):
         if len({row.client for row in rows}) < limits["clients"]:
+            yield Unchecked(f"fewer than {limits['clients']:g} clients", name, calm=True)
             continue
         speed = _speed(window, name)
         if speed is None:
@@ -81,7 +94,7 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
         clients: dict[str, float] = {}
         for row, moved in known:
             clients[row.client] = clients.get(row.client, 0.0) + (getattr(moved, field) if moved is not None else 0.0)
-        sides.append(_Side(word, clients, line))
+        sides.append(_Direction(word, clients, line))
     full = [side for side in sides if side.line > limits["full"] * speed and len(side.heavy(capacity)) > 1]
     if full:
         yield from (_finding(window, name, side, speed, capacity, rows) for side in full[:1])
@@ -96,7 +109,7 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
 
 
 def _finding(
-    window: Window, name: str, side: _Side, speed: float, capacity: float, rows: list[StorageClient]
+    window: Window, name: str, side: _Direction, speed: float, capacity: float, rows: list[StorageClient]
 ) -> Finding:
     heavy = side.heavy(capacity)
     light = added(rate for client, rate in side.clients.items() if client not in heavy)
@@ -143,4 +156,5 @@ LINK_OVERSUBSCRIBED = Rule(
         Threshold("full", 0.85, "share of the line from which it is full", "ratio"),
         Threshold("readings", 3.0, "successive readings of the link that must show it"),
     ),
+    covers=(Covers(StorageClient, "{interface}"),),
 )

@@ -8,12 +8,29 @@ from msgspec import Struct
 
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
 WIRE = 24
 """Uncounted bytes per Ethernet frame on the wire: preamble 8, checksum 4, gap 12."""
+
+
+def _has_line(interface: Interface) -> bool:
+    """Return whether an interface has a line of its own that is up."""
+    return interface.kind == "physical" and interface.active
 
 
 class _Share(Struct, frozen=True):
@@ -31,13 +48,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(InterfaceActivity)[-int(limits["readings"]) :]
     for interface in sorted(window.rows(Interface).values(), key=lambda row: row.interface):
         # A bond depends on its slaves, which are checked; other kinds have no line of their own.
-        if interface.kind != "physical" or not interface.active:
+        if not _has_line(interface):
             continue
         name, speed = interface.interface, interface.speed
         rows = [row for row in (moment.rows.get(name) for moment in moments) if row is not None]
         if speed is None:
-            if any(row.rx_packets_per_second or row.tx_packets_per_second for row in rows):
-                yield Unchecked("the kernel does not know the speed of its link", name)
+            used = any(row.rx_packets_per_second or row.tx_packets_per_second for row in rows)
+            yield Unchecked("the kernel does not know the speed of its link", name, calm=not used)
             continue
         if len(rows) < limits["readings"]:
             yield Unchecked(f"needs {limits['readings']:g} readings, has {len(rows)}", name)
@@ -136,4 +153,5 @@ LINK_SATURATED = Rule(
         Threshold("share", 0.85, "share of the line from which it is full, frames counted as on the wire", "ratio"),
         Threshold("readings", 3.0, "successive readings that must show it"),
     ),
+    covers=(Covers(Interface, where=_has_line),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
@@ -14,10 +14,14 @@ _WITHOUT = frozenset({"drbd", "pacemaker"})
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
 
 
+def _has_managers(cluster: Cluster) -> bool:
+    return cluster.kind not in _WITHOUT
+
+
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for cluster in window.rows(Cluster).values():
-        if cluster.kind in _WITHOUT:
+        if not _has_managers(cluster):
             continue
         if cluster.managers is None and cluster.managers_up is None:
             yield Unchecked("how many managers it has is not told", cluster.cluster)
@@ -86,4 +90,5 @@ MDM_NO_REDUNDANCY = Rule(
     Severity.CRITICAL,
     _check,
     (Cluster,),
+    covers=(Covers(Cluster, where=_has_managers),),
 )

@@ -6,15 +6,38 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.analysis.caching import CacheSteps, Caching
-from sdstop.analysis.framing import RequestMix, asked, caches_below
-from sdstop.analysis.jumbo import BLOCK, SIZES, Proposal, commands, harm, mend, mtus_of, named, other_end, proposal
-from sdstop.analysis.serving import Served, asks, begins_within, doubt, harms, look, wrong
+from sdstop.analysis.caching import CacheAnalysis, CacheSteps
+from sdstop.analysis.framing import RequestMix, caches_below, initiator_sizes
+from sdstop.analysis.jumbo import (
+    BLOCK,
+    SIZES,
+    MtuProposal,
+    commands,
+    mtu_advice,
+    mtus_of,
+    named,
+    other_end,
+    proposal,
+    split_effect,
+)
+from sdstop.analysis.serving import TargetAnalysis, ambiguity_text, asks, begins_within, cause_texts, impact_texts, look
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoeTarget, payload, whole_share
 from sdstop.collectors.aoe.targets import AoePort, AoeSocket
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 
 
@@ -45,7 +68,7 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
     """Judge the disks that this node reaches, by the frame payload that the kernel determined."""
     groups: dict[str, list[AoeTarget]] = {}
     for row in sorted(window.rows(AoeTarget).values(), key=lambda row: row.device):
-        if row.state is not None and not row.state.startswith("up"):
+        if not _is_up(row):
             yield Unchecked(f"it is {human.safe(row.state)}: what its frames carry means nothing", row.device)
         elif not row.payload:
             yield Unchecked("the kernel does not say what its frames carry (payload)", row.device)
@@ -64,12 +87,20 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
+def _is_up(row: AoeTarget) -> bool:
+    return row.state is None or row.state.startswith("up")
+
+
+def _has_payload(row: AoeTarget) -> bool:
+    return _is_up(row) and bool(row.payload)
+
+
 def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limits) -> Finding:
     carried = min({row.payload or 0 for row in rows}, key=lambda carried: (whole_share(carried, SIZES[-1]), carried))
     row = next(row for row in rows if row.payload == carried)
     names = row.interfaces.split(",") if row.interfaces else []
     nics = [nic for nic in (window.get(Interface, name) for name in names) if nic is not None]
-    seen = asked(window, [row.device for row in rows])
+    seen = initiator_sizes(window, [row.device for row in rows])
     lost = seen.lost(carried) if seen is not None else None
     harmless = lost is not None and lost < limits["lost"]
     better = proposal(window, names)
@@ -78,8 +109,8 @@ def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limi
         subject=subject,
         summary=(
             f"frames of {named([r.device for r in rows])} carry {carried} bytes, no multiple of {BLOCK}: "
-            f"{mend(better)}. "
-            f"{_why(nics, carried)}{harm(carried)}{_now(seen, lost)}"
+            f"{mtu_advice(better)}. "
+            f"{_why(nics, carried)}{split_effect(carried)}{_now(seen, lost)}"
         ),
         values=tuple(_values(carried, better, lost, limits)),
         evidence=cites(
@@ -148,7 +179,7 @@ def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits
     return RuledOut(nic.interface, f"MTU {nic.mtu}: frames carry {carried} bytes, whole blocks of {block}{also}")
 
 
-def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
+def _misserved(window: Window, served: TargetAnalysis, limits: Limits) -> Finding:
     nic, sizes, past = served.nic, served.sizes, served.past
     misaligned = served.carried % served.block != 0
     better = proposal(window, [nic.interface], served.block)
@@ -162,7 +193,7 @@ def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
     return Finding(
         severity=severity,
         subject=nic.interface,
-        summary=". ".join(filter(None, (*wrong(served, better), doubt(served), *harms(served)))),
+        summary=". ".join(filter(None, (*cause_texts(served, better), ambiguity_text(served), *impact_texts(served)))),
         values=(
             Value("mtu", "MTU of the interface", nic.mtu),
             *_values(served.carried, better if misaligned else None, None, limits, served.block),
@@ -238,7 +269,7 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
     )
 
 
-def _seen_values(served: Served, limits: Limits) -> Iterator[Value]:
+def _seen_values(served: TargetAnalysis, limits: Limits) -> Iterator[Value]:
     if served.sizes is not None:
         small = served.sizes.small
         yield Value("small", "requests that arrive as no whole blocks", small, "ratio", limits["small"])
@@ -255,13 +286,13 @@ def _seen_values(served: Served, limits: Limits) -> Iterator[Value]:
                 yield Value(f"spared_{way}s_{caching.cache.cache}", title, spared, "per_second")
 
 
-def _past_value(caching: Caching, course: CacheSteps, limits: Limits) -> Value:
+def _past_value(caching: CacheAnalysis, course: CacheSteps, limits: Limits) -> Value:
     name, share = caching.cache.cache, caching.bypass_share(course)
     return Value(f"bypass_share_{name}", f"went past cache {name}", share, "ratio", limits["bypass"])
 
 
 def _values(
-    carried: int, better: Proposal | None, lost: float | None, limits: Limits, block: int = BLOCK
+    carried: int, better: MtuProposal | None, lost: float | None, limits: Limits, block: int = BLOCK
 ) -> Iterator[Value]:
     yield Value("payload", "bytes of data in a frame", carried)
     if better is not None:
@@ -299,4 +330,5 @@ MTU_MISALIGNED = Rule(
         Threshold("requests", 500.0, "requests in a minute that it takes to judge a cache"),
     ),
     either=3,
+    covers=(Covers(AoeTarget, "{interfaces|device}", _has_payload), Covers(AoeExport, "{interface}")),
 )

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.network.links import InterfaceLink
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
 _FORWARDS = frozenset({"bridge"})
 _BUNDLES = frozenset({"bond", "team"})
 _UPON = frozenset({"vlan", "macvlan", "macvtap", "ipvlan"})
+_RELATIONS = _FORWARDS | _BUNDLES | _UPON | {"veth"}
 _FEW = 4
 """Maximum number of interfaces to name; a container host has hundreds."""
 
@@ -24,7 +25,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for link in window.rows(InterfaceLink).values():
         groups.setdefault((link.relation, link.upper), []).append(link)
     for (relation, upper), links in sorted(groups.items()):
-        if relation not in _FORWARDS | _BUNDLES | _UPON | {"veth"}:
+        if relation not in _RELATIONS:
             continue
         names = sorted({link.interface for link in links})
         top = window.get(Interface, upper)
@@ -214,4 +215,5 @@ MTU_MISMATCH = Rule(
     Severity.WARNING,
     _check,
     (Interface, InterfaceLink),
+    covers=(Covers(InterfaceLink, "{upper}", lambda link: link.relation in _RELATIONS),),
 )

@@ -6,7 +6,21 @@ from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.fabric.numa import NumaActivity, NumaNode
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    unchecked,
+)
 from sdstop.core.history import Window
 
 _ID = "numa-imbalance"
@@ -23,6 +37,7 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     # A node without CPUs is another type of memory (CXL, HBM), which is not expected to have the same size.
     working = [row for row in nodes if row.cpus]
     if len(working) < 2:
+        yield from unchecked((_SUBJECT, *(row.node for row in nodes)), "not applicable: 1 node with CPUs", calm=True)
         return
     unknown = [row.node for row in working if row.memory is None]
     if unknown:
@@ -30,9 +45,7 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     else:
         yield _memory(window, working, limits)
     for row in nodes:
-        said = _pages(window, row, limits)
-        if said is not None:
-            yield said
+        yield _pages(window, row, limits)
 
 
 def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
@@ -78,11 +91,11 @@ def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
     return RuledOut(_SUBJECT, f"{len(nodes)} nodes with about as much memory ({spread})")
 
 
-def _pages(window: Window, row: NumaNode, limits: Limits) -> Verdict | None:
+def _pages(window: Window, row: NumaNode, limits: Limits) -> Verdict:
     moments = window.moments(NumaActivity)[-int(limits["readings"]) :]
     known = [found for moment in moments if (found := moment.rows.get(row.node)) is not None]
     if len(known) < limits["readings"]:
-        return None
+        return Unchecked(f"needs {limits['readings']:g} readings of its pages", row.node, gap=Gap.EARLY)
     foreign = min((found.foreign_per_second or 0.0) for found in known)
     pages = min(found.pages_per_second for found in known)
     # Pages requested from this node: those allocated here as intended, and those allocated elsewhere.
@@ -164,4 +177,5 @@ NUMA_IMBALANCE = Rule(
         Threshold("pages", 1000.0, "pages a second below which neither is worth a word", "per_second"),
         Threshold("readings", 2.0, "successive readings that must show it"),
     ),
+    covers=(Covers(NumaNode, _SUBJECT), Covers(NumaNode)),
 )

@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.interrupts import CardInterrupts
 from sdstop.collectors.fabric.numa import InterfaceNode, NumaNode
 from sdstop.collectors.network.interfaces import Interface
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    passed,
+    unchecked,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
@@ -18,7 +34,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     nodes = {row.number: row for row in window.rows(NumaNode).values()}
     disks = Counter(path.hba for path in window.rows(DiskPath).values())
     hbas = [row for row in window.rows(Hba).values() if disks[row.hba]]
+    places = sorted({f"node{row.node}" for row in window.rows(Hba).values() if row.node is not None})
     if len(nodes) < 2 or not hbas:
+        why = "not applicable: 1 NUMA node" if len(nodes) < 2 else "no disks behind HBAs"
+        yield from unchecked(places, why, calm=True)
         return
     unknown = sum(disks[row.hba] for row in hbas if row.node is None)
     for row in hbas:
@@ -34,16 +53,19 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     spread = ", ".join(f"node{number}: {count} disks" for number, count in sorted(near.items()))
     here = [row for row in hbas if row.node == node]
     if most / disks.total() < limits["share"]:
-        yield RuledOut("", f"HBAs are near several nodes ({spread})")
+        yield from passed(places, f"HBAs are near several nodes ({spread})")
         return
+    others = tuple(place for place in places if place != f"node{node}")
     bare = node in nodes and nodes[node].memory == 0
     cards = _cards(window)
     apart = sorted(name for name, at in cards.items() if at != node)
     crossing = bool(cards) and len(apart) == len(cards)
     if bare or crossing or len(here) > 1:
-        yield _finding(window, node, here, disks, nodes, apart if crossing else [], bare=bare)
+        found = _finding(window, node, here, disks, nodes, apart if crossing else [], bare=bare)
+        yield replace(found, others=others)
     else:
-        yield RuledOut(f"node{node}", f"1 HBA with {most} disks, which is near one node or the other")
+        said = f"1 HBA with {most} disks, which is near one node or the other"
+        yield RuledOut(f"node{node}", said, others=others)
 
 
 def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
@@ -145,4 +167,5 @@ NUMA_REMOTE_HBA = Rule(
         Threshold("far", 0.5, "share of an HBA's interrupts that only CPUs of other nodes take", "ratio"),
     ),
     either=3,
+    covers=(Covers(Hba, "node{node}"),),
 )

@@ -8,7 +8,19 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.network.paths import PathMtu, Tcp
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    passed,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
@@ -23,8 +35,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     lost = _probes_lost(window)
     if lost is not None and lost >= limits["probes"] and not smaller:
         yield _probing(window, lost, limits)
-    elif not smaller:
-        yield RuledOut("paths", f"{len(window.rows(PathMtu))} learnt, none below the MTU of its interface")
+    rest = {path.interface for path in window.rows(PathMtu).values() if path.interface is not None} - smaller.keys()
+    yield from passed(sorted(rest), f"{len(window.rows(PathMtu))} learnt, none below the MTU of its interface")
+    if not window.rows(PathMtu):
+        yield Unchecked("no path MTU learned", calm=True)
 
 
 def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Limits) -> Finding:
@@ -129,4 +143,5 @@ PATH_MTU_SHRUNK = Rule(
         Threshold("loss", 0.1, "how much smaller, towards a private network, is worth a warning", "ratio"),
         Threshold("probes", 3.0, "lost probes of TCP in a window that are worth a word"),
     ),
+    covers=(Covers(PathMtu, "{interface}"),),
 )

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.analysis.fabric import disks_behind
+from sdstop.collectors.fabric.hba import Hba
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.core.text import added
@@ -19,9 +32,13 @@ _HYPERVISORS = ("1b36:", "15ad:", "1af4:")
 """Vendors of virtual ports (QEMU, VMware). A real card behind one has a physical slot that the guest cannot see."""
 
 
+def _has_link(row: Hba) -> bool:
+    return (row.speed is not None or row.width is not None) and not (row.device_id or "").startswith(_VIRTIO)
+
+
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in sorted(window.rows(Hba).values(), key=lambda row: row.hba):
-        if (row.speed is None and row.width is None) or (row.device_id or "").startswith(_VIRTIO):
+        if not _has_link(row):
             continue
         if (row.port_device_id or "").startswith(_HYPERVISORS):
             made_up = "the port above it is made up by a hypervisor: what the slot can is not seen"
@@ -48,7 +65,7 @@ def _said(speed: float | None, width: int | None) -> str:
 
 def _busy(window: Window, hba: str, limits: Limits) -> bool:
     """Return whether the disks were busy in every part of the window; an idle link may be slow to save power."""
-    disks = {row.device for row in window.rows(DiskPath).values() if row.hba == hba}
+    disks = disks_behind(window, hba)
     loads = [
         added(
             row.read_bytes_per_second + row.write_bytes_per_second
@@ -66,7 +83,7 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
     sure = narrow or (len(seen) > 1 and _busy(window, row.hba, limits))
     now, best = _said(row.speed, row.width), _said(speed, lanes)
     doubt = "" if sure else "; idle links may be slow to save power: it counts when it stays so under load"
-    disks = sum(1 for path in window.rows(DiskPath).values() if path.hba == row.hba)
+    disks = len(disks_behind(window, row.hba))
     return Finding(
         severity=Severity.WARNING if sure else Severity.INFO,
         subject=row.hba,
@@ -104,4 +121,6 @@ PCIE_DEGRADED = Rule(
             "load", 10e6, "bytes per second through it at which a slow link is no longer idle", "bytes_per_second"
         ),
     ),
+    explains=("hba-oversubscribed",),
+    covers=(Covers(Hba, where=_has_link),),
 )

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator
 from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity
 from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Limits,
+    Rule,
+    Severity,
+    Threshold,
+    Value,
+    Verdict,
+    cites,
+    passed,
+    unchecked,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase, quoted
 
@@ -27,14 +38,22 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     for owner, phys in sorted(by_owner.items()):
         expander = window.get(SasExpander, owner)
         if expander is not None and expander.state in {"no answer", "not asked"}:
-            yield Unchecked(_unasked(expander), owner)
+            yield from unchecked(_names(owner, phys), _unasked(expander))
             continue
         yield from _changing(window, expander, limits)
         counted = [row for row in phys if any(getattr(row, name) is not None for name in COUNTERS)]
         if counted:
             yield from _judge(window, owner, counted, limits)
+            rest = [row.phy for row in phys if row not in counted]
+            yield from unchecked(rest, "no error counter is known", calm=True)
         elif any(row.state == "up" for row in phys):
-            yield Unchecked("its driver does not say the error counters of its phys", owner)
+            yield from unchecked(_names(owner, phys), "its driver does not say the error counters of its phys")
+        else:
+            yield from unchecked(_names(owner, phys), "no link is up and no error counter is known", calm=True)
+
+
+def _names(owner: str, phys: Iterable[SasPhy]) -> list[str]:
+    return [owner, *(row.phy for row in phys)]
 
 
 def _unasked(expander: SasExpander) -> str:
@@ -86,9 +105,11 @@ def _judge(window: Window, owner: str, phys: list[SasPhy], limits: Limits) -> It
             quiet.append(row)
     marked = [row for row in (*quiet, *waits) if _total(row)]
     if marked:
-        yield _past(window, owner, marked, len(phys), waits, limits)
+        yield _past(window, owner, marked, quiet, waits, len(phys), limits)
     elif len(quiet) == len(phys):
-        yield RuledOut(owner, f"0 errors on its {len(phys)} phys that are asked")
+        yield from passed(_names(owner, phys), f"0 errors on its {len(phys)} phys that are asked")
+    else:
+        yield from passed((row.phy for row in quiet), "0 errors")
 
 
 def _new(errors: SasPhyActivity, counter: str) -> int:
@@ -156,8 +177,12 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
     )
 
 
-def _past(window: Window, owner: str, marked: list[SasPhy], asked: int, waits: list[SasPhy], limits: Limits) -> Finding:
+def _past(
+    window: Window, owner: str, marked: list[SasPhy], quiet: list[SasPhy], waits: list[SasPhy], asked: int,
+    limits: Limits,
+) -> Finding:  # fmt: skip
     """Return a finding about the counts from before the first sample."""
+    others = tuple(row.phy for row in (*quiet, *waits))
     worst = max(marked, key=_total)
     total, field = _total(worst), max(COUNTERS, key=lambda name: getattr(worst, name) or 0)
     many = total >= limits["total"] and worst in waits
@@ -181,6 +206,7 @@ def _past(window: Window, owner: str, marked: list[SasPhy], asked: int, waits: l
             ),
         ),
         refuted_by="counters that grow: then the link receives badly now",
+        others=others,
         totals=True,
     )
 
@@ -202,4 +228,5 @@ PHY_ERRORS = Rule(
         Threshold("changes_per_hour", 6.0, "and so many an hour"),
         Threshold("total", 1e6, "errors on one phy that are a warning before a second reading shows how old they are"),
     ),
+    explains=("device-hung", "slow-device", "slow-stripe-member", "rebuild-slow"),
 )

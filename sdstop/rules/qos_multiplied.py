@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.limiting import Limiting, mappings
+from sdstop.analysis.limiting import LimitAnalysis, mappings
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, Limit
 
@@ -15,8 +15,8 @@ from sdstop.readings.limit import CGROUP, Limit
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for every in mappings(window):
         volume = every[0].limit.volume
-        held = [known for known in every if known.limit.limited not in {"none", None} and not known.limit.unheld]
-        if not held or held[0].limit.kind == CGROUP:
+        held = [known for known in every if _is_held(known.limit)]
+        if not held:
             continue
         if len(held) < limits["mappings"]:
             yield RuledOut(f"vol:{volume}", f"{len(held)} of {len(every)} mappings has a limit")
@@ -24,7 +24,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _finding(window, volume, held, limits)
 
 
-def _finding(window: Window, volume: str, held: Sequence[Limiting], limits: Limits) -> Finding:
+def _is_held(limit: Limit) -> bool:
+    """Return whether a limit of a volume is set and enforced; those of control groups are no limits of volumes."""
+    return limit.kind != CGROUP and limit.limited not in {"none", None} and not limit.unheld
+
+
+def _finding(window: Window, volume: str, held: Sequence[LimitAnalysis], limits: Limits) -> Finding:
     rows = [known.limit for known in held]
     iops, moved = _sum(row.iops for row in rows), _sum(row.bandwidth for row in rows)
     used, used_bytes = _used(held)
@@ -62,7 +67,7 @@ def _sum(values: Iterator[float | None] | Sequence[float | None]) -> float | Non
     return math.fsum(v for v in known if v) if all(known) else None
 
 
-def _used(held: Sequence[Limiting]) -> tuple[float | None, float | None]:
+def _used(held: Sequence[LimitAnalysis]) -> tuple[float | None, float | None]:
     """Return the combined use: reported for all mappings together, or summed up."""
     for known in held:
         if known.samples and not known.certain:
@@ -84,4 +89,5 @@ QOS_MULTIPLIED = Rule(
         Threshold("mappings", 2.0, "mappings with a limit of their own"),
         Threshold("over", 0.05, "how much more than one limit allows makes it a warning", "ratio"),
     ),
+    covers=(Covers(Limit, "vol:{volume}", _is_held),),
 )

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.limiting import Limiting, mappings
+from sdstop.analysis.limiting import LimitAnalysis, mappings
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, RBD, Limit
 
@@ -17,13 +29,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for every in mappings(window):
         volume = every[0].limit.volume
         rows = [known.limit for known in every]
-        if rows[0].kind == CGROUP:  # a control group's limit implies nothing for other groups
-            continue
         subject = f"vol:{volume}"
         free = [row for row in rows if row.limited == "none" or row.unheld]
         held = [row for row in rows if row.limited not in {"none", None} and not row.unheld]
-        meant = [row for row in rows if row.limited not in {"none", None}]
-        if not meant:
+        if not any(map(_is_set, rows)):
             continue
         if len(rows) - len(free) - len(held):
             yield Unchecked("of some of its mappings it is not told whether they have a limit", subject)
@@ -31,9 +40,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _finding(window, subject, rows, free, _load(every), limits)
         elif len(rows) > 1 or rows[0].kind == RBD:
             yield RuledOut(subject, f"all of its {len(rows)} mappings have a limit that holds")
+        else:
+            yield Unchecked("not applicable: 1 mapping", subject, calm=True)
 
 
-def _load(every: Sequence[Limiting]) -> str:
+def _is_set(row: Limit) -> bool:
+    """Return whether a limit is set; a control group's limit implies nothing for other groups."""
+    return row.kind != CGROUP and row.limited not in {"none", None}
+
+
+def _load(every: Sequence[LimitAnalysis]) -> str:
     told = [known.requests for known in every if known.requests is not None]
     return f"; {human.number(max(told))} IOPS pass now" if told else ""
 
@@ -76,4 +92,5 @@ QOS_PARTIAL = Rule(
     _check,
     (Limit,),
     (Threshold("mappings", 1.0, "mappings without a limit, beside others that have one"),),
+    covers=(Covers(Limit, "vol:{volume}", _is_set),),
 )

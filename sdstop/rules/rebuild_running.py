@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.rebuild import Trend
-from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, eta_words, rebuildings
+from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, eta_words, rebuild_analyses
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, Severity, Value, Verdict, cites
+from sdstop.core.finding import Finding, Limits, Rule, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
-    for known in rebuildings(window):
+    for known in rebuild_analyses(window):
         row = known.rebuild
         if row.state in known.advice.waits:
             yield _waiting(window, known)
         elif row.state == "running" and not known.stands:
             yield _running(window, known)
+        else:
+            yield Unchecked(f"{known.what} {'makes no progress' if known.stands else row.state}", known.name, calm=True)
 
 
-def _waiting(window: Window, known: Rebuilding) -> Finding:
+def _waiting(window: Window, known: RebuildAnalysis) -> Finding:
     row = known.rebuild
     return Finding(
         severity=Severity.INFO,
@@ -35,7 +37,7 @@ def _waiting(window: Window, known: Rebuilding) -> Finding:
     )
 
 
-def _running(window: Window, known: Rebuilding) -> Finding:
+def _running(window: Window, known: RebuildAnalysis) -> Finding:
     row, pace = known.rebuild, known.pace
     rate = pace.rate if pace is not None else None
     trend = pace.trend if pace is not None else None
@@ -72,11 +74,11 @@ def _running(window: Window, known: Rebuilding) -> Finding:
     )
 
 
-def _teller(known: Rebuilding) -> str:
+def _teller(known: RebuildAnalysis) -> str:
     return "the kernel" if known.rebuild.kind == "md" else known.advice.teller
 
 
-def _end(known: Rebuilding) -> tuple[str, ...]:
+def _end(known: RebuildAnalysis) -> tuple[str, ...]:
     return known.lines(f"to end the {known.rebuild.operation}: {known.advice.end}")
 
 

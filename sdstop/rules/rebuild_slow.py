@@ -8,7 +8,14 @@ from msgspec import Struct
 
 from sdstop.analysis.rebuild import Pace
 from sdstop.analysis.rebuild_suspects import Suspect, suspects
-from sdstop.analysis.rebuilding import REPAIRS, DeviceLoad, Rebuilding, eta_words, held, rebuildings
+from sdstop.analysis.rebuilding import (
+    REPAIRS,
+    DeviceLoad,
+    RebuildAnalysis,
+    active_throttle,
+    eta_words,
+    rebuild_analyses,
+)
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -31,11 +38,11 @@ class _Cause(Struct, frozen=True):
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for known in rebuildings(window):
+    for known in rebuild_analyses(window):
         pace, row = known.pace, known.rebuild
         if row.state != "running" or row.operation not in REPAIRS or known.stands or known.at_end:
-            continue
-        if pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
+            yield Unchecked(known.not_judged, known.name, calm=True)
+        elif pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
             yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
         elif pace.eta > limits["longest"]:
             yield _slow(window, known, pace, limits, f"done {eta_words(pace)}")
@@ -49,15 +56,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _idle(known: Rebuilding, pace: Pace, limits: Limits) -> bool:
+def _idle(known: RebuildAnalysis, pace: Pace, limits: Limits) -> bool:
     """Return whether members are far from saturated, no limit applies, and the remaining time matters."""
     busiest = known.busiest
     if busiest is None or busiest.busy is None or (pace.eta or 0.0) < limits["worth"]:
         return False
-    return busiest.busy < limits["idle"] and held(known) is None
+    return busiest.busy < limits["idle"] and active_throttle(known) is None
 
 
-def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: str) -> Finding:
+def _slow(window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits, why: str) -> Finding:
     row, cause = known.rebuild, _cause(window, known, limits)
     busiest = known.busiest
     activity = window.get(DiskActivity, cause.device) if cause.device else None
@@ -93,10 +100,10 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
     )
 
 
-def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
+def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
     """Try the causes in order of certainty; causes that do not match are ruled out."""
     name = known.name
-    limit = held(known)
+    limit = active_throttle(known)
     if limit is not None:
         what = "the upper speed limit" if limit.which == "max" else "other I/O, to which it yields"
         return _Cause(
@@ -155,7 +162,7 @@ def _shown(suspect: Suspect) -> tuple[tuple[Reading, str], ...]:
     return tuple((reading, suspect.field) for reading in suspect.readings)
 
 
-def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits: Limits) -> _Cause:
+def _open(known: RebuildAnalysis, looked: list[Suspect], out: tuple[str, ...], limits: Limits) -> _Cause:
     """Return the possible causes if none is proven."""
     cache = known.array.stripe_cache if known.array is not None else None
     possible = [suspect for suspect in looked if suspect.guilt == "possible"]

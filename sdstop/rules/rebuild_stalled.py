@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace
-from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
+from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -15,11 +15,11 @@ from sdstop.readings.rebuild import Rebuild, folder
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for known in rebuildings(window):
+    for known in rebuild_analyses(window):
         pace = known.motion
         if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
-            continue
-        if pace is None:
+            yield Unchecked(known.not_judged, known.name, calm=True)
+        elif pace is None:
             yield Unchecked(f"{_teller(known)} does not say how much is done", known.name)
         elif known.stood(limits["pause"], limits["pauses"], limits["readings"], limits["stalled"]):
             yield _stalled(window, known, pace, limits)
@@ -43,7 +43,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> Finding:
+def _stalled(window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits) -> Finding:
     row = known.rebuild
     teller = "the kernel" if row.kind == "md" else known.advice.teller
     at_stop = row.stop is not None and row.done is not None and row.done >= row.stop
@@ -78,7 +78,7 @@ def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> F
     )
 
 
-def _refuted(known: Rebuilding) -> str:
+def _refuted(known: RebuildAnalysis) -> str:
     if known.rebuild.kind != "md":
         return f"the amounts of {known.name} moving in {known.lines(known.advice.shown)[0]}; its speed is a mean"
     return (
@@ -87,11 +87,11 @@ def _refuted(known: Rebuilding) -> str:
     )
 
 
-def _teller(known: Rebuilding) -> str:
+def _teller(known: RebuildAnalysis) -> str:
     return "mdstat" if known.rebuild.kind == "md" else known.advice.teller
 
 
-def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool, tuple[str, ...]]:
+def _cause(known: RebuildAnalysis, *, at_stop: bool, silent: bool) -> tuple[str, bool, tuple[str, ...]]:
     """Return the cause, whether it is certain, and the advice."""
     name = known.name
     base = quoted(folder(name))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Rebuilding, SpeedLimit, held, rebuildings
+from sdstop.analysis.rebuilding import (
+    BUSY,
+    LEAST,
+    NEAR,
+    REPAIRS,
+    RebuildAnalysis,
+    SpeedLimit,
+    active_throttle,
+    rebuild_analyses,
+)
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -16,14 +25,17 @@ _HELD = REPAIRS | {"rebalance"}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for known in rebuildings(window):
+    for known in rebuild_analyses(window):
         pace, row = known.pace, known.rebuild
         if row.state != "running" or row.operation not in _HELD or known.stands:
+            yield Unchecked(known.not_judged, known.name, calm=True)
             continue
-        limit = held(known, limits["near"], limits["least"], limits["busy"])
+        limit = active_throttle(known, limits["near"], limits["least"], limits["busy"])
         if row.speed_max is None and row.speed_min is None:
-            if row.kind != "zfs":  # ZFS has no speed limits; its throttles are shares of queues
-                yield Unchecked("its speed limits are not known", known.name)
+            # ZFS has no speed limits; its throttles are shares of queues
+            none = row.kind == "zfs"
+            yield Unchecked("ZFS has no speed limits" if none else "its speed limits are not known", known.name,
+                            calm=none)  # fmt: skip
         elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
             yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
         elif not known.loads and (row.kind == "md" or row.devices):
@@ -34,7 +46,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(known.name, _good(known, pace.rate))
 
 
-def _good(known: Rebuilding, rate: float) -> str:
+def _good(known: RebuildAnalysis, rate: float) -> str:
     row, busiest = known.rebuild, known.busiest
     load = f", busiest member {busiest.device} {human.percent(busiest.busy)} %" if busiest is not None else ""
     limits = [human.quantity(limit, "bytes_per_second") for limit in (row.speed_min, row.speed_max)]
@@ -42,7 +54,7 @@ def _good(known: Rebuilding, rate: float) -> str:
     return f"{human.quantity(rate, 'bytes_per_second')}; {words}{load}"
 
 
-def _severity(known: Rebuilding, limits: Limits) -> Severity:
+def _severity(known: RebuildAnalysis, limits: Limits) -> Severity:
     """Return warning if redundancy depends on the rebuild for more than moments."""
     waits = known.array is None or known.array.degraded is None or known.array.degraded > 0
     waits = waits and known.rebuild.operation in REPAIRS
@@ -50,7 +62,7 @@ def _severity(known: Rebuilding, limits: Limits) -> Severity:
     return Severity.WARNING if waits and (remaining or 0.0) >= limits["worth"] else Severity.INFO
 
 
-def _throttled(window: Window, known: Rebuilding, limit: SpeedLimit, severity: Severity) -> Finding:
+def _throttled(window: Window, known: RebuildAnalysis, limit: SpeedLimit, severity: Severity) -> Finding:
     rate = (known.pace.rate if known.pace is not None else None) or 0.0
     busiest = known.busiest
     busy = busiest.busy if busiest is not None else None
@@ -92,7 +104,7 @@ def _throttled(window: Window, known: Rebuilding, limit: SpeedLimit, severity: S
     )
 
 
-def _advice(limit: SpeedLimit, known: Rebuilding, rate: float) -> tuple[str, ...]:
+def _advice(limit: SpeedLimit, known: RebuildAnalysis, rate: float) -> tuple[str, ...]:
     if not limit.path:
         return known.lines(*known.advice.faster)
     kib = max(int(max(limit.limit, rate) * 4) // 1024, 4 * 1024)

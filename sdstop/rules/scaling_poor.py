@@ -36,7 +36,8 @@ def _of_cluster(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Ve
     single = phases.get(1)
     many = phases[max(phases)] if phases else None
     if single is None or many is None or many.clients == 1:
-        return  # either one client or several clients were never seen, so there is nothing to compare
+        yield Unchecked("not seen with one client and with several, both under load", cluster.cluster, calm=True)
+        return
     if single.queue is None or many.queue is None:
         yield Unchecked("the clients' waits are not told: whether they wanted more is not known", cluster.cluster)
         return

@@ -7,10 +7,10 @@ from statistics import median
 
 from sdstop.analysis.laggard import FEWEST, Wait
 from sdstop.analysis.stripe import StripePattern
-from sdstop.analysis.striped import Striped, striped_arrays, thresholds
+from sdstop.analysis.striped import Striped, is_striped, striped_arrays, thresholds
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import DiskActivity
@@ -92,4 +92,6 @@ SLOW_STRIPE_MEMBER = Rule(
     _check,
     (Array, DiskActivity),
     thresholds("slow_wait", "slow_of_three", "slow_service", "slow_excess", "slow_excess_flash", "equal_ios"),
+    explains=("rebuild-slow", "stripe-convoy"),
+    covers=(Covers(Array, where=is_striped),),
 )

@@ -6,11 +6,23 @@ from collections.abc import Iterator
 
 from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
-from sdstop.analysis.striped import Striped, striped_arrays, thresholds
+from sdstop.analysis.striped import Striped, is_striped, striped_arrays, thresholds
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
@@ -154,4 +166,5 @@ STRIPE_CONVOY = Rule(
             "only be held to a rate each",
         ),
     ),
+    covers=(Covers(Array, where=is_striped),),
 )

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.block.devices import BlockDevice
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.device_names import DevicePath, unstable
@@ -115,4 +115,5 @@ UNSTABLE_DEVICE_PATH = Rule(
     Severity.CRITICAL,
     _check,
     (DevicePath,),
+    covers=(Covers(DevicePath, "{holder}"),),
 )

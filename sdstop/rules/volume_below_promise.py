@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.limiting import Limiting, limitings
+from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, Limit
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for known in limitings(window):
+    for known in limit_analyses(window):
         limit = known.limit
-        # A control group's limit is an upper limit, not a guaranteed rate.
-        if limit.kind == CGROUP or limit.limited in {"none", None} or limit.unheld or not known.samples:
+        if not _promises(limit):
             continue
-        if len(known.samples) < limits["readings"]:
+        if not known.samples:
+            yield Unchecked("use unknown", limit.subject, calm=True)
+        elif len(known.samples) < limits["readings"]:
             yield Unchecked(f"needs {limits['readings']:g} readings, has {len(known.samples)}", limit.subject)
         elif not known.certain:
             yield Unchecked(f"its use is told for {limit.sharers} mappings together", limit.subject)
@@ -25,7 +38,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _judge(window, known, limits)
 
 
-def _judge(window: Window, known: Limiting, limits: Limits) -> Verdict:
+def _promises(limit: Limit) -> bool:
+    """Return whether a limit is a promise; that of a control group is an upper limit, not a guaranteed rate."""
+    return limit.kind != CGROUP and limit.limited not in {"none", None} and not limit.unheld
+
+
+def _judge(window: Window, known: LimitAnalysis, limits: Limits) -> Verdict:
     subject = known.limit.subject
     promise = known.promise(limits["iops"])
     requests, outstanding = known.requests or 0.0, _outstanding(known)
@@ -45,7 +63,7 @@ def _judge(window: Window, known: Limiting, limits: Limits) -> Verdict:
     return _finding(window, known, promise, share, outstanding, limits)
 
 
-def _outstanding(known: Limiting) -> float | None:
+def _outstanding(known: LimitAnalysis) -> float | None:
     """Return the minimum of outstanding requests over the samples, or below the limit if only that is known."""
     found = []
     for sample in known.samples:
@@ -57,7 +75,7 @@ def _outstanding(known: Limiting) -> float | None:
 
 
 def _finding(
-    window: Window, known: Limiting, promise: float, share: float, outstanding: float, limits: Limits
+    window: Window, known: LimitAnalysis, promise: float, share: float, outstanding: float, limits: Limits
 ) -> Finding:
     limit = known.limit
     wait = known.wait if known.wait is not None else known.disk_wait
@@ -94,4 +112,5 @@ VOLUME_BELOW_PROMISE = Rule(
         Threshold("readings", 3.0, "readings that are needed"),
         Threshold("iops", 0.0, "requests a second that are promised; 0: as many as the limit allows", "per_second"),
     ),
+    covers=(Covers(Limit, "{subject}", _promises),),
 )

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.limit_samples import BANDWIDTH, IOPS
-from sdstop.analysis.limiting import Limiting, limitings
+from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
@@ -19,16 +31,20 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _judge(window, subject, ways, limits)
 
 
-def _subjects(window: Window) -> dict[str, list[Limiting]]:
+def _subjects(window: Window) -> dict[str, list[LimitAnalysis]]:
     """Return the enforced limits by subject; reads and writes of a subject may have separate limits."""
-    found: dict[str, list[Limiting]] = {}
-    for known in limitings(window):
-        if known.limit.limited not in {"none", None} and not known.limit.unheld:
+    found: dict[str, list[LimitAnalysis]] = {}
+    for known in limit_analyses(window):
+        if _is_held(known.limit):
             found.setdefault(known.limit.subject, []).append(known)
     return found
 
 
-def _judge(window: Window, subject: str, ways: list[Limiting], limits: Limits) -> Verdict:
+def _is_held(limit: Limit) -> bool:
+    return limit.limited not in {"none", None} and not limit.unheld
+
+
+def _judge(window: Window, subject: str, ways: list[LimitAnalysis], limits: Limits) -> Verdict:
     seen = [known for known in ways if len(known.samples) >= limits["readings"]]
     if not seen:
         if not any(known.measured for known in ways):
@@ -48,7 +64,7 @@ def _full(time: float | None, full: float | None, limits: Limits) -> bool:
     return time is not None and time >= limits["time"] and full is not None and full >= limits["share"]
 
 
-def _used(known: Limiting) -> str:
+def _used(known: LimitAnalysis) -> str:
     way = "" if known.limit.direction == TOTAL else f"{known.limit.direction}s use "
     low, high = human.percent(known.low), human.percent(known.share)
     share = high if known.certain else f"{low} to {high}"
@@ -61,7 +77,7 @@ def _amount(limit: Limit, binding: str | None) -> str:
     return f"{human.number(limit.iops)} IOPS"
 
 
-def _waits(known: Limiting, limits: Limits) -> bool:
+def _waits(known: LimitAnalysis, limits: Limits) -> bool:
     """Return whether anything but the rate shows that requests wait for the limit."""
     wait, disks, queue = known.wait, known.disk_wait, known.queue
     return (
@@ -71,7 +87,7 @@ def _waits(known: Limiting, limits: Limits) -> bool:
     )
 
 
-def _finding(window: Window, subject: str, known: Limiting, limits: Limits) -> Finding:
+def _finding(window: Window, subject: str, known: LimitAnalysis, limits: Limits) -> Finding:
     waits = _waits(known, limits)
     way = "" if known.limit.direction == TOTAL else f"{known.limit.direction}s: "
     time = "," if known.at_limit == 1 else f" {human.percent(known.at_limit)} % of the time, then"
@@ -96,7 +112,7 @@ def _finding(window: Window, subject: str, known: Limiting, limits: Limits) -> F
     )
 
 
-def _size(known: Limiting, binding: str) -> Iterator[str]:
+def _size(known: LimitAnalysis, binding: str) -> Iterator[str]:
     even, size = known.limit.break_even, known.size
     if size is None:
         return
@@ -111,7 +127,7 @@ def _size(known: Limiting, binding: str) -> Iterator[str]:
         yield f"requests of {human.quantity(size, 'bytes')}, below {human.quantity(even, 'bytes')} the IOPS would bind"
 
 
-def _wait(known: Limiting) -> Iterator[str]:
+def _wait(known: LimitAnalysis) -> Iterator[str]:
     wait, own, disks, queue = known.wait, known.limit_wait, known.disk_wait, known.queue
     if own is not None:
         yield (
@@ -130,14 +146,14 @@ def _wait(known: Limiting) -> Iterator[str]:
         yield f"the disks take {human.quantity(disks, 'seconds')}"
 
 
-def _burst(known: Limiting) -> Iterator[str]:
+def _burst(known: LimitAnalysis) -> Iterator[str]:
     if known.burst_left is not None:
         yield f"a burst, which may last {human.duration(known.burst_left)} more at most"
     elif known.limit.iops_burst or known.limit.bandwidth_burst:
         yield "its burst is used up"
 
 
-def _perhaps(window: Window, subject: str, known: Limiting, limits: Limits) -> Finding:
+def _perhaps(window: Window, subject: str, known: LimitAnalysis, limits: Limits) -> Finding:
     sharers = known.limit.sharers or 1
     return Finding(
         severity=Severity.INFO,
@@ -153,7 +169,7 @@ def _perhaps(window: Window, subject: str, known: Limiting, limits: Limits) -> F
     )
 
 
-def _values(known: Limiting, limits: Limits) -> tuple[Value, ...]:
+def _values(known: LimitAnalysis, limits: Limits) -> tuple[Value, ...]:
     limit = known.limit
     return (
         Value("low", "used of the limit, at least", known.low, "ratio", limits["share"]),
@@ -177,12 +193,12 @@ def _values(known: Limiting, limits: Limits) -> tuple[Value, ...]:
     )
 
 
-def _evidence(window: Window, known: Limiting) -> tuple[Cite, ...]:
+def _evidence(window: Window, known: LimitAnalysis) -> tuple[Cite, ...]:
     limit = known.limit
     return cites(window.cite(limit), window.cite(limit, "used_requests"), *known.cited(window))
 
 
-def _advice(known: Limiting, binding: str) -> Iterator[str]:
+def _advice(known: LimitAnalysis, binding: str) -> Iterator[str]:
     limit = known.limit
     even, size = limit.break_even, known.size
     if binding == IOPS and even is not None and size is not None and size < even / 2:
@@ -223,4 +239,5 @@ VOLUME_QOS_SATURATED = Rule(
         Threshold("stalled", 0.1, "share of the time a task waits for I/O that shows waiting", "ratio"),
         Threshold("queue", 2.0, "requests outstanding that show waiting"),
     ),
+    covers=(Covers(Limit, "{subject}", _is_held),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.pooling import Whole, disk_of, rotates, wholes
+from sdstop.analysis.pooling import PoolAnalysis, disk_of, pool_analyses, rotates
 from sdstop.collectors.zfs.readings import (
     Dataset,
     DatasetActivity,
@@ -25,7 +25,7 @@ SECONDS = 60.0
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    pools = wholes(window)
+    pools = pool_analyses(window)
     for whole in pools:
         if whole.pool is None:
             yield Unchecked("which devices the pool has is not known: zpool status has not answered", whole.name)
@@ -44,7 +44,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _judge(window, whole, rate, whose)
 
 
-def _commits(window: Window, whole: Whole, pools: int) -> tuple[float | None, str]:
+def _commits(window: Window, whole: PoolAnalysis, pools: int) -> tuple[float | None, str]:
     """Return waits per second, and their scope: by dataset since OpenZFS 2.2, otherwise all pools together."""
     recent = window.last(SECONDS)
     own: dict[str, list[float]] = {}
@@ -66,7 +66,7 @@ _LEAST = 9.5
 """Minimum seconds between counter samples."""
 
 
-def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
+def _judge(window: Window, whole: PoolAnalysis, rate: float, whose: str) -> Verdict:
     disks = [v for v in whole.leaves if v.group == "data"]
     slow = rotates(window, disks)
     if slow is None:
@@ -122,7 +122,7 @@ _TURN = 0.008
 """Seconds per rotation at 7200 rpm."""
 
 
-def _volumes(window: Window, whole: Whole, whose: str) -> list[DatasetSettings]:
+def _volumes(window: Window, whole: PoolAnalysis, whose: str) -> list[DatasetSettings]:
     rows = [row for row in window.rows(DatasetSettings).values() if row.pool == whole.name and row.kind == "volume"]
     return [row for row in rows if not whose or row.dataset == whose]
 

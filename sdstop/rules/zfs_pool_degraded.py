@@ -5,12 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sdstop.analysis.pooling import Top, Whole, wholes
-from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
+from sdstop.analysis.pooling import GOOD, LOST, PoolAnalysis, TopVdev, pool_analyses
+from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
@@ -22,7 +35,7 @@ _OUT = {
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for whole in wholes(window):
+    for whole in pool_analyses(window):
         bad = [*_out(window, whole), *_degraded(window, whole), *_lost(window, whole)]
         yield from bad
         leaves = list(_errors(window, whole, limits))
@@ -31,7 +44,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             if not bad:
                 yield Unchecked(f"the kernel says {whole.state}; {_why(window)}", whole.name)
         elif not bad and not any(isinstance(said, Finding) for said in leaves):
-            yield _good(whole)
+            yield from _beside(window, whole)
 
 
 def _why(window: Window) -> str:
@@ -41,13 +54,43 @@ def _why(window: Window) -> str:
     return f"zpool status: {run.outcome.value}, {run.reason}"
 
 
-def _good(whole: Whole) -> RuledOut:
+def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
+    """Judge a pool without errors: devices that it works without, and states that are not known."""
+    pool = whole.pool
+    out = [v for v in whole.vdevs if v.leaf and v.state in LOST]
+    for vdev in out:
+        yield Finding(
+            severity=Severity.WARNING,
+            subject=f"{whole.name}/{vdev.vdev}",
+            summary=f"{_named(vdev)}: a {_USES.get(vdev.group, 'device')} that the pool works without",
+            values=(Value("state", "state", vdev.state),),
+            evidence=cites(window.cite(vdev)),
+            advice=(_look(vdev), f"zpool status -v {operand(whole.name)}"),
+            refuted_by=f"the state ONLINE or AVAIL of {vdev.vdev}",
+        )
+    strange = next((v for v in whole.vdevs if v.state not in GOOD | LOST | {"DEGRADED"}), None)
+    if not whole.leaves:
+        yield Unchecked("no device tree in zpool status", whole.name, gap=Gap.FAULTY)
+    elif pool is not None and pool.state and pool.state != whole.state:
+        said = f'the kernel says "{human.safe(whole.state, 20)}", zpool status "{human.safe(pool.state, 20)}"'
+        yield Unchecked(said, whole.name, gap=Gap.FAULTY)
+    elif whole.state != "ONLINE" or strange is not None:
+        word = whole.state if strange is None else f"{strange.state} of {strange.vdev}"
+        yield Unchecked(f"state not known: {human.safe(word, 60)}", whole.name, gap=Gap.FAULTY)
+    elif not out:
+        yield _good(whole)
+
+
+_USES = {"logs": "log device", "cache": "cache device", "spares": "spare"}
+
+
+def _good(whole: PoolAnalysis) -> RuledOut:
     least = min((top.tolerates for top in whole.tops if top.tolerates is not None), default=None)
     more = f", {least} more may fail in each group" if least is not None else ""
     return RuledOut(whole.name, f"{whole.state}, {len(whole.leaves)} devices without errors{more}")
 
 
-def _out(window: Window, whole: Whole) -> Iterator[Finding]:
+def _out(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     if whole.state not in _OUT:
         return
     said = whole.pool.status if whole.pool is not None else None
@@ -71,14 +114,14 @@ def _out(window: Window, whole: Whole) -> Iterator[Finding]:
     )
 
 
-def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
+def _degraded(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     if whole.state != "DEGRADED":
         return
-    hurt = [top for top in whole.tops if top.missing or top.replaced]
+    hurt = [top for top in whole.tops if top.missing or top.replaced or any(_ailing(child) for child in top.children)]
     worst = min((top.tolerates for top in hurt if top.tolerates is not None), default=None)
     missing = [child for top in hurt for child in top.missing]
     replaced = [child for top in hurt for child in top.replaced]
-    devices = [v for v in whole.leaves if v.state not in {"ONLINE", "DEGRADED"}]
+    devices = [v for v in whole.leaves if v.state not in {"ONLINE", "DEGRADED"}] or list(filter(_ailing, whole.leaves))
     doing, running = _doing(window, whole)
     state = window.get(PoolState, whole.name)
     # With an active spare all data is fully redundant, unlike in a pool that lacks devices.
@@ -103,6 +146,11 @@ def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
     )
 
 
+def _ailing(vdev: Vdev) -> bool:
+    """Return whether a device has too many errors and still serves its data."""
+    return bool(vdev.leaf) and vdev.state == "DEGRADED"
+
+
 def _what(devices: list[Vdev], missing: list[Vdev], replaced: list[Vdev]) -> str:
     if not devices:
         return "the pool is degraded; which device it is, zpool status has not told yet"
@@ -117,7 +165,7 @@ def _named(vdev: Vdev) -> str:
     return f"{vdev.vdev} ({vdev.state}{f', {note}' if note else ''})"
 
 
-def _risk(hurt: list[Top], worst: int | None, missing: list[Vdev]) -> str:
+def _risk(hurt: list[TopVdev], worst: int | None, missing: list[Vdev]) -> str:
     if worst is None:
         return "how many more may fail is not known"
     where = next(top.vdev.vdev for top in hurt if top.tolerates == worst)
@@ -128,9 +176,9 @@ def _risk(hurt: list[Top], worst: int | None, missing: list[Vdev]) -> str:
     return f"{worst} more may fail in {where}" + ("" if missing else " without loss")
 
 
-def _doing(window: Window, whole: Whole) -> tuple[str, bool]:
+def _doing(window: Window, whole: PoolAnalysis) -> tuple[str, bool]:
     """Return the recovery status, and whether a recovery is under way."""
-    known = next((k for k in rebuildings(window) if _of(k, whole) and k.rebuild.operation in REPAIRS), None)
+    known = next((k for k in rebuild_analyses(window) if _of(k, whole) and k.rebuild.operation in REPAIRS), None)
     if known is not None:
         if known.stands:
             return f"the {known.what} stands still at {known.done} %", False
@@ -139,11 +187,11 @@ def _doing(window: Window, whole: Whole) -> tuple[str, bool]:
     return "nothing is resilvering" + (f", spares that are free: {spares}" if spares else ""), False
 
 
-def _of(known: Rebuilding, whole: Whole) -> bool:
+def _of(known: RebuildAnalysis, whole: PoolAnalysis) -> bool:
     return known.rebuild.kind == "zfs" and known.name.partition("/")[0] == whole.name
 
 
-def _advice(whole: Whole, devices: list[Vdev], *, running: bool) -> Iterator[str]:
+def _advice(whole: PoolAnalysis, devices: list[Vdev], *, running: bool) -> Iterator[str]:
     name = whole.name
     if running:
         yield f"let it finish: zpool status {operand(name)}; put no other load on {quoted(name)} that can wait"
@@ -175,7 +223,7 @@ def _advice(whole: Whole, devices: list[Vdev], *, running: bool) -> Iterator[str
         yield f"zpool status -v {operand(name)}"
 
 
-def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
+def _lost(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     pool = whole.pool
     if pool is None or not (pool.data_errors or (pool.errors and pool.data_errors is None)):
         return
@@ -194,10 +242,11 @@ def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
             ),
         ),
         refuted_by="errors: No known data errors, after a scrub",
+        disproof="errors: No known data errors",
     )
 
 
-def _errors(window: Window, whole: Whole, limits: Limits) -> Iterator[Verdict]:
+def _errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Verdict]:
     """Judge devices with errors: growing counts, and existing ones, which may be old."""
     before = [moment.rows for moment in window.moments(Vdev)]
     for vdev in whole.leaves:
@@ -260,4 +309,6 @@ ZFS_POOL_DEGRADED = Rule(
     _check,
     (PoolState,),
     (Threshold("many", 100.0, "errors of one device from which they matter even if they do not grow"),),
+    covers=(Covers(PoolState), Covers(Pool)),
+    remembers=True,
 )

@@ -6,10 +6,22 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.analysis.pooling import Whole, disk_of, wholes
+from sdstop.analysis.pooling import PoolAnalysis, disk_of, pool_analyses
 from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vdev, draid
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand
 from sdstop.core.text import added
@@ -44,9 +56,9 @@ class BlockLayout(Struct, frozen=True):
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    layouts = {whole.name: _layout(window, whole) for whole in wholes(window)}
+    layouts = {whole.name: _layout(window, whole) for whole in pool_analyses(window)}
     for row in sorted(window.rows(DatasetSettings).values(), key=lambda row: row.dataset):
-        if row.kind != "volume" or not row.volblocksize:
+        if not _is_volume(row) or row.volblocksize is None:
             continue
         load = _load(window, row)
         if load is None:
@@ -56,6 +68,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(row.dataset, f"{human.quantity(load.written_bytes, 'bytes_per_second')} written: no load")
             continue
         yield _judge(window, row, row.volblocksize, load, layouts.get(row.pool), limits)
+
+
+def _is_volume(row: DatasetSettings) -> bool:
+    return row.kind == "volume" and bool(row.volblocksize)
 
 
 class _Load(Struct, frozen=True):
@@ -81,7 +97,7 @@ def _load(window: Window, row: DatasetSettings) -> _Load | None:
     return _Load(added(read) / len(read), added(written) / len(written), request, disk[-1] if disk else None)
 
 
-def _layout(window: Window, whole: Whole) -> BlockLayout | None:
+def _layout(window: Window, whole: PoolAnalysis) -> BlockLayout | None:
     """Return the layout of the pool's first group of disks, None for mirrors and single disks."""
     for top in whole.tops:
         if top.vdev.group != "data":
@@ -176,4 +192,5 @@ ZVOL_SLOW_PATH = Rule(
         ),
         Threshold("part", 0.5, "mean size of writes, of the volume's block, up to which they are parts of it", "ratio"),
     ),
+    covers=(Covers(DatasetSettings, where=_is_volume),),
 )

@@ -2,7 +2,7 @@
 
 parent          (`Sampler`: receives frames and sends requests over one socket)
   supervisor    (starts a new worker after a crash; never reads the node)
-    worker      (main thread: `Scheduler` decides which collectors run and what is sent; never reads the node)
+    worker      (main thread: `Scheduler` decides which collectors run and which evidence is sent; never reads the node)
       threads for collectors (`CollectorRunner`, `SerialExecutor`); a hanging collector keeps its thread
 """
 

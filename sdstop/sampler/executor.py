@@ -54,7 +54,7 @@ class SerialExecutor:
         return max(0.0, began + BLINK - self._clock())
 
     def step(self) -> None:
-        """Move the queue to a new thread if the current task takes too long, or if there is no thread."""
+        """Move the queue to a new thread if the current task takes too long, or without a thread."""
         worker = self._worker
         began = None if worker is None else worker.began
         if worker is not None and began is not None and self._clock() - began >= BLINK:

@@ -19,7 +19,7 @@ from sdstop.core.host import Host
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import PATIENCE
-from sdstop.sampler.worker import Task, supervise
+from sdstop.sampler.worker import WorkerConfig, supervise
 
 GRACE = 2.0
 """Seconds that a frame may be late before the sampler counts as silent."""
@@ -56,7 +56,9 @@ class Sampler:
         self._heard = time.monotonic()
         self._gone = False
         self._socket, theirs = wire.connected()
-        task = Task(tuple(collectors), host or (lambda: LiveHost(root, collectors)), interval, patience, hotplug)
+        task = WorkerConfig(
+            tuple(collectors), host or (lambda: LiveHost(root, collectors)), interval, patience, hotplug
+        )
         parent = os.getpid()
         self._pid: int | None = os.fork()
         if self._pid == 0:

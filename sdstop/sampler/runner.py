@@ -16,7 +16,7 @@ from sdstop.core.retention import Retention
 
 
 def run(collector: Collector, host: Host) -> None:
-    """Run a collector only for its evidence; readings and errors come from the replay."""
+    """Run a collector only for its evidence; the replay produces readings and errors."""
     with contextlib.suppress(Exception):
         readings = collector.read(host)
         if not collector.eager:
@@ -83,12 +83,12 @@ class CollectorRunner:
         self._mark: Hashable = None
 
     def due(self, now: float, slack: float) -> bool:
-        """Return whether a run is due; a live collector runs in every round, regardless of the interval."""
+        """Return whether to run now; a live collector runs in every round, regardless of the interval."""
         pace = self.collector.pace
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:
-        """Prepare `execute`, which runs the collector if it is due or its fingerprint has changed.
+        """Prepare `execute`, which runs the collector if its interval has passed or its fingerprint has changed.
 
         `listed` shares directory listings between the fingerprints of a round: half a dozen list /sys/block.
         """

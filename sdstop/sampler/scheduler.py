@@ -31,9 +31,9 @@ class ChangeFilter:
         self._sent: dict[str, tuple[int, float]] = {}
 
     def news(self, evidence: Iterable[Evidence]) -> list[Evidence]:
-        """Return the evidence that differs from what was sent, and note it as sent.
+        """Return the evidence that differs from the evidence sent before, and note it as sent.
 
-        Older evidence is dropped: a run that hung returns what it read before it hung.
+        Older evidence is dropped: a run that hung returns its reads from before it hung.
         """
         fresh = []
         for item in evidence:
@@ -101,7 +101,7 @@ class Scheduler:
         return min(max(0.0, until - self._clock()), self._executor.pause())
 
     def step(self) -> None:
-        """Launch a round and send a frame, whichever is due."""
+        """Launch a round, send a frame, or both, as scheduled."""
         now = self._clock()
         if now >= self._next:
             if self._send_by is not None:

@@ -36,7 +36,7 @@ PARTING = 0.2
 """Seconds that a worker has to end after SIGTERM."""
 
 
-class Task(Struct, frozen=True):
+class WorkerConfig(Struct, frozen=True):
     """Configuration of a worker."""
 
     collectors: Sequence[Collector]
@@ -46,7 +46,7 @@ class Task(Struct, frozen=True):
     hotplug: bool
 
 
-def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
+def supervise(task: WorkerConfig, connection: socket.socket, parent: int) -> NoReturn:
     """Run as the supervisor, in a new process: keep a worker running until the parent ends or requests the end."""
     detach(connection)
     current: int | None = None
@@ -84,7 +84,7 @@ def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
         time.sleep(pause)
 
 
-def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoReturn:
+def _be_worker(task: WorkerConfig, connection: socket.socket, supervisor: int) -> NoReturn:
     status = 1
     try:
         host = task.host()
@@ -102,7 +102,7 @@ def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoRetu
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # skips the parent's objects, so that their pages stay shared
-        work(task, host, connection, lambda: end_with(supervisor))
+        run_worker(task, host, connection, lambda: end_with(supervisor))
         close()
         status = 0
     except ConnectionError:
@@ -114,7 +114,7 @@ def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoRetu
         os._exit(status)
 
 
-def work(task: Task, host: Host, connection: socket.socket, at_leisure: Callable[[], None]) -> None:
+def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_leisure: Callable[[], None]) -> None:
     """Send frames until the other end is closed; `at_leisure` is called after the launch of the first round."""
     signs = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
     hints: list[None] = []

@@ -19,7 +19,7 @@ from sdstop.tui.playhead import Playhead
 from sdstop.tui.sheet import HelpSheet, Sheet
 from sdstop.tui.shell import Shell, stepped
 from sdstop.tui.views import VIEWS
-from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained, hints_of, key_of, keys_of
 from sdstop.tui.widgets.palette import plain
 from sdstop.tui.widgets.pane import Pane
@@ -80,7 +80,7 @@ class Commands(Shell):
             Section.TIME, "longer and shorter interval", bind("plus,equals_sign", "pace(1)"), bind("minus", "pace(-1)")
         ),
         *explained(
-            Section.OTHER, "write what is remembered as a capture", bind("w", "write", "write"), hint="write", rank=8
+            Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="write", rank=8
         ),
         *explained(
             Section.OTHER,
@@ -108,7 +108,7 @@ class Commands(Shell):
     main: Main
 
     @property
-    def foot(self) -> Foot:
+    def foot(self) -> FooterBar:
         """Bottom line of the visible screen."""
         screen = self.screen
         return screen.foot if isinstance(screen, Main | Sheet) else self.main.foot
@@ -151,7 +151,7 @@ class Commands(Shell):
         """Move to the next (1) or previous (-1) row that matches the search."""
         screen = self.screen
         if isinstance(screen, Main | Sheet) and not screen.match(step):
-            self.foot.say("no row holds what was searched; / searches")
+            self.foot.say("no match; / searches")
 
     # -- time -------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class Commands(Shell):
         """Prompt for a path and write all retained frames to it as a capture."""
         count = len(self.session.timeline.frames)
         if not count:
-            self.foot.say("there is no frame yet")
+            self.foot.say("no sample yet")
             return
 
         def done(answer: str | None) -> None:

@@ -21,11 +21,11 @@ MARKS = (
     ("-", "the node does not say"),
     ("! *", "before a row: a critical finding or a warning is about it"),
     ("~", "stale: the last good answer of a source that fails now"),
-    ("%CACHBL", "hits of the requests that could be cached; %HIT is of all that came"),
+    ("%CACHBL", "hits of the cacheable requests; %HIT is of all requests"),
     ("8G x4/16G x8", "a link: as it is, and as both ends can; NEW: errors since the reading before"),
     ("%TIME", "of a volume: time at its limit; limit and disks: which part of await is whose"),
     ("≤640", "of several mappings together: what one of them has of it at most"),
-    ("x2.4", "as many times the median of its peers in the array"),
+    ("x2.4", "multiple of the median of its peers in the array"),
 )
 
 _MARGIN = 20

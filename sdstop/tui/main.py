@@ -13,7 +13,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line, status_line, tabs_line
 from sdstop.tui.views import FIRST, view_of
 from sdstop.tui.views.view import View, ViewPlace
-from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import Palette, text
 from sdstop.tui.widgets.pane import Pane, Row
@@ -31,7 +31,7 @@ class Main(Screen[None]):
         self.status = Pane(cursor=False, id="status")
         self.tabs = Pane(cursor=False, id="tabs")
         self.tiny = Pane(cursor=False, id="tiny")
-        self.foot = Foot(hints)
+        self.foot = FooterBar(hints)
         self.entry = FIRST
         self.views: dict[str, View] = {FIRST.key: FIRST.made_of()}
         self.scene: Scene | None = None

@@ -18,7 +18,7 @@ LONGEST = 1 << 20
 """Maximum number of bytes shown for one piece of evidence."""
 
 
-def recalled(session: Session, quote: Quote) -> Evidence | None:
+def stored_evidence(session: Session, quote: Quote) -> Evidence | None:
     """Return the evidence of the quoted frame, None if the frame was discarded or lacks it.
 
     If a capture does not record when the evidence was read, the time of the frame that brought it is used instead.
@@ -64,11 +64,11 @@ def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) 
 
 
 def head_lines(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
-    """Return the header lines: what the evidence is, when and how it was read, and what is highlighted."""
+    """Return the header lines: the evidence, when and how it was read, and the highlighted line."""
     kind, name = _kind(quote.key)
     lines = [text((f" {kind:<9}", FAINT), (palette.word(name, 1000), STRONG))]
     if item is None:
-        said = f"frame {quote.frame} is no longer remembered; this is what was quoted of it"
+        said = f"frame {quote.frame} is no longer in memory; only the quoted line is shown"
         return [*lines, text((f" {'content':<9}", FAINT), (said, palette.severity(None)))]
     facts = [f"frame {quote.frame}"]
     if item.taken is not None:

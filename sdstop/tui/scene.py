@@ -13,6 +13,7 @@ from sdstop.analysis.latest import latest_rows
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Severity, by_cause, worst_by_subject
+from sdstop.core.headline import Headline
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
@@ -21,7 +22,7 @@ from sdstop.tui.widgets.palette import Palette
 
 R = TypeVar("R", bound=Reading)
 
-BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
+BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 """Outcomes that leave something unknown."""
 
 
@@ -95,6 +96,11 @@ class Scene(Struct, frozen=True):
         return drives(self.window, self.in_force)
 
     @property
+    def headline(self) -> Headline:
+        """The same line and exit code as of a check at this moment."""
+        return self.session.headline(self.look.judgement, self.look)
+
+    @property
     def troubled(self) -> list[Run]:
         """Collector runs that leave something unknown."""
         return [run for run in self.now.runs.values() if run.outcome in BAD]
@@ -138,7 +144,7 @@ class Scene(Struct, frozen=True):
     def unknown(self) -> list[FindingEntry]:
         """Return entries for failed collectors, and for unchecked rules grouped by reason.
 
-        Rules that could not run although nothing is at fault (`calm`) come last.
+        Rules that could not run although nothing is at fault (`calm`) are last.
         """
         entries = [
             FindingEntry(
@@ -176,7 +182,7 @@ class Scene(Struct, frozen=True):
     def counts(self) -> dict[Severity | None, int]:
         """Return the number of findings per severity, counting a cause and everything it explains as one.
 
-        The key None counts unexpected unknowns, as many as the view of all findings lists.
+        The key None counts unexpected unknowns, the number that the view of all findings lists.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
         for led in by_cause(self.in_force):

@@ -9,11 +9,11 @@ from textual.screen import Screen
 
 from sdstop.tui.facts import FactSubject, fact_rows
 from sdstop.tui.help import Lines, help_rows
-from sdstop.tui.raw import head_lines, raw_rows, recalled
+from sdstop.tui.raw import head_lines, raw_rows, stored_evidence
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.status import status_line
 from sdstop.tui.why import Quote, entry_mark, why_rows
-from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.pane import Pane, Row, words
 
@@ -31,7 +31,7 @@ class Sheet(Screen[None]):
         self.status = Pane(cursor=False, id="status")
         self.head = Pane(cursor=False, id="head")
         self.pane = Pane(title)
-        self.foot = Foot(self.hints)
+        self.foot = FooterBar(self.hints)
         self.scene: Scene | None = None
         self.needle = ""
 
@@ -159,7 +159,7 @@ class RawSheet(Sheet):
         if self._shown == (self.size, scene.palette) or not width:
             return
         begun, self._shown = bool(self._shown), (self.size, scene.palette)
-        item = recalled(scene.session, self.quote)
+        item = stored_evidence(scene.session, self.quote)
         told = head_lines(self.quote, item, scene.palette)
         most = max(self.size.height // 3, 1)  # the first header lines matter most
         rows, first = raw_rows(self.quote, item, scene.palette, width)

@@ -11,8 +11,8 @@ from textual import events
 from textual.app import App
 
 from sdstop.tui.driver import TerminalDriver
-from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
-from sdstop.tui.widgets.foot import Foot
+from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, wants_no_colour
+from sdstop.tui.widgets.foot import FooterBar
 from sdstop.tui.widgets.palette import Palette
 
 HANGUP = 129
@@ -44,7 +44,7 @@ class Shell(App[None]):
         self.failure: Exception | None = None
 
     @property
-    def foot(self) -> Foot:
+    def foot(self) -> FooterBar:
         """Bottom line of the visible screen."""
         raise NotImplementedError
 
@@ -62,7 +62,7 @@ class Shell(App[None]):
 
     def abandoned(self) -> bool:
         """Return whether the terminal is gone; if so, end the program."""
-        gone = not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0)
+        gone = not self.is_headless and is_terminal_gone(sys.__stdin__.fileno() if sys.__stdin__ else 0)
         if gone:
             self._end(HANGUP)
         return gone

@@ -6,6 +6,7 @@ from rich.segment import Segment
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, timestamp, utc
+from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
 from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
@@ -14,7 +15,7 @@ _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "
 
 
 def counts_line(scene: Scene, *, brief: bool = False) -> Line:
-    """Return the number of findings per severity, worst first; unknowns come last."""
+    """Return the number of findings per severity, worst first; unknowns are last."""
     parts: list[Segment] = []
     for severity, count in scene.counts().items():
         if not count:
@@ -28,8 +29,9 @@ def counts_line(scene: Scene, *, brief: bool = False) -> Line:
             parts.append(Segment(f" {title} ", style + BANNER))
         else:
             parts.append(Segment(title, style))
-    if not parts and not scene.look.judgement.ran:
-        parts.append(Segment("nothing judged", scene.palette.severity(None)))
+    if not parts and scene.headline.code == UNKNOWN:
+        word = "unknown" if scene.look.judgement.judged else "nothing judged"
+        parts.append(Segment(word, scene.palette.severity(None)))
     elif not parts:
         parts.append(Segment("no findings", PLAIN))
     return tuple(parts)

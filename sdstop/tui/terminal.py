@@ -24,7 +24,7 @@ def usable_terminal() -> str | None:
     """Return None if the dashboard can be shown here, or else the reason in one line."""
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if not _is_terminal(stream):
-            return f"standard {name} is no terminal"
+            return f"standard {name} is not a terminal"
     kind = os.environ.get("TERM", "")
     if kind in {"", "dumb", "unknown"}:
         return f"TERM={kind or '(not set)'} cannot move its cursor"
@@ -49,7 +49,7 @@ def wants_no_colour(options: Options) -> bool:
     return options.no_color or bool(os.environ.get("NO_COLOR"))
 
 
-def hung_up(descriptor: int) -> bool:
+def is_terminal_gone(descriptor: int) -> bool:
     """Return whether the terminal of a file descriptor is gone.
 
     A program that outlives its terminal (nohup, a lost ssh connection) would otherwise spin on an input that is always

@@ -10,6 +10,7 @@ from msgspec import Struct
 from sdstop.core.evidence import UNDATED, Cite
 from sdstop.core.finding import Finding, Value
 from sdstop.core.format import NOT_DATED, duration, percent, quantity, utc
+from sdstop.core.placement import place_lines
 from sdstop.core.snapshot import Run
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
@@ -65,7 +66,7 @@ def why_rows(entry: FindingEntry, scene: Scene, width: int) -> list[Row]:
         _run(page, entry.run, scene)
     else:
         page.blank()
-        page.prose("This was not checked. It is not known to be good.")
+        page.prose("Not checked: the state is unknown.")
     return page.rows
 
 
@@ -85,6 +86,8 @@ def _when(entry: FindingEntry, scene: Scene) -> str:
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     sure = "" if finding.confidence is None else f", confidence {percent(finding.confidence)} %"
     page.line(f"rule {page.palette.word(finding.rule)}{sure}", FAINT)
+    for title, names in place_lines(finding):
+        page.prose(f"{title}: {names}")
     if finding.advice:
         page.title("What to do")
         for advice in finding.advice:

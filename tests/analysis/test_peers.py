@@ -10,7 +10,7 @@ import pytest
 from sdstop.analysis.outlier import Trait
 from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
 from sdstop.cli import command
-from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
+from sdstop.cli.arguments import MOST_COMPARED, UsageError, parse
 from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.exporters.report.comparison import compared, markdown, page, text, to_data
 from tests.fixtures import FIXTURES, replayed
@@ -81,11 +81,11 @@ def test_report_takes_several_captures(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_only_report_compares() -> None:
-    with pytest.raises(Usage, match="accepts several --from"):
+    with pytest.raises(UsageError, match="accepts several --from"):
         parse("check", ["--from", "a", "--from", "b"])
-    with pytest.raises(Usage, match="not among them"):
+    with pytest.raises(UsageError, match="not among them"):
         parse("report", ["--from", "a", "--from", "-"])
-    with pytest.raises(Usage, match="at most 64 captures"):
+    with pytest.raises(UsageError, match="at most 64 captures"):
         parse("report", ["--from", "a"] * (MOST_COMPARED + 1))
 
 

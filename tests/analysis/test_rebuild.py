@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.analysis.rebuild import Trend, pace, stands
+from sdstop.analysis.rebuild import Trend, is_stalled, pace
 
 MB = 1e6
 TOTAL = 1e6 * MB
@@ -57,7 +57,7 @@ def test_steps_of_a_throttled_rebuild_are_no_stall_and_do_not_bias_the_rate() ->
         seen = pace(samples[:end], TOTAL)
         assert seen is not None
         assert seen.rate == pytest.approx(2 * MB, rel=0.01)
-        assert not stands(seen)
+        assert not is_stalled(seen)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_lay_before_a_stall_does_not_count_after_it() -> None:
     seen = pace(samples, TOTAL)
     assert seen is not None
     assert seen.rate == pytest.approx(10 * MB)
-    assert not stands(seen)
+    assert not is_stalled(seen)
 
 
 @pytest.mark.parametrize(("still", "stood"), [(9, False), (10, True), (11, True)])
@@ -112,7 +112,7 @@ def test_a_stall_begins_after_ten_seconds(still: int, stood: bool) -> None:  # n
     seen = pace(samples, TOTAL)
     assert seen is not None
     assert seen.unchanged == still
-    assert stands(seen) is stood
+    assert is_stalled(seen) is stood
 
 
 @pytest.mark.parametrize(("still", "stood"), [(14, False), (15, True)])
@@ -122,14 +122,14 @@ def test_rests_that_are_usual_are_no_stall(still: int, stood: bool) -> None:  # 
     seen = pace(samples, TOTAL)
     assert seen is not None
     assert seen.longest_pause == 5
-    assert stands(seen) is stood
+    assert is_stalled(seen) is stood
 
 
 def test_two_readings_are_not_enough_for_a_stall() -> None:
     two, three = pace([(0.0, MB), (60.0, MB)], TOTAL), pace([(0.0, MB), (30.0, MB), (60.0, MB)], TOTAL)
     assert two is not None
     assert three is not None
-    assert (stands(two), stands(three)) == (False, True)
+    assert (is_stalled(two), is_stalled(three)) == (False, True)
 
 
 @given(

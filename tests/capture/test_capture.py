@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdstop.capture.contents import CaptureRefused, ReadLimits, read_folder
-from sdstop.capture.reader import Unopenable, open_capture
+from sdstop.capture.reader import OpenError, open_capture
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, RunMark
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, TimedOut
 from sdstop.core.replay import EvidenceHost
@@ -219,15 +219,15 @@ def test_gaps_are_said(tmp_path: Path) -> None:
     ("path", "reason"),
     [
         ("missing", "cannot be opened: No such file or directory"),
-        ("nul\0", "is no path"),
-        ("empty", "is no capture: it holds neither frames/ nor static/"),
-        ("text", "is no tar archive: it ends early"),
+        ("nul\0", "invalid path"),
+        ("empty", r"is not a capture \(no frames/ or static/\)"),
+        ("text", "is not a tar archive: it ends early"),
         ("packed", "cannot be opened: Too many levels of symbolic links"),
         ("fifo", "is neither a file nor a folder"),
         ("fifo-in-it", "is neither a file nor a folder"),
-        ("other.tar.gz", "is no capture: it holds neither frames/ nor static/"),
-        ("two.tar.gz", "is no capture: it holds neither frames/ nor static/"),
-        ("cut.tar.gz", r"is no capture: it holds neither frames/ nor static/ \(the archive ends early\)"),
+        ("other.tar.gz", r"is not a capture \(no frames/ or static/\)"),
+        ("two.tar.gz", r"is not a capture \(no frames/ or static/\)"),
+        ("cut.tar.gz", r"is not a capture \(no frames/ or static/\) \(the archive ends early\)"),
         ("text/x", "cannot be opened: Not a directory"),
         ("both", "holds two captures: capture.tar.gz and frames/; remove one of them"),
         ("newer", "is of schema sdstop.capture/2, and this version opens sdstop.capture/1"),
@@ -247,7 +247,7 @@ def test_what_cannot_be_opened_says_why_in_one_line(tmp_path: Path, path: str, r
     make(tmp_path / "both", {"README.md": "", "capture.tar.gz": whole, "frames/0001/x": "", "static/x": ""})
     make(tmp_path / "newer", {"manifest.json": {"schema": "sdstop.capture/2"}, "static/x": ""})
     make(tmp_path / "strange", {"manifest.json": {"schema": [1]}, "static/x": ""})
-    with pytest.raises(Unopenable, match=f" {reason}$") as refusal:
+    with pytest.raises(OpenError, match=f" {reason}$") as refusal:
         open_capture(tmp_path / path)
     assert str(refusal.value).isprintable()
     assert refusal.value.path == tmp_path / path
@@ -268,7 +268,7 @@ def test_a_link_is_refused_wherever_it_leads(tmp_path: Path, inside: str) -> Non
                 victim.rename(Path(folder) / "moved")
             victim.parent.mkdir(parents=True, exist_ok=True)
             victim.symlink_to(target)
-            with pytest.raises(Unopenable, match=f"holds a symbolic link: {inside}$"):
+            with pytest.raises(OpenError, match=f"holds a symbolic link: {inside}$"):
                 open_capture(folder)
 
 
@@ -276,12 +276,12 @@ def test_what_is_no_file_is_refused_without_touching_it(tmp_path: Path) -> None:
     folder = make(tmp_path / "c", {"frames/0001/proc/mdstat": ""})
     odd = folder / "frames/0001/proc/diskstats"
     os.mkfifo(odd)  # would block for ever
-    with pytest.raises(Unopenable, match=r"holds a FIFO: frames/0001/proc/diskstats$"):
+    with pytest.raises(OpenError, match=r"holds a FIFO: frames/0001/proc/diskstats$"):
         open_capture(folder)
     odd.unlink()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(odd))
-        with pytest.raises(Unopenable, match="holds a socket"):
+        with pytest.raises(OpenError, match="holds a socket"):
             open_capture(folder)
 
 
@@ -290,7 +290,7 @@ def test_names_that_are_refused_in_a_folder(tmp_path: Path) -> None:
         with TemporaryDirectory(dir=tmp_path) as folder:
             make(Path(folder), {"static/": ""})
             (Path(folder) / "static" / os.fsdecode(name)).touch()
-            with pytest.raises(Unopenable, match="holds an entry whose name has") as refusal:
+            with pytest.raises(OpenError, match="holds an entry whose name has") as refusal:
                 open_capture(folder)
             assert str(refusal.value).isprintable()
 
@@ -300,7 +300,7 @@ def test_a_folder_has_the_limits_of_an_archive(tmp_path: Path) -> None:
     with pytest.raises(CaptureRefused, match="holds a file of more than 0 MiB: static/0"):
         read_folder(str(folder), ["static"], ReadLimits(member=999))
     deep = make(tmp_path / "d", {"static/" + "d/" * 40 + "x": ""})
-    with pytest.raises(Unopenable, match="more than 32 parts"):
+    with pytest.raises(OpenError, match="more than 32 parts"):
         open_capture(deep)
     for limits, note in (
         (ReadLimits(total=3500), "the folder holds more than 0 MiB: the rest was left out"),
@@ -329,7 +329,10 @@ def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "open", guarded)
     monkeypatch.setattr(os, "listdir", listed)
     origin, frames = open_capture(folder)
-    assert [e.key for e in frames[0].evidence] == ["/b"]
+    assert {e.key: (e.outcome, e.fault) for e in frames[0].evidence} == {
+        "/a": (Outcome.FAILED, "cannot be read: Permission denied"),
+        "/b": (Outcome.OK, ""),
+    }
     assert origin.complete is False
     assert origin.note == (
         "frames/0001/a could not be read: Permission denied; frames/0001/d/ could not be read: Input/output error"
@@ -339,14 +342,14 @@ def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 DAMAGES: list[tuple[Files, str]] = [
     ({"manifest.json": "{"}, "manifest.json is damaged"),
     ({"manifest.json": "[" * 100_000}, "manifest.json is damaged: nested too deeply"),
-    ({"manifest.json": '{"frames": [{"taken": NaN}]}'}, "NaN is no number of JSON"),
+    ({"manifest.json": '{"frames": [{"taken": NaN}]}'}, "NaN is not a number in JSON"),
     ({"manifest.json": f'{{"frames": {"9" * 5000}}}'}, "manifest.json is damaged"),
     ({"manifest.json": b"\xff\xfe"}, "manifest.json is damaged"),
-    ({"manifest.json": [1]}, "manifest.json is no table"),
+    ({"manifest.json": [1]}, "manifest.json is not a table"),
     ({"manifest.json": {"frames": {"a": 1}}}, "the manifest's frames are not understood"),
     ({"manifest.json": {"frames": [1]}}, "the manifest's frames are not understood"),
     ({"static/links.json": "{"}, "links.json is damaged"),
-    ({"static/links.json": [1]}, "links.json is no table"),
+    ({"static/links.json": [1]}, "links.json is not a table"),
     ({"static/links.json": {"/x": 1}}, "links.json has an entry that was not understood: link:/x"),
     ({"static/links.json": {"/x": "\ud800"}}, "links.json has an entry that was not understood: link:/x"),
     ({"static/links.json": {"/\ud800": "x"}}, r"links.json has an entry that was not understood: link:/\ud800"),
@@ -405,7 +408,7 @@ def test_an_archive_too_large_for_the_memory(tmp_path: Path, monkeypatch: pytest
         raise MemoryError
 
     monkeypatch.setattr("sdstop.capture.reader.read_archive", exhausted)
-    with pytest.raises(Unopenable, match=r"does not fit into memory$"):
+    with pytest.raises(OpenError, match=r"does not fit into memory$"):
         open_capture(make(tmp_path, {"c.tar": ""}) / "c.tar")
 
 
@@ -467,13 +470,12 @@ def test_what_was_lost_does_not_go_on_as_if_unchanged(tmp_path: Path) -> None:
     assert "lost from the capture" in host_of(frames[:2]).state["/proc/mdstat"].detail
 
 
-def test_what_was_never_there_is_not_recorded(tmp_path: Path) -> None:
+def test_what_the_index_has_and_no_file_is_damaged(tmp_path: Path) -> None:
     files = {name: data for name, data in INDEXED.items() if not name.endswith("mdstat")}
     origin, frames = open_capture(make(tmp_path / "c", files | {"frames/0002/x": "", "frames/0003/x": ""}))
     assert origin.complete is False
-    with pytest.raises(Absent) as refusal:
+    with pytest.raises(Failed, match="lost from the capture"):
         host_of(frames).read("/proc/mdstat")
-    assert refusal.value.recorded is False
 
 
 def test_frames_may_be_taken_out(tmp_path: Path) -> None:
@@ -491,7 +493,9 @@ def test_frames_may_be_taken_out(tmp_path: Path) -> None:
 def test_an_index_leads_nowhere_else(tmp_path: Path, member: str) -> None:
     files = {"index.jsonl": line(1, "/proc/mdstat", member), "static/x": "", "README.md": "secret", "manifest.json": {}}
     frames = open_capture(make(tmp_path / "c", files))[1]
-    assert [e.key for e in frames[0].evidence] == ["/x"]
+    assert {e.key: (e.outcome, e.data) for e in frames[0].evidence} == {
+        "/x": (Outcome.OK, b""), "/proc/mdstat": (Outcome.FAILED, b""),
+    }  # fmt: skip
 
 
 def test_a_hostile_index_costs_little(tmp_path: Path) -> None:
@@ -550,7 +554,7 @@ DOCUMENTS = [
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(DOCUMENTS, JSON | st.binary(max_size=20))))
 @settings(max_examples=200)
 def test_any_json_opens_or_is_refused(files: Files) -> None:
-    with TemporaryDirectory() as folder, suppress(Unopenable):
+    with TemporaryDirectory() as folder, suppress(OpenError):
         origin, frames = open_capture(
             make(Path(folder), {"static/x": "1", "frames/0002/commands/a_b/stdout": "2"} | files)
         )
@@ -568,5 +572,5 @@ def test_random_bytes_are_no_capture(data: bytes, packing: Callable[[bytes], byt
     with TemporaryDirectory() as folder:
         path = Path(folder) / "c.tar.gz"
         path.write_bytes(packing(data))
-        with pytest.raises(Unopenable):
+        with pytest.raises(OpenError):
             open_capture(path)

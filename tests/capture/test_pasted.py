@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sdstop.capture import dates
 from sdstop.capture.contents import CaptureRefused
 from sdstop.capture.pasted import LONGEST, read_pasted
-from sdstop.capture.reader import Unopenable, open_capture, open_pasted
+from sdstop.capture.reader import OpenError, open_capture, open_pasted
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import UNDATED, dated
@@ -109,7 +109,7 @@ def test_what_another_command_printed_is_left_out() -> None:
     text = f"root@san1:~# cat /proc/mdstat\n{MDSTAT}root@san1:~# uptime\n 1 day\n"
     origin, (frame,) = read_pasted(text.encode())
     assert [item.data.decode() for item in frame.evidence] == [MDSTAT]
-    assert "lines that were not recognised: 1" in origin.note
+    assert "unrecognized lines, ignored: 1" in origin.note
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_of_what_stands_twice_the_last_counts_and_that_is_said() -> None:
     later = MDSTAT.replace("[U_]", "[UU]")
     origin, (frame,) = read_pasted(f"$ cat /proc/mdstat\n{MDSTAT}$ cat /proc/mdstat\n{later}".encode())
     assert frame.evidence[0].data.decode() == later
-    assert "of /proc/mdstat the last one counts" in origin.note
+    assert "several outputs of /proc/mdstat; using the last" in origin.note
 
 
 def test_dmidecode_keeps_its_first_lines() -> None:
@@ -136,7 +136,7 @@ def test_findings_come_of_it() -> None:
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     assert [(f.rule, f.subject) for f in session.head().judgement.findings] == [("array-degraded", "md0")]
-    assert "nobody knows which" in origin.note
+    assert "without a date" in origin.note
 
 
 def test_a_file_of_text_opens_as_well(tmp_path: Path) -> None:
@@ -145,13 +145,13 @@ def test_a_file_of_text_opens_as_well(tmp_path: Path) -> None:
     origin, _ = open_capture(file)
     assert origin.name == "ticket.txt"
     file.write_text("nothing that anybody knows\n")
-    with pytest.raises(Unopenable, match="is no tar archive"):
+    with pytest.raises(OpenError, match="is not a tar archive"):
         open_capture(file)
 
 
 @pytest.mark.parametrize("text", [b"", b"hello\n", b"\0\xff" * 50, b"$ cat /proc/mdstat\n", b"a" * (LONGEST + 1)])
 def test_what_is_not_known_is_refused_in_one_line(text: bytes) -> None:
-    with pytest.raises(Unopenable) as refused:
+    with pytest.raises(OpenError) as refused:
         open_pasted(io.BytesIO(text))
     assert "\n" not in str(refused.value)
 
@@ -212,9 +212,9 @@ def test_what_bounds_its_time_is_said_and_is_no_time() -> None:
     scan = "  scan: scrub repaired 0B in 00:10:02 with 0 errors on Sun Nov  8 00:34:03 2026\n"
     origin, (frame,) = read_pasted(ZPOOL.replace("config:", f"{scan}config:").encode())
     assert not dated(frame.taken)
-    assert "no older than 2026-11-08 00:34:03 by the node's clock" in origin.note
+    assert "copied after 2026-11-08 00:34:03 by the node's clock" in origin.note
     origin, (frame,) = read_pasted(f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}".encode())
-    assert "it is of 2026-11-21 17:32:30 by the node's clock, of which the zone is not known" in origin.note
+    assert "copied at 2026-11-21 17:32:30 by the node's clock; time zone unknown" in origin.note
 
 
 def test_no_view_shows_a_date_that_nobody_knows() -> None:

@@ -47,9 +47,11 @@ def test_an_empty_capture_is_nothing_to_call_good(tmp_path: Path, capsys: pytest
     (tmp_path / "manifest.json").write_text("[[[")
     assert execute(["check", "--from", str(tmp_path)]) == 3
     line, *more = capsys.readouterr().out.splitlines()
-    assert re.match(r"SDSTOP UNKNOWN - not seen: anything: no source brought data; \d+ rules not checked \(", line)
+    assert re.match(
+        r"SDSTOP UNKNOWN - not seen: anything: no source brought data; not recorded: .*; \d+ rules not checked \(", line
+    )
     assert more[0] == "NOT SEEN: anything: no source brought data"
-    assert all(each.startswith("NOT CHECKED: ") for each in more[1:])
+    assert all(each.startswith(("NOT CHECKED: ", "NOT RECORDED: ")) for each in more[1:])
 
 
 @pytest.mark.parametrize(

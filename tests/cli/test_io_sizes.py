@@ -18,7 +18,7 @@ class Counted:
     """What was asked of the kernel."""
 
     made: list[Counted]
-    said = ""
+    failure = ""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -40,7 +40,7 @@ class Counted:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
     Counted.made = []
-    monkeypatch.setattr(tracing, "Counting", Counted)
+    monkeypatch.setattr(tracing, "SizeCounting", Counted)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return Counted.made
 
@@ -67,7 +67,7 @@ def test_without_the_option_nothing_is_counted(counted: list[Counted]) -> None:
 
 def test_who_is_not_root_is_told_so(counted: list[Counted], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Problem, match="--io-sizes needs root"):
+    with pytest.raises(Problem, match="--io-sizes requires root"):
         watch.begin(parse("report", ["--io-sizes"]))
     assert counted == []
 
@@ -81,10 +81,10 @@ def test_a_source_that_was_left_out_counts_nothing(counted: list[Counted]) -> No
 def test_what_the_kernel_refuses_is_said_and_the_rest_goes_on(
     counted: list[Counted], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Counted, "said", "this kernel has no hist triggers")
+    monkeypatch.setattr(Counted, "failure", "this kernel has no hist triggers")
     with watch.begin(parse("report", ["--io-sizes"])) as begun:
         assert begun.sampler is not None
-    assert capsys.readouterr().err == "sdstop: --io-sizes: not available: this kernel has no hist triggers\n"
+    assert capsys.readouterr().err == "sdstop: --io-sizes: unavailable: this kernel has no hist triggers\n"
 
 
 @pytest.mark.parametrize(("root", "user", "swept"), [("/", 0, 1), ("/", 1000, 0), ("other", 0, 0)])
@@ -92,7 +92,7 @@ def test_every_start_by_root_takes_back_what_was_left(
     root: str, user: int, swept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[bool] = []
-    monkeypatch.setattr(tracing, "sweep", lambda: calls.append(True))
+    monkeypatch.setattr(tracing, "remove_leftovers", lambda: calls.append(True))
     monkeypatch.setattr(os, "geteuid", lambda: user)
     watch._live(root, [])
     assert len(calls) == swept

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.cli.arguments import Usage, parse
+from sdstop.cli.arguments import UsageError, parse
 from sdstop.cli.capture import _stands_on
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.core.evidence import Evidence, Frame, Origin
@@ -29,7 +29,7 @@ def test_a_profile_says_how_long(words: list[str], seconds: float) -> None:
 
 
 def test_a_capture_has_its_own_length() -> None:
-    with pytest.raises(Usage, match="cannot use --profile with --from"):
+    with pytest.raises(UsageError, match="cannot use --profile with --from"):
         parse("report", ["--from", "x", "--profile", "deep"])
 
 
@@ -50,8 +50,6 @@ def node(path: Path, name: str) -> Session:
 
 def test_a_capture_on_what_it_is_about_is_warned_of(tmp_path: Path) -> None:
     target = tmp_path / "out.tar.gz"
-    assert _stands_on(node(tmp_path, "md7"), target) == (
-        f"{target} stands on md7, which is looked at: writing there disturbs it"
-    )
+    assert _stands_on(node(tmp_path, "md7"), target) == f"warning: {target} is on md7, which is being measured"
     assert _stands_on(node(tmp_path, "sda"), target) == ""
     assert _stands_on(node(tmp_path, "md7"), tmp_path / "none" / "out") == ""

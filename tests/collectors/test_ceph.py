@@ -134,7 +134,8 @@ def test_counts_that_cannot_be_are_left_alone() -> None:
 def test_a_warning_of_taste_is_no_damage(checks: dict[str, str], healthy: int) -> None:
     row = cluster(status(health="HEALTH_WARN", checks=checks))
     assert (row.state, row.healthy) == ("HEALTH_WARN", healthy)
-    assert row.says == "; ".join(f"{code}: {message}" for code, message in checks.items())
+    marks = dict.fromkeys(checks, "" if healthy == 0 else " (harmless)")
+    assert row.says == "; ".join(f"{code}: {message}{marks[code]}" for code, message in checks.items())
 
 
 def test_two_of_three_monitors_may_lose_none() -> None:

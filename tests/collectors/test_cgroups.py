@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sdstop.collectors.limits.cgroups import CGROUPS, limited_groups, parse_answer, read
 from sdstop.collectors.limits.cgroups import QUESTION as LIMITED
 from sdstop.collectors.limits.controlgroup import (
-    Passed,
+    GroupIoTotals,
     Throttle,
     group_name,
     joined,
@@ -53,7 +53,7 @@ def test_io_max() -> None:
 
 def test_io_stat_may_lack_all_numbers() -> None:
     text = "8:16 \n254:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0 cost.usage=12\n"
-    assert parse_stat(text) == {"8:16": Passed(), "254:0": Passed(192, 1459200, 353, 314773504)}
+    assert parse_stat(text) == {"8:16": GroupIoTotals(), "254:0": GroupIoTotals(192, 1459200, 353, 314773504)}
 
 
 def test_pressure_is_a_time() -> None:
@@ -215,7 +215,9 @@ def test_a_flood_of_groups_ends_the_search(tmp_path: Path) -> None:
         (tmp_path / path[1:]).parent.mkdir()
         (tmp_path / path[1:]).write_text("8:0")
     every = (["/0", "/1", "/2"], 4)
-    assert folders.holding(str(tmp_path), ["io.max"], 4) == LiveHost().holding(str(tmp_path), ["io.max"], 4) == every
+    assert (
+        folders.folders_with(str(tmp_path), ["io.max"], 4) == LiveHost().holding(str(tmp_path), ["io.max"], 4) == every
+    )
     recorded = EvidenceHost.of({f"/top{path}": text for path, text in files.items()})
     assert recorded.holding("/top", ["io.max"]) == every
     for host, top in (LiveHost(), str(tmp_path)), (recorded, "/top"):

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.fabric.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
+from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
+from sdstop.core.topology import Topologies
 from tests.fixtures import opened
 from tests.nodes.hba import Card, files
 
@@ -122,3 +124,17 @@ def test_behind_the_ports_of_the_far_node() -> None:
     assert (row.kind, row.port, row.node) == ("nvme", "0000:80:01.0", 1)
     assert (row.speed, row.width, row.max_speed, row.max_width) == (2.5e9, 1, 2.5e9, 1)
     assert (row.port_max_speed, row.port_max_width, row.port_device_id) == (16e9, 32, "1b36:000c")
+
+
+def test_every_port_above_an_hba_is_below_it_in_the_topology() -> None:
+    found = Card(0x82).files()
+    base = f"{PCI}/{Card(0x82).address}"
+    path = "0000:80:01.0/0000:81:00.0/0000:81:08.0"
+    found[f"link:{base}"] = f"../../../devices/pci0000:80/{path}/{Card(0x82).address}"
+    [row] = [each for each in rows(found) if isinstance(each, Hba)]
+    assert (row.port, row.bridges) == ("0000:81:08.0", "0000:80:01.0,0000:81:00.0")
+    topology = Topologies().of({Hba: {0: row}})
+    hba = topology.find(row.hba)
+    assert hba is not None
+    assert {thing.name for thing in topology.below(hba)} == {*path.split("/"), "node0"}
+    assert all(ThingKind.PCIE_LINK in thing.kinds for thing in topology.below(hba) if thing.name != "node0")

@@ -5,17 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.fabric.numa import (
+    CPUS,
     NET,
     NODES,
     NUMA,
     InterfaceNode,
     NumaNode,
     activity,
+    first_cpu,
     parse_meminfo,
     parse_numastat,
 )
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.topology import Topologies
 from tests.fixtures import opened
 
 NODE = {
@@ -39,6 +42,22 @@ def test_a_node() -> None:
     assert (row.local, row.other, row.missed) == (300, 100, 3)
     assert row.source("free") == Source(f"{NODES}/node1/meminfo", "MemFree:")
     assert row.source("missed") == Source(f"{NODES}/node1/numastat", "numa_miss")
+
+
+def test_a_socket_is_near_the_node_of_its_cpus() -> None:
+    files = NODE | {f"{CPUS}/cpu8/topology/physical_package_id": "1\n"}
+    (row,) = rows(files)
+    assert isinstance(row, NumaNode)
+    assert row.socket == 1
+    found = Topologies().of({NumaNode: {"node1": row}})
+    socket = found.find("1")
+    assert socket is not None
+    assert [thing.name for thing in found.below(socket)] == ["node1"]
+
+
+@pytest.mark.parametrize(("cpus", "first"), [("8-15,24-31", 8), ("3", 3), ("", None), (None, None), ("x", None)])
+def test_the_first_cpu_of_a_list(cpus: str | None, first: int | None) -> None:
+    assert first_cpu(cpus) == first
 
 
 def test_what_a_node_does_not_say_is_none() -> None:

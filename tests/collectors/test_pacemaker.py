@@ -113,7 +113,7 @@ def test_nobody_leads_it() -> None:
     said = judged(status(leader=""))
     finding = said.finding("san", "cluster-degraded")
     assert finding.severity is Severity.CRITICAL
-    assert "nobody leads it" in finding.summary
+    assert "has no designated controller" in finding.summary
     said.unchecked("san", "cluster-resource-failed")
 
 

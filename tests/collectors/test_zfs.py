@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sdstop.collectors.zfs import zpool_json, zpool_status
 from sdstop.collectors.zfs.pools import JSON, LIST, ZFS, parse_list
 from sdstop.collectors.zfs.readings import Draid, Pool, Vdev, draid
-from sdstop.collectors.zfs.zpool_status import nice, parse, seconds
+from sdstop.collectors.zfs.zpool_status import nicenum, parse, seconds
 from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
 from sdstop.core.model import Reading
@@ -104,21 +104,26 @@ def test_names_of_draids(name: str, layout: Draid | None) -> None:
 def test_scans_of_every_version() -> None:
     old = scan("resilver in progress since X\n        2.09T scanned out of 13.8T at 3.90G/s, 0h51m to go\n"
                "        3.67G resilvered, 15.11% done")  # fmt: skip
-    assert (old.operation, old.state, old.issued, old.total) == ("resilver", "running", nice("2.09T"), nice("13.8T"))
-    assert (old.speed, old.remaining, old.repaired) == (nice("3.90G"), 51 * 60, nice("3.67G"))
+    assert (old.operation, old.state, old.issued, old.total) == (
+        "resilver",
+        "running",
+        nicenum("2.09T"),
+        nicenum("13.8T"),
+    )
+    assert (old.speed, old.remaining, old.repaired) == (nicenum("3.90G"), 51 * 60, nicenum("3.67G"))
     assert old.share == pytest.approx(0.1511)
     eight = scan("resilver in progress since X\n\t93.7G scanned at 21.1M/s, 8.63G issued at 1.95M/s, 93.7G total\n"
                  "\t8.61G resilvered, 9.21% done, no estimated completion time")  # fmt: skip
-    assert (eight.scanned, eight.issued, eight.total) == (nice("93.7G"), nice("8.63G"), nice("93.7G"))
-    assert (eight.speed, eight.remaining) == (nice("1.95M"), None)
+    assert (eight.scanned, eight.issued, eight.total) == (nicenum("93.7G"), nicenum("8.63G"), nicenum("93.7G"))
+    assert (eight.speed, eight.remaining) == (nicenum("1.95M"), None)
     assert eight.share == pytest.approx(0.0921)
     days = scan("scrub in progress since X\n\t5.00T scanned at 1.00G/s, 1.50T issued at 500M/s, 9.00T total\n"
                 "\t0B repaired, 16.66% done, 1 days 03:22:35 to go")  # fmt: skip
     assert (days.operation, days.remaining, days.repaired) == ("scrub", 86400 + 3 * 3600 + 22 * 60 + 35, 0)
     new = scan("resilver in progress since X\n\t1.38P / 1.38P scanned, 144T / 177T issued at 1.29G/s\n"
                "\t43.4T resilvered, 81.21% done, 07:21:15 to go")  # fmt: skip
-    assert (new.scanned, new.issued, new.total) == (nice("1.38P"), nice("144T"), nice("177T"))
-    assert new.speed == nice("1.29G")
+    assert (new.scanned, new.issued, new.total) == (nicenum("1.38P"), nicenum("144T"), nicenum("177T"))
+    assert new.speed == nicenum("1.29G")
     assert new.share == pytest.approx(0.8121)
 
 
@@ -130,8 +135,8 @@ def test_a_sequential_rebuild_measures_itself_by_what_it_looked_at() -> None:
         found = scan(f"resilver (draid3:19d:24c:2s-0) in progress since X\n\t{text}\n"
                      "\t13.9T resilvered, 92.97% done, 03:22:35 to go")  # fmt: skip
         assert (found.operation, found.vdev) == ("rebuild", "draid3:19d:24c:2s-0")
-        assert (found.scanned, found.issued, found.total) == (nice("334T"), nice("306T"), nice("359T"))
-        assert (found.speed, found.remaining) == (nice("2.13G"), 12155)
+        assert (found.scanned, found.issued, found.total) == (nicenum("334T"), nicenum("306T"), nicenum("359T"))
+        assert (found.speed, found.remaining) == (nicenum("2.13G"), 12155)
 
 
 @pytest.mark.parametrize(
@@ -340,5 +345,5 @@ def test_no_json_breaks_the_parser(data: object, tail: str) -> None:
 
 @given(st.text(max_size=24))
 def test_numbers_in_words(text: str) -> None:
-    found = nice(text)
+    found = nicenum(text)
     assert found is None or found >= 0

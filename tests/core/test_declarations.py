@@ -10,7 +10,7 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.core import joins
 from sdstop.core.model import Label, Metric, Reading, Source, Unplaced, files, schema
-from sdstop.core.snapshot import Packed
+from sdstop.core.snapshot import ColumnarRows
 from sdstop.exporters.prometheus import tallies
 
 FAMILIES = tuple(
@@ -113,5 +113,5 @@ def test_a_row_survives_being_packed(family: type[Reading]) -> None:
     """Old tables of many rows are kept as columns, and each row is made again from its fields."""
     columns = {column.name: None for column in schema(family).columns}
     row = family(**columns)
-    packed = Packed(family, {"key": row})
+    packed = ColumnarRows(family, {"key": row})
     assert packed["key"] == row

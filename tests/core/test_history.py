@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
+from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
 from sdstop.core.history import EXCERPT, History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
@@ -144,7 +144,9 @@ FAST = Rule("too-fast", "s", Severity.WARNING, fast, (Speed,), (Threshold("most"
 
 def test_a_rule_needs_two_frames_for_a_rate() -> None:
     given = session((FAST,))
-    assert given.feed(frame(1, 1)).judgement.unchecked == (Unchecked("needs two frames", rule="too-fast"),)
+    assert given.feed(frame(1, 1)).judgement.unchecked == (
+        Unchecked("needs two frames", rule="too-fast", gap=Gap.EARLY),
+    )
 
 
 def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
@@ -155,7 +157,7 @@ def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
     given = session((Rule("broken", "s", Severity.INFO, broken, (Meter,)), FAST))
     given.feed(frame(1, 0))
     judgement = given.feed(frame(2, 5)).judgement
-    assert judgement.unchecked == (Unchecked("a bug in this rule: KeyError: 2", rule="broken"),)
+    assert judgement.unchecked == (Unchecked("a bug in this rule: KeyError: 2", rule="broken", gap=Gap.FAULTY),)
     assert [r.rule for r in judgement.ruled_out] == ["too-fast"]
     assert judgement.ran == ("too-fast",)
 

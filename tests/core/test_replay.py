@@ -104,12 +104,12 @@ def test_a_bug_in_one_collector_costs_that_one_alone() -> None:
     assert shot.get(Meter, "a") is not None
 
 
-def test_malformed_is_failed() -> None:
+def test_malformed_is_unread() -> None:
     def broken(host: Host) -> Iterable[Reading]:
         raise Malformed("line 3")
 
     shot = Replay([Collector("bad", "Bad", broken, (Speed,), ())]).feed(frame(1))
-    assert (shot.runs["bad"].outcome, shot.runs["bad"].reason) == (Outcome.FAILED, "line 3")
+    assert (shot.runs["bad"].outcome, shot.runs["bad"].reason) == (Outcome.UNREAD, "not understood: line 3")
 
 
 def test_not_recorded_is_told_from_absent() -> None:

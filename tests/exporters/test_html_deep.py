@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.cli import command
-from sdstop.cli.watch import quieted
+from sdstop.cli.watch import with_smp_policy
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.sas import OFTEN, PORTS, SAS
 from sdstop.core.evidence import Frame, Origin
@@ -168,10 +168,10 @@ def test_a_long_course_keeps_rates() -> None:
 
 
 def test_a_deep_look_asks_links_more_than_once() -> None:
-    paces = {deep: next(c.pace for c in quieted([SAS], smp=True, deep=deep)) for deep in (False, True)}
+    paces = {deep: next(c.pace for c in with_smp_policy([SAS], smp=True, deep=deep)) for deep in (False, True)}
     assert paces == {False: SAS.pace, True: OFTEN}
     assert OFTEN * 3 <= 60.0 < SAS.pace
-    (silent,) = quieted([SAS], smp=False, deep=True)
+    (silent,) = with_smp_policy([SAS], smp=False, deep=True)
     assert silent.pace == SAS.pace
 
 

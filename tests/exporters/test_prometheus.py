@@ -311,7 +311,7 @@ def test_outcomes_of_a_source(outcome: Outcome, applicable: int, success: int, r
         for key, value in found.items()
         if key[:2] == ("sdstop_collector_errors_total", "collector=meters")
     }
-    assert errors == {f"reason={r}": float(r == reason) for r in ("timeout", "permission", "failed")}
+    assert errors == {f"reason={r}": float(r == reason) for r in ("timeout", "permission", "failed", "unread")}
 
 
 def test_a_hang_is_one_error_and_its_age_is_seen() -> None:

@@ -35,6 +35,11 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
     rows = report["readings"].pop("meter")
     assert report == {
         "schema": "sdstop.report/1",
+        "headline": {
+            "code": 3,
+            "result": "unknown",
+            "text": "not seen: idle; too-loud not checked (it speaks)",
+        },
         "host": {
             "name": "node",
             "kernel": None,
@@ -60,17 +65,20 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "until": 1_800_000_003.0,
                 "confidence": 0.9,
                 "explains": ["other:thing"],
+                "part_of": [],
+                "affected": [],
+                "affected_count": 0,
             }
         ],
-        "ruled_out": [{"rule": "too-loud", "subject": "a", "summary": "it is calm"}],
-        "unchecked": [{"rule": "too-loud", "reason": "b: it speaks"}],
+        "ruled_out": [{"rule": "too-loud", "subject": "a", "summary": "it is calm", "subjects": ["a"], "count": 1}],
+        "unchecked": [{"rule": "too-loud", "reason": "b: it speaks", "subjects": ["b"], "count": 1, "gap": "open"}],
         "collectors": [
             {"name": "meters", "outcome": "ok", "reason": "", "duration_seconds": 0.002},
             {"name": "idle", "outcome": None, "reason": "has not answered yet", "duration_seconds": None},
         ],
         "readings": {"wire": [], "pace": [{"name": "a", "per_second": 2.0}]},
     }
-    assert list(report["ruled_out"][0]) == ["rule", "subject", "summary"]
+    assert list(report["ruled_out"][0]) == ["rule", "subject", "summary", "subjects", "count"]
     assert rows[0] == {
         "name": "a", "room": "r", "count": 5, "time": None, "size": None, "level": 0.1, "secret": None,
         "mood": "calm", "word": None, "model": None, "serial": None, "sizes": None,
@@ -170,13 +178,13 @@ def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
     made = session(frame(1, [CALM]), frame(2, [LOUD]), *back)
     shown = text_report(made)
     assert "5 frames over 4.0 s, 2027-01-15 08:00:01Z to 2027-01-15 07:59:55Z, from a" in shown
-    assert "\nNote: the wall clock ran back 9.0 s meanwhile: times are as it showed them, spans are of one" in shown
+    assert "\nNote: the wall clock was set back by 9.0 s: times are as shown then," in shown
     assert "too-loud  a  since 08:00:02Z (3.0 s)" in shown
     assert "too-loud  b  seen at 07:59:55Z" in shown
     assert not re.search(r"-\d[\d.]* ?[smhd]", shown)
     ended = session(frame(1, [CALM]), frame(2, [LOUD]), *back[:2])
     assert "over: 08:00:02Z to 07:59:54Z (2.0 s)" in text_report(ended)
-    assert document(made)["host"]["note"].startswith("the wall clock ran back 9.0 s meanwhile: ")
+    assert document(made)["host"]["note"].startswith("the wall clock was set back by 9.0 s: ")
     assert [f["since"] for f in document(made)["findings"]] == [1_800_000_002.0, 1_799_999_995.0]
     assert document(session(frame(1, [CALM]), frame(2, [CALM])))["host"]["note"] == ""
 
@@ -184,7 +192,7 @@ def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
 def test_nothing_wrong_and_nothing_judged_are_two_things() -> None:
     assert "NOTHING WAS JUDGED" not in text_report(session(frame(1, [CALM])))
     shown = text_report(session(frame(1, refusal(Outcome.DENIED, "needs root"))))
-    assert "node: nothing was judged\n" in shown
+    assert shown.startswith("node: unknown: not seen: idle; too-loud not checked (meters: denied, ")
     assert "NOTHING WAS JUDGED" in shown
     assert "  meters  denied   2.00 ms  /meters: needs root\n" in shown
 
@@ -194,7 +202,9 @@ def test_what_is_known_of_a_capture_is_said() -> None:
     made = Session(origin, (METERS, IDLE), (TOO_LOUD,))
     made.feed(frame(1, [CALM]))
     shown = text_report(made)
-    assert shown.startswith("\\x1b[2J: no findings\n1 frame 2027-01-15 08:00:01Z, from a capture\nNot privileged: ")
+    assert shown.startswith(
+        "\\x1b[2J: unknown: not seen: idle\n1 frame 2027-01-15 08:00:01Z, from a capture\nNot privileged: "
+    )
     assert "The capture is not complete.\nNote: it ends early\n" in shown
 
 
@@ -230,7 +240,7 @@ def test_table_says_once_what_is_the_same_and_what_is_unknown() -> None:
         "  m1    room-1   1000     10.0  model 1",
         "  m2    room-2   2000     20.0  model 0",
         "  m3    room-3   3000     30.0  model 1",
-        "  Not said: Time, Secret, Serial, Sizes",
+        "  Not reported: Time, Secret, Serial, Sizes",
     ]
 
 
@@ -263,7 +273,7 @@ def test_of_a_crowd_the_largest_come_first_and_those_that_do_nothing_are_counted
         "  2    2023-11-14 22:13:22Z  p2         4",
         "  4    2023-11-14 22:13:24Z  p4         4",
         "  1    2023-11-14 22:13:21Z  p1         1",
-        "  Not said: Command",
+        "  Not reported: Command",
         "  and 3 more of which every number is 0; --format json has them all",
     ]
     assert table.readings(schema(ProcessIo), rows[:1], 100) == [

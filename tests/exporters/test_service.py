@@ -309,7 +309,7 @@ def test_parts_of_the_page(node: Path) -> None:
         assert "sdstop_finding_seconds_total" not in page
         assert "process_cpu_seconds_total" in page
         status, said = get(port, "/metrics?collect[]=disk")
-        assert (status, said.startswith("there is no disk; there are ")) == (400, True)
+        assert (status, said.startswith("unknown collector disk; valid: ")) == (400, True)
         assert get(port, "/metrics?collect[]=diskstats&exclude[]=mdraid")[0] == 400
 
 

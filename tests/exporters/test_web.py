@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import guard as web
 from sdstop.exporters.web import http, passwords
-from sdstop.exporters.web.guard import RateLimit, Web
+from sdstop.exporters.web.guard import RateLimit, RequestGuard
 from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse
-from sdstop.exporters.web.passwords import Login, Verdicts, login_of
+from sdstop.exporters.web.passwords import Login, LoginCache, login_of
 from tests.exporters.certificates import Authority
 from tests.needs import fixture_needs
 
@@ -48,7 +48,7 @@ class Service:
     def __init__(self, path: Path) -> None:
         self.now = 1000.0
         self.said: list[str] = []
-        self.web = Web(path, self.said.append, lambda: self.now)
+        self.web = RequestGuard(path, self.said.append, lambda: self.now)
         self.connections = Connections(
             lambda asked: self.web.guarded(asked, lambda _: PageResponse(body=PAGE)), lambda: self.now, self.web.tls
         )
@@ -209,7 +209,7 @@ async def test_certificates_are_renewed_while_it_runs(tmp_path: Path, authority:
         assert await shown(made) == "old"
         assert await shown(made) == "old"
         assert (len(made.said), made.web.good) == (1, False)
-        assert made.said[0].endswith("key values mismatch; what was read before holds on")
+        assert made.said[0].endswith("key values mismatch; keeping the previous configuration")
         new_key.replace(tmp_path / "node.key")
         assert await shown(made) == "new"
         assert (len(made.said), made.web.good) == (1, True)
@@ -220,9 +220,9 @@ def test_certificates_inside_the_file(tmp_path: Path, certificate: tuple[Path, P
              for name, path in zip(("cert", "key"), certificate, strict=True)]  # fmt: skip
     said: list[str] = []
     path = config(tmp_path, "tls_server_config:\n" + "".join(lines))
-    assert Web(path, said.append, time.monotonic).secure
+    assert RequestGuard(path, said.append, time.monotonic).secure
     path.chmod(0o644)
-    Web(path, said.append, time.monotonic)
+    RequestGuard(path, said.append, time.monotonic)
     assert said == [f"sdstop: {path} can be read by every user of this machine: chmod o= it"]
 
 
@@ -236,7 +236,7 @@ def test_certificates_inside_the_file(tmp_path: Path, certificate: tuple[Path, P
 )
 def test_what_cannot_be_used_is_refused_at_the_start(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        Web(config(tmp_path, text), lambda _: None, time.monotonic)
+        RequestGuard(config(tmp_path, text), lambda _: None, time.monotonic)
 
 
 @pytest.fixture
@@ -318,7 +318,7 @@ def test_passwords_that_bcrypt_refuses_are_wrong() -> None:
 
 
 def test_wrong_passwords_do_not_drive_out_right_ones() -> None:
-    verdicts = Verdicts()
+    verdicts = LoginCache()
     right = verdicts.key({"a": HASH}, Login("a", b"x"))
     verdicts.keep(right, right=True)
     for number in range(3 * passwords.MOST_WRONG):

@@ -10,10 +10,10 @@ import pytest
 from sdstop.core.finding import Severity
 from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
-from sdstop.fleet.picture import Picture
+from sdstop.fleet.picture import FleetState
 from sdstop.fleet.text import fleet_json
 from sdstop.fleet.url import parse_url
-from sdstop.fleet.watcher import Watcher
+from sdstop.fleet.watcher import FleetWatcher
 from tests.cli.run import run
 from tests.fleet import simulated
 from tests.fleet.engines import imported, prometheus, victoria_metrics
@@ -47,18 +47,18 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def picture(server: str) -> Picture:
+def picture(server: str) -> FleetState:
     with PrometheusClient(parse_url(server), HttpConfig()) as client:
-        return Watcher(client).refresh()
+        return FleetWatcher(client).refresh()
 
 
-def test_every_question_is_understood(picture: Picture) -> None:
+def test_every_question_is_understood(picture: FleetState) -> None:
     assert (picture.troubles, picture.warnings, picture.infos) == ((), (), ())
     assert picture.total == 10
     assert picture.server.startswith("Prometheus 2.") or picture.server == ""
 
 
-def test_nodes(picture: Picture) -> None:
+def test_nodes(picture: FleetState) -> None:
     assert [(n.name, n.severity) for n in picture.nodes][:7] == [
         ("n003", Severity.CRITICAL), ("n007", None), ("n009", None), ("n000", Severity.WARNING),
         ("n001", Severity.WARNING), ("n008", Severity.WARNING), ("n010", Severity.WARNING),
@@ -73,7 +73,7 @@ def test_nodes(picture: Picture) -> None:
     assert first.history[-1] == 2
 
 
-def test_arrays_rebuilds_volumes(picture: Picture) -> None:
+def test_arrays_rebuilds_volumes(picture: FleetState) -> None:
     assert {(picture.name(a.node), a.array, a.members, round(a.skew or 0, 2)) for a in picture.arrays} == {
         ("n003", "md0", (), 1.0), ("n000", "md0", ("sd3",), 3.13), ("n010", "md0", ("sd3",), 3.13),
     }  # fmt: skip
@@ -83,7 +83,7 @@ def test_arrays_rebuilds_volumes(picture: Picture) -> None:
     assert (volume.volume, volume.owner, volume.binds, volume.used) == ("vol0", "sdc1", "total iops", 0.99)
 
 
-def test_who_differs(picture: Picture) -> None:
+def test_who_differs(picture: FleetState) -> None:
     assert [(f.rule, f.subject, f.summary) for f in picture.differing] == [
         ("node-outlier", "n006", "Memory modules: 15 x 32G, on its 9 peers 16 x 32G"),
         ("mtu-mismatch", "n006/eth2", "MTU of eth2: 1500, on its 9 peers 9000"),
@@ -94,7 +94,7 @@ def test_who_differs(picture: Picture) -> None:
 
 def test_one_node_with_its_course(server: str) -> None:
     with PrometheusClient(parse_url(server), HttpConfig()) as client:
-        told = Watcher(client).node(("sdstop", "n003:10042"))
+        told = FleetWatcher(client).node(("sdstop", "n003:10042"))
     assert told.troubles == ()
     assert [(c.rule, c.severity) for c in told.claims] == [
         ("array-degraded", Severity.CRITICAL), ("phy-errors", Severity.WARNING),
@@ -115,7 +115,7 @@ def test_once_with_a_selector(server: str) -> None:
     assert "\x1b" not in shown.stdout
 
 
-def test_json_is_whole(picture: Picture) -> None:
+def test_json_is_whole(picture: FleetState) -> None:
     assert fleet_json(picture, "http://p").count('"instance"') > 20
 
 

@@ -13,7 +13,7 @@ from sdstop.fleet.answer import QueryAnswer
 from sdstop.fleet.picture import names, on_grid, picture
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.text import fleet_json, fleet_text
-from sdstop.fleet.watcher import Watcher
+from sdstop.fleet.watcher import FleetWatcher
 from tests.contrib.known import known
 from tests.fleet.answers import ANSWERS, HOSTILE, answer, node
 
@@ -33,7 +33,7 @@ def test_nodes_stand_by_their_worst_and_silent_ones_before_warnings() -> None:
 def test_what_is_not_answered_is_not_said_to_be_good() -> None:
     nothing = picture({})
     assert (nothing.total, nothing.nodes) == (None, ())
-    assert "how many nodes there are is not known" in fleet_text(nothing, "http://p")
+    assert "number of nodes unknown" in fleet_text(nothing, "http://p")
     without = picture({name: told for name, told in ANSWERS.items() if name != "nodes"})
     assert next(n for n in without.nodes if n.name == "d").silence == ""  # it may be scraped, for all that is known
     assert picture({"total": answer()}).total == 0
@@ -110,7 +110,7 @@ class Asker:
 
 def test_a_refresh_asks_a_handful_and_seldom_for_what_seldom_changes() -> None:
     asker = Asker()
-    watcher = Watcher(asker, clock=lambda: 10_000.0)
+    watcher = FleetWatcher(asker, clock=lambda: 10_000.0)
     first = watcher.refresh()
     assert (first.total, first.server, first.failed) == (2, "Prometheus 2", False)
     assert (first.warnings, first.infos) == (("half of it is missing",), ("a remark",))
@@ -127,7 +127,7 @@ def test_a_refresh_asks_a_handful_and_seldom_for_what_seldom_changes() -> None:
 
 
 def test_one_question_that_fails_costs_that_one_alone() -> None:
-    found = Watcher(Asker("sdstop_rebuild")).refresh()
+    found = FleetWatcher(Asker("sdstop_rebuild")).refresh()
     assert found.troubles == ("rebuilds: answers 422: too many samples",)
     assert found.total == 2
 
@@ -135,7 +135,7 @@ def test_one_question_that_fails_costs_that_one_alone() -> None:
 @pytest.mark.parametrize("error", [ServerError("no answer within 15 s"), ServerError("is overloaded", 503)])
 def test_a_server_that_does_not_answer_is_asked_twice_and_then_less_and_less(error: ServerError) -> None:
     asker = Asker("sdstop_findings", error=error)
-    watcher = Watcher(asker)
+    watcher = FleetWatcher(asker)
     pauses = []
     for _ in range(6):
         asker.asked.clear()
@@ -152,7 +152,7 @@ def test_a_server_that_does_not_answer_is_asked_twice_and_then_less_and_less(err
 
 def test_who_is_not_let_in_asks_once() -> None:
     asker = Asker("count(", error=ServerError("does not let us in", 401, lasting=True))
-    assert Watcher(asker).refresh().failed
+    assert FleetWatcher(asker).refresh().failed
     assert len(asker.asked) == 1
 
 
@@ -164,14 +164,14 @@ def test_recorded_names_are_used_where_they_are() -> None:
             return super().query(expression)
 
     asker = Recorded()
-    Watcher(asker, 'cluster="a"').refresh()
+    FleetWatcher(asker, 'cluster="a"').refresh()
     assert any(f'{queries.RECORDED_SKEW}{{cluster="a"}}' in text for text in asker.asked)
     assert any("sdstop_limit_used_requests_total" in text for text in asker.asked)
 
 
 def test_every_question_is_for_the_selected_and_about_metrics_that_exist() -> None:
     asker = Asker()
-    watcher = Watcher(asker, 'cluster="a"', ("job", "cluster"))
+    watcher = FleetWatcher(asker, 'cluster="a"', ("job", "cluster"))
     watcher.refresh()
     watcher.node(("sdstop", 'n1"} or up{a="'))
     assert len(asker.asked) > 25
@@ -187,15 +187,15 @@ def test_every_question_is_for_the_selected_and_about_metrics_that_exist() -> No
 
 
 def test_who_differs_is_judged_by_the_configured_thresholds() -> None:
-    assert [v.rule for v in Watcher(Asker()).refresh().outliers if isinstance(v, Finding)] == ["node-outlier"]
-    strict = Watcher(Asker(), configured={"node-outlier": {"agree": 0.9}}).refresh()
+    assert [v.rule for v in FleetWatcher(Asker()).refresh().outliers if isinstance(v, Finding)] == ["node-outlier"]
+    strict = FleetWatcher(Asker(), configured={"node-outlier": {"agree": 0.9}}).refresh()
     assert not [v for v in strict.outliers if isinstance(v, Finding)]
 
 
 def test_labels_of_questions_exist() -> None:
     """What is summed by a label that no series has would be one number for everything."""
     asker = Asker()
-    watcher = Watcher(asker)
+    watcher = FleetWatcher(asker)
     watcher.refresh()
     for text in asker.asked:
         for metric, condition in re.findall(r"\b(sdstop_\w+)\{([^}]*)\}", text):

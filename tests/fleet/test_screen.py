@@ -15,7 +15,7 @@ from sdstop.analysis.outlier import Trait, outliers
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer
-from sdstop.fleet.picture import Key, Picture, picture
+from sdstop.fleet.picture import FleetState, Key, picture
 from sdstop.fleet.watcher import NodePicture
 from sdstop.tui.fleet.app import FleetDashboard
 from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet, help_lines
@@ -33,11 +33,11 @@ FLEET = replace(picture(ANSWERS, outliers=DIFFERS), asked=1_795_280_000.0, serve
 class Fake:
     """Hands out pictures as they come to hand."""
 
-    def __init__(self, *pictures: Picture | Exception) -> None:
+    def __init__(self, *pictures: FleetState | Exception) -> None:
         self.pictures = list(pictures)
         self.asked: list[Key] = []
 
-    def refresh(self) -> Picture:
+    def refresh(self) -> FleetState:
         told = self.pictures.pop(0) if len(self.pictures) > 1 else self.pictures[0]
         if isinstance(told, Exception):
             raise told
@@ -58,7 +58,7 @@ Screen = Callable[[], str]
 
 @contextlib.asynccontextmanager
 async def shown(
-    *pictures: Picture | Exception, size: tuple[int, int] = (80, 24), options: Options | None = None
+    *pictures: FleetState | Exception, size: tuple[int, int] = (80, 24), options: Options | None = None
 ) -> AsyncIterator[tuple[FleetDashboard, Pilot[Any], Screen]]:
     """Run the screen until the first picture is painted."""
     watcher: Any = Fake(*(pictures or (FLEET,)))
@@ -120,7 +120,7 @@ async def test_a_node_is_asked_for_when_it_is_opened() -> None:
         assert app.screen.key == ("sdstop", "c:10042")
         text = screen()
         for part in (
-            "Findings in force",
+            "Active findings",
             "!CRIT link-saturated",
             "Sources that fail",
             "phy-errors (1)",
@@ -164,7 +164,7 @@ async def test_on_a_wide_screen_all_stand_side_by_side() -> None:
 
 
 async def test_a_server_that_stops_answering_leaves_what_was_known() -> None:
-    gone = Picture(asked=1_795_280_030.0, troubles=("no answer within 15 s",), failed=True)
+    gone = FleetState(asked=1_795_280_030.0, troubles=("no answer within 15 s",), failed=True)
     async with shown(FLEET, gone) as (app, pilot, screen):
         await pilot.press("r")
         await until(pilot, lambda: "no answer for" in screen())
@@ -174,7 +174,11 @@ async def test_a_server_that_stops_answering_leaves_what_was_known() -> None:
 
 
 async def test_a_server_that_never_answered_is_no_calm_fleet() -> None:
-    async with shown(Picture(troubles=("cannot be reached: Connection refused",), failed=True)) as (_, pilot, screen):
+    async with shown(FleetState(troubles=("cannot be reached: Connection refused",), failed=True)) as (
+        _,
+        pilot,
+        screen,
+    ):
         await pilot.pause()
         assert "cannot be reached: Connection refused" in screen()
         assert "nothing is known" in screen()

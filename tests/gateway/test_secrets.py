@@ -91,7 +91,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "password", 0o600)
     found = finder(str(tmp_path / "password"), {})
     assert found is not None
-    with pytest.raises(SecretError, match="is no file"):
+    with pytest.raises(SecretError, match="is not a regular file"):
         found()
 
 

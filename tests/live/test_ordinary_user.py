@@ -78,7 +78,7 @@ def test_doctor_says_what_root_would_add(user: User) -> None:
 
 def test_the_report_says_so_at_its_top(reports: dict[str, str]) -> None:
     out = reports["text"]
-    assert "Not privileged: what needs root was not seen; `sdstop doctor` says what." in one_space(out)
+    assert "Not root: some sources are missing; `sdstop doctor` lists them." in one_space(out)
     assert re.search(r"^  processes +partly .*answer:psutil.processes: denied for \d+ of \d+ ", out, re.MULTILINE)
 
 
@@ -136,7 +136,7 @@ def test_captures_are_for_their_owner_alone(user: User, name: str) -> None:
         assert stat.S_IMODE(kept.st_mode) == (0o700 if each.is_dir() else 0o600)
     code, out, err = done(user.start("report", "--from", path))
     assert (code, err) == (0, "")
-    assert "Not privileged: what needs root was not seen" in out
+    assert "Not root: some sources are missing" in out
     if name == "made.tar.gz":
         with tarfile.open(path) as archive:
             assert all(member.mode & 0o077 == 0 for member in archive)

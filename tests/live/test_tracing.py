@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.node import tracing
-from sdstop.node.tracing import Counting, sweep, trigger
+from sdstop.node.tracing import SizeCounting, remove_leftovers, trigger
 
 EVENTS = ("block_rq_issue", "block_bio_queue")
 FORMAT = "\tfield:dev_t dev;\toffset:8;\n\tfield:unsigned int nr_sector;\toffset:24;\n"
@@ -130,24 +130,24 @@ def kill(pid: int) -> None:
 
 class TestCounting:
     def test_triggers_are_there_while_it_counts_and_gone_when_it_is_closed(self, tracefs: Path) -> None:
-        with Counting(60.0, tracefs) as counting:
-            assert counting.said == ""
+        with SizeCounting(60.0, tracefs) as counting:
+            assert counting.failure == ""
             assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
         assert not instance(tracefs).exists()
         assert (tracefs / "removed").read_text().split() == [trigger("bytes"), trigger("nr_sector")]
 
     def test_an_old_kernel_counts_sectors(self, tracefs: Path) -> None:
         (tracefs / "events/block/block_rq_issue/format").write_text(FORMAT)
-        with Counting(60.0, tracefs):
+        with SizeCounting(60.0, tracefs):
             assert triggers(tracefs) == [trigger("nr_sector")] * 2
 
     def test_it_ends_by_itself(self, tracefs: Path) -> None:
-        with Counting(0.01, tracefs) as counting:
-            assert counting.said == ""
+        with SizeCounting(0.01, tracefs) as counting:
+            assert counting.failure == ""
             until(lambda: not instance(tracefs).exists())
 
     def test_what_is_read_just_then_is_removed_a_little_later(self, tracefs: Path) -> None:
-        counting = Counting(60.0, tracefs)
+        counting = SizeCounting(60.0, tracefs)
         reader = (instance(tracefs) / "set_event").open()
         counting._socket.close()
         until(lambda: triggers(tracefs) == [])
@@ -157,16 +157,16 @@ class TestCounting:
         counting.close()
 
     def test_what_somebody_else_began_there_meanwhile_is_left_alone(self, tracefs: Path) -> None:
-        with Counting(60.0, tracefs):
+        with SizeCounting(60.0, tracefs):
             path = instance(tracefs) / "events/block/block_rq_issue/trigger"
             path.write_text(f"{path.read_text()}hist:keys=dev:vals=hitcount:sort=hitcount:size=2048 [active]\n")
         assert triggers(tracefs) == ["hist:keys=dev:vals=hitcount:sort=hitcount:size=2048"]
-        assert not sweep(tracefs)
+        assert not remove_leftovers(tracefs)
 
     def test_a_second_one_says_that_there_is_one_and_takes_nothing_from_it(self, tracefs: Path) -> None:
-        with Counting(60.0, tracefs):
-            with Counting(60.0, tracefs) as second:
-                assert "another sdstop is counting" in second.said
+        with SizeCounting(60.0, tracefs):
+            with SizeCounting(60.0, tracefs) as second:
+                assert "another sdstop is counting" in second.failure
             assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
 
 
@@ -174,13 +174,13 @@ class TestRefusal:
     def test_a_kernel_without_hist_triggers(self, tracefs: Path) -> None:
         for event in EVENTS:
             (tracefs / "events/block" / event / "hist").unlink()
-        with Counting(60.0, tracefs) as counting:
-            assert counting.said == "this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)"
+        with SizeCounting(60.0, tracefs) as counting:
+            assert counting.failure == "kernel lacks CONFIG_HIST_TRIGGERS"
         assert not instance(tracefs).exists()
 
     def test_no_tracefs(self, tmp_path: Path) -> None:
-        with Counting(60.0, tmp_path) as counting:
-            assert "mount -t tracefs" in counting.said
+        with SizeCounting(60.0, tmp_path) as counting:
+            assert "mount -t tracefs" in counting.failure
 
     @pytest.mark.parametrize(
         ("number", "said"),
@@ -202,14 +202,14 @@ class TestRefusal:
             return known(thing, *more, **named)
 
         monkeypatch.setattr(os, what, refuse)
-        with Counting(60.0, tracefs) as counting:
-            assert said in counting.said
+        with SizeCounting(60.0, tracefs) as counting:
+            assert said in counting.failure
         assert not instance(tracefs).exists()
 
     def test_a_keeper_that_dies_before_it_answers(self, tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tracing, "_begin", lambda _: os.kill(os.getpid(), signal.SIGKILL))
-        with Counting(60.0, tracefs) as counting:
-            assert counting.said == "the process that was to do it ended"
+        with SizeCounting(60.0, tracefs) as counting:
+            assert counting.failure == "the process that was to do it ended"
 
 
 class TestCrash:
@@ -218,8 +218,8 @@ class TestCrash:
         pid = os.fork()
         if pid == 0:
             told.close()
-            counting = Counting(60.0, tracefs)
-            tell.send(b"!" if counting.said else b"+")
+            counting = SizeCounting(60.0, tracefs)
+            tell.send(b"!" if counting.failure else b"+")
             signal.pause()
         tell.close()
         assert told.recv(1) == b"+"
@@ -230,34 +230,34 @@ class TestCrash:
         assert (tracefs / "removed").read_text().split() == [trigger("bytes"), trigger("nr_sector")]
 
     def test_the_keeper_removes_it_when_it_is_told_to_end(self, tracefs: Path) -> None:
-        with Counting(60.0, tracefs) as counting:
+        with SizeCounting(60.0, tracefs) as counting:
             assert counting._pid is not None
             os.kill(counting._pid, signal.SIGTERM)
             until(lambda: not instance(tracefs).exists())
 
     def test_the_next_start_removes_it_when_all_were_killed(self, tracefs: Path) -> None:
-        counting = Counting(60.0, tracefs)
-        assert not sweep(tracefs)  # it counts
+        counting = SizeCounting(60.0, tracefs)
+        assert not remove_leftovers(tracefs)  # it counts
         assert counting._pid is not None
         kill(counting._pid)
         assert instance(tracefs).exists()
-        assert sweep(tracefs)
+        assert remove_leftovers(tracefs)
         assert not instance(tracefs).exists()
-        assert not sweep(tracefs)
+        assert not remove_leftovers(tracefs)
         counting.close()
 
     def test_the_next_counting_takes_the_place_of_one_that_was_killed(self, tracefs: Path) -> None:
-        killed = Counting(60.0, tracefs)
+        killed = SizeCounting(60.0, tracefs)
         assert killed._pid is not None
         kill(killed._pid)
-        with Counting(60.0, tracefs) as counting:
-            assert counting.said == ""
+        with SizeCounting(60.0, tracefs) as counting:
+            assert counting.failure == ""
         assert not instance(tracefs).exists()
         killed.close()
 
     def test_one_that_has_no_triggers_yet_was_ours_too(self, tracefs: Path) -> None:
         os.mkdir(instance(tracefs))  # noqa: PTH102  # as the keeper does
-        assert sweep(tracefs)
+        assert remove_leftovers(tracefs)
 
     @pytest.mark.parametrize(
         ("file", "text"),
@@ -272,9 +272,9 @@ class TestCrash:
     def test_what_somebody_else_made_is_left_alone(self, tracefs: Path, file: str, text: str) -> None:
         os.mkdir(instance(tracefs))  # noqa: PTH102
         (instance(tracefs) / file).write_text(text)
-        assert not sweep(tracefs)
-        with Counting(60.0, tracefs) as counting:
-            assert "left alone" in counting.said
+        assert not remove_leftovers(tracefs)
+        with SizeCounting(60.0, tracefs) as counting:
+            assert "left alone" in counting.failure
         assert (instance(tracefs) / file).read_text() == text
 
     def test_as_the_kernel_prints_them_they_are_ours(self, tracefs: Path) -> None:
@@ -283,12 +283,12 @@ class TestCrash:
             path = instance(tracefs) / "events/block" / event / "trigger"
             path.write_text(f"{trigger(field)} [active]\n")
         (instance(tracefs) / "set_event").write_text("block:block_bio_queue\nblock:block_rq_issue\n")
-        assert sweep(tracefs)
+        assert remove_leftovers(tracefs)
 
 
 def test_closing_waits_for_nobody_who_cannot_end(tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "_PARTING", 0.05)
-    counting = Counting(60.0, tracefs)
+    counting = SizeCounting(60.0, tracefs)
     pid = counting._pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
@@ -301,7 +301,7 @@ def test_closing_waits_for_nobody_who_cannot_end(tracefs: Path, monkeypatch: pyt
 
 def test_the_keeper_holds_no_file_of_the_one_that_asked(tracefs: Path) -> None:
     ours, theirs = os.pipe()
-    with Counting(60.0, tracefs):
+    with SizeCounting(60.0, tracefs):
         os.close(theirs)
         poll = select.poll()
         poll.register(ours, select.POLLIN)

@@ -42,8 +42,10 @@ class Judged:
         self.all: tuple[Verdict, ...] = (*judgement.findings, *judgement.ruled_out, *judgement.unchecked)
 
     def of(self, subject: str, rule: str | None = None) -> Verdict:
-        """Return the one word on a subject; AssertionError if there is none, or more than one."""
-        found = [said for said in self.all if said.subject == subject and rule in {None, said.rule}]
+        """Return the one verdict on a subject; AssertionError if there is none, or more than one."""
+        found = [said for said in self.all if subject in (said.subject, *said.others) and rule in {None, said.rule}]
+        if rule is None and len(found) > 1:  # of several rules, those with something to report
+            found = [said for said in found if not (isinstance(said, Unchecked) and said.calm)]
         assert len(found) == 1, (subject, self.all)
         return found[0]
 
@@ -66,7 +68,9 @@ class Judged:
         return said
 
     def silent(self, rule: str | None = None) -> bool:
-        return not [said for said in self.all if rule in {None, said.rule}]
+        """Return whether there is nothing to report: each thing is unchecked, and nothing is wrong with that."""
+        calm = (said for said in self.all if isinstance(said, Unchecked) and said.calm)
+        return {said for said in self.all if rule in {None, said.rule}} <= set(calm)
 
 
 def check(finding: Finding) -> None:

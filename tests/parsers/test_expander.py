@@ -11,7 +11,7 @@ from sdstop.cli import watch
 from sdstop.cli.arguments import parse
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.expander import REST, SasExpander, changes
-from sdstop.collectors.fabric.sas import PHYS, SAS, SasPhy, unasked
+from sdstop.collectors.fabric.sas import PHYS, SAS, SasPhy, without_smp
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, slug
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed, Host, Output, TimedOut
@@ -170,14 +170,16 @@ def test_an_answer_that_is_none_is_told() -> None:
 
 def test_where_smp_is_turned_off_nobody_is_asked() -> None:
     host = RecordingHost(two())
-    rows = list(unasked().read(host))
+    rows = list(without_smp().read(host))
     assert not [key for key in host.evidence if key.endswith("_count") or key.startswith("cmd:")]
     assert phys(rows)["phy-1:0:1"].rate is not None
     assert expander(rows).state == "not asked"
-    lacks = unasked().lacks
+    lacks = without_smp().lacks
     assert lacks is not None
     assert "SMP is turned off" in lacks({SasExpander: {0: expander(rows)}})
-    assert "turned off" in Judged([unasked()], [PHY_ERRORS], [(0.0, files(Phy(1)))]).unchecked("expander-1:0").reason
+    assert (
+        "turned off" in Judged([without_smp()], [PHY_ERRORS], [(0.0, files(Phy(1)))]).unchecked("expander-1:0").reason
+    )
 
 
 def test_a_silent_expander_is_unchecked() -> None:
@@ -266,10 +268,10 @@ def test_the_switch(words: list[str], config: str, asks: bool, tmp_path: Path) -
     (tmp_path / "c.toml").write_text(config)
     options = ["--collectors", "sas", "--config", str(tmp_path / "c.toml"), "--root", str(tmp_path), *words]
     with watch.begin(parse("doctor", options)) as begun:
-        assert begun.collectors == ((SAS if asks else unasked()),)
+        assert begun.collectors == ((SAS if asks else without_smp()),)
 
 
 def test_the_switch_leaves_the_other_sources() -> None:
-    assert watch.quieted(BUILTIN, smp=True) == BUILTIN
-    changed = [a.name for a, b in zip(BUILTIN, watch.quieted(BUILTIN, smp=False), strict=True) if a is not b]
+    assert watch.with_smp_policy(BUILTIN, smp=True) == BUILTIN
+    changed = [a.name for a, b in zip(BUILTIN, watch.with_smp_policy(BUILTIN, smp=False), strict=True) if a is not b]
     assert changed == ["sas"]

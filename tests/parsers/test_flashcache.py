@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.devicemapper.flashcache_status import (
-    Conf,
+    FlashcacheConfig,
     cache,
     conf,
     counters,
@@ -91,7 +91,7 @@ def test_proc_says_the_same_in_other_words() -> None:
     errors = listed(
         "disk_read_errors=1 disk_write_errors=2 ssd_read_errors=3 ssd_write_errors=4 memory_alloc_errors=5\n"
     )
-    row = cache("c", stats(PROC) | errors, Conf())
+    row = cache("c", stats(PROC) | errors, FlashcacheConfig())
     assert (row.fast_errors, row.slow_errors, row.read_misses, row.size, row.dirty) == (7, 3, 85, None, None)
 
 
@@ -109,12 +109,14 @@ def test_write_around_knows_no_hits_of_writes() -> None:
 
 
 def test_requests_that_wait_are_no_misses_below_zero() -> None:
-    assert cache("c", {"reads": 5, "writes": 0, "read hits": 4, "uncached reads": 3}, Conf()).read_misses == 0
+    assert (
+        cache("c", {"reads": 5, "writes": 0, "read hits": 4, "uncached reads": 3}, FlashcacheConfig()).read_misses == 0
+    )
 
 
 def test_requests_that_waited_and_hit_are_no_reset() -> None:
     def row(reads: int, hits: int) -> Cache:
-        return cache("c", {"reads": reads, "writes": 0, "read hits": hits, "uncached reads": 0}, Conf())
+        return cache("c", {"reads": reads, "writes": 0, "read hits": hits, "uncached reads": 0}, FlashcacheConfig())
 
     found = activity(row(1000, 500), row(1010, 600), 1.0)
     assert found is not None
@@ -124,7 +126,7 @@ def test_requests_that_waited_and_hit_are_no_reset() -> None:
 
 def test_an_unknown_mode_is_called_what_it_is_called() -> None:
     assert conf("cache mode(WRITE_NEVER)").mode == "write_never"
-    assert conf("") == Conf()
+    assert conf("") == FlashcacheConfig()
 
 
 def test_sizes_of_requests() -> None:
@@ -160,7 +162,7 @@ def test_devices_that_are_links() -> None:
 
 def test_huge_numbers_are_numbers_or_nothing() -> None:
     assert counters(f"reads({2**64 - 1}), writes(1)")["reads"] == 2**64 - 1
-    assert conf(f"total blocks({'9' * 30}) data block size({'9' * 30}K)") == Conf()
+    assert conf(f"total blocks({'9' * 30}) data block size({'9' * 30}K)") == FlashcacheConfig()
     with pytest.raises(Malformed):
         counters(f"reads({'9' * 30}), writes(1)")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.md.mdstat import Bitmap, MdArray, MdstatDevice, Progress, Waiting, parse
+from sdstop.collectors.md.mdstat import Bitmap, MdArray, MdstatDevice, PendingSync, Progress, parse
 from sdstop.core.host import Malformed
 
 ARRAYS = {
@@ -116,21 +116,21 @@ ARRAYS = {
         MdArray(
             "md11", "active", "auto-read-only", "raid1", (MdstatDevice("sdb2", 0), MdstatDevice("sdc2", 1)),
             size=4190208 << 10, metadata="1.2", raid_disks=2, working=2, slots="UU",
-            waiting=Waiting("resync", "PENDING"),
+            waiting=PendingSync("resync", "PENDING"),
         ),
     ),
     "waiting for another array": (
         "md9 : active raid1 sdc2[2] sdd2[3]\n      523968 blocks super 1.2 [2/2] [UU]\n      \tresync=DELAYED\n",
         MdArray(
             "md9", "active", None, "raid1", (MdstatDevice("sdc2", 2), MdstatDevice("sdd2", 3)), size=523968 << 10,
-            metadata="1.2", raid_disks=2, working=2, slots="UU", waiting=Waiting("resync", "DELAYED"),
+            metadata="1.2", raid_disks=2, working=2, slots="UU", waiting=PendingSync("resync", "DELAYED"),
         ),
     ),
     "another node of the cluster does it": (
         "md9 : active raid1 sdc2[2] sdd2[3]\n      523968 blocks super 1.2 [2/1] [U_]\n      \trecover=REMOTE\n",
         MdArray(
             "md9", "active", None, "raid1", (MdstatDevice("sdc2", 2), MdstatDevice("sdd2", 3)), size=523968 << 10,
-            metadata="1.2", raid_disks=2, working=1, slots="U_", waiting=Waiting("recover", "REMOTE"),
+            metadata="1.2", raid_disks=2, working=1, slots="U_", waiting=PendingSync("recover", "REMOTE"),
         ),
     ),
     "a container of external metadata": (

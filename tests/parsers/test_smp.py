@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.fabric.smp import (
-    General,
+    ExpanderReport,
     Phy,
     PhyErrors,
     data_rate,
@@ -48,8 +48,10 @@ def test_refusals() -> None:
 
 
 def test_general() -> None:
-    assert parse_general(GENERAL) == General(65, 567, zoning=True, enclosure="500093d0016c0000")
-    assert parse_general("Report general, brief response:\n  number of phys: 24\n") == General(24, None, None, None)
+    assert parse_general(GENERAL) == ExpanderReport(65, 567, zoning=True, enclosure="500093d0016c0000")
+    assert parse_general("Report general, brief response:\n  number of phys: 24\n") == ExpanderReport(
+        24, None, None, None
+    )
 
 
 @pytest.mark.parametrize("text", ["", "smp_send_req failed, res=-1\n", "Report general result: Unknown function\n"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.analysis.framing import Arrived, most_small
+from sdstop.analysis.framing import TargetSizes, max_partial_share
 from sdstop.collectors.aoe.readings import (
     FALLBACK,
     MOST_SECTORS,
@@ -93,14 +93,14 @@ def test_pieces_are_all_of_a_request(carried: int, length: int, block: int) -> N
 def test_frames_are_never_contradicted_by_what_they_make_themselves(carried: int, length: int) -> None:
     cut = pieces(carried, length)
     small = 1 - cut.get(4096, 0) / sum(cut.values())
-    assert small <= most_small(carried, 4096)
+    assert small <= max_partial_share(carried, 4096)
     row = RequestSizes(counter="queue", device="sda", direction="write", sizes=cumulative(cut))
-    assert Arrived(row, cut, small, lately=True, seconds=1.0).frame(carried, 4096, 0.5) is None
+    assert TargetSizes(row, cut, small, lately=True, seconds=1.0).frame(carried, 4096, 0.5) is None
 
 
 @given(st.integers(2, 7).map(lambda sectors: sectors * SECTOR), st.sampled_from([16384, 131072]))
 def test_smaller_frames_than_the_mtu_makes_are_told_by_their_largest_piece(carried: int, length: int) -> None:
     cut = pieces(carried, length)
     row = RequestSizes(counter="queue", device="sda", direction="write", sizes=cumulative(cut))
-    assert Arrived(row, cut, 1.0, lately=True, seconds=1.0).frame(8192, 4096, 0.5) == carried
-    assert Arrived(row, cut, 1.0, lately=False, seconds=None).frame(8192, 4096, 0.5) is None
+    assert TargetSizes(row, cut, 1.0, lately=True, seconds=1.0).frame(8192, 4096, 0.5) == carried
+    assert TargetSizes(row, cut, 1.0, lately=False, seconds=None).frame(8192, 4096, 0.5) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
 from tests.nodes.frames import Judged, value
 from tests.nodes.md import Node, run
@@ -116,10 +116,12 @@ def test_a_data_check_scares_nobody() -> None:
 
 
 @pytest.mark.parametrize("level", ["raid0", "linear"])
-def test_levels_without_redundancy_are_silent(level: str) -> None:
+def test_levels_without_redundancy_have_none_to_lose(level: str) -> None:
     layout = "512k chunks" if level == "raid0" else "0k rounding"
     node = Node(level=level, layout=layout, slots="--", action="")
-    assert judged(node).silent()
+    found = judged(node)
+    assert [type(said) for said in found.all] == [RuledOut]
+    assert f"{level}, clean: no redundancy to lose" in str(found.all)
 
 
 def test_a_container_is_silent() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.jumbo import harm
+from sdstop.analysis.jumbo import split_effect
 from sdstop.collectors.aoe.readings import payload
 from sdstop.collectors.aoe.targets import AOE, COMMAND, PACKET
 from sdstop.collectors.block.devices import BlockLink
@@ -462,11 +462,11 @@ def test_an_interface_that_is_both_is_one_finding() -> None:
 
 @pytest.mark.parametrize(("carried", "block", "words"), [(3584, 4096, "No request"), (4096, 8192, "No request")])
 def test_frames_smaller_than_a_block_carry_none(carried: int, block: int, words: str) -> None:
-    assert harm(carried, block).startswith(words)
+    assert split_effect(carried, block).startswith(words)
 
 
 def test_harm_by_size() -> None:
-    assert harm(8704) == (
+    assert split_effect(8704) == (
         "Requests up to 8704 bytes arrive whole; of larger ones a part comes in pieces: 16 KiB 25.0 %, 64 KiB 43.8 %, "
         "128 KiB 43.8 %"
     )

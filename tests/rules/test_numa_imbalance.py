@@ -78,7 +78,7 @@ def test_pages_from_other_nodes() -> None:
 
 
 def test_one_reading_is_not_enough() -> None:
-    assert not [said for said in far(0, 90_000, times=2).all if said.subject == "node0"]
+    assert far(0, 90_000, times=2).unchecked("node0").reason == "needs 2 readings of its pages"
 
 
 def full(foreign: int, local: int = 90_000) -> Judged:

@@ -45,11 +45,11 @@ def test_a_node_without_memory_is_a_warning() -> None:
 
 
 def test_spread_over_nodes_is_good() -> None:
-    assert "node0: 10 disks, node1: 10 disks" in judged(*two(0, 1)).ruled_out("").summary
+    assert "node0: 10 disks, node1: 10 disks" in judged(*two(0, 1)).ruled_out("node0").summary
 
 
 def test_nine_of_ten() -> None:
-    judged(*two(1, 0, 17)).ruled_out("")
+    judged(*two(1, 0, 17)).ruled_out("node1")
     judged(Card(0x82, NAMES[:9], node=1), Card(0x83, NAMES[9:18], node=1), Card(0x84, NAMES[18:], node=0)).finding(
         "node1"
     )
@@ -107,4 +107,4 @@ def test_a_node_that_a_bridge_tells() -> None:
     first, second = two(-1, 0)
     found = files(first, second) | nodes(1 << 24, 1 << 24) | {f"{PCI}/0000:80:02.0/numa_node": "1\n"}
     said = Judged([HBA, NUMA], [NUMA_REMOTE_HBA], [(0.0, found)])
-    assert "node0: 10 disks, node1: 10 disks" in said.ruled_out("").summary
+    assert "node0: 10 disks, node1: 10 disks" in said.ruled_out("node1").summary

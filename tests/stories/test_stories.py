@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sdstop.capture.reader import PACKED, open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
+from sdstop.core.coverage import NO_VERDICT
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Outcome, readable
 from sdstop.core.finding import Severity
@@ -180,6 +181,22 @@ def test_a_capture_is_not_sick_for_what_is_younger_than_it(name: str) -> None:
     assert [run.collector for run in told.session.head().now.runs.values() if run.outcome in BAD] == []
     loud = [u for u in told.judgements[-1].unchecked if not u.calm]
     assert [u for u in loud if "not recorded" in u.reason or "not answered" in u.reason] == []
+
+
+@every_story
+def test_no_thing_goes_without_a_verdict(name: str) -> None:
+    missing = {(u.rule, u.subjects) for j in story(name).judgements for u in j.unchecked if u.reason == NO_VERDICT}
+    assert missing == set()
+
+
+@every_story
+def test_rules_that_pass_share_their_words(name: str) -> None:
+    """What one rule says alike of several things is one verdict."""
+    judgement = story(name).judgements[-1]
+    passed = [(verdict.rule, verdict.summary) for verdict in judgement.ruled_out]
+    unable = [(v.rule, v.reason, v.calm, v.gap, bool(v.subject)) for v in judgement.unchecked]
+    assert len(set(passed)) == len(passed)
+    assert len(set(unable)) == len(unable)
 
 
 @every_story
@@ -458,10 +475,10 @@ async def test_the_engineer_reads_of_the_memory_before_anything_else(
     assert first.explains == (second.id,)
     assert second.rule == "rebuild-slow"
     assert [finding.rule for finding in rest if finding.severity is not Severity.INFO] == ["zfs-pool-degraded"]
-    out = {(row.rule, row.subject) for row in told.judgements[-1].ruled_out}
+    out = {(row.rule, subject) for row in told.judgements[-1].ruled_out for subject in row.subjects}
     hbas = ("0000:02:00.0", "0000:03:00.0", "0000:81:00.0", "0000:82:00.0")
     assert out >= {(rule, hba) for rule in ("hba-oversubscribed", "pcie-degraded") for hba in hbas}
-    assert out >= {("hba-unbalanced", hbas[0]), ("numa-remote-hba", ""), ("dimm-unequal-sockets", "memory")}
+    assert out >= {("hba-unbalanced", hbas[0]), ("numa-remote-hba", "node0"), ("dimm-unequal-sockets", "memory")}
     text = run(capsysbinary, "report", "--from", told.path)[1]
     named = re.findall(r"(?:CRITICAL|WARNING|INFO) +([a-z-]+) ", text)
     assert named[:2] == ["dimm-too-few-channels", "rebuild-slow"]
@@ -518,7 +535,9 @@ def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     first, *more = text.splitlines()
     assert len(first) < 600
     assert re.search(r" \| critical=\d+ warning=\d+ info=\d+ unchecked=\d+$", first)
-    assert all(re.match(r"(CRITICAL|WARNING|NOT SEEN|PARTLY SEEN|NOT CHECKED): [^|]+$", line) for line in more)
+    assert all(
+        re.match(r"(CRITICAL|WARNING|NOT SEEN|PARTLY SEEN|NOT CHECKED|NOT RECORDED): [^|]+$", line) for line in more
+    )
     for rule, _, subject in expected(name).last:
         assert f"{rule} {subject}: " in text
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.tui.widgets.graph import bar, chart, scale, stacked
-from sdstop.tui.widgets.strip import HOT, cells, drawn, heat, heat_top, level, spark
+from sdstop.tui.widgets.strip import HOT, cells, drawn, heat, heat_scale_max, level, sparkline
 
 VALUES = st.lists(st.none() | st.floats(0, 1e6), max_size=80)
 
@@ -30,12 +30,12 @@ def test_a_gap_stays_a_gap() -> None:
     samples = [(t, 1.0, 1.0) for t in (1.0, 2.0, 3.0)] + [(13.0, 10.0, 2.0), (14.0, 1.0, 3.0)]
     row = cells(samples, 14.0, 14)
     assert row == [1.0, 1.0, 1.0, *[None] * 9, 2.0, 3.0]
-    assert spark(row, 3.0)[2:5] == "▃╎╎"
-    assert spark(row, 3.0, ascii=True)[3] == "|"
+    assert sparkline(row, 3.0)[2:5] == "▃╎╎"
+    assert sparkline(row, 3.0, ascii=True)[3] == "|"
 
 
 def test_what_nobody_measured_before_the_first_sample_is_blank() -> None:
-    assert spark([None, None, 0.0, 8.0], 8.0) == "  ▁█"
+    assert sparkline([None, None, 0.0, 8.0], 8.0) == "  ▁█"
 
 
 def test_zero_is_no_heat_and_the_top_is_solid() -> None:
@@ -45,11 +45,11 @@ def test_zero_is_no_heat_and_the_top_is_solid() -> None:
 
 
 def test_an_even_load_looks_even_and_a_fixed_one_stands_out() -> None:
-    even = heat_top(3.6, 3.0)
+    even = heat_scale_max(3.6, 3.0)
     assert heat([2.4, 3.0, 3.6], even) == "·░░"
-    crowded = heat_top(30.0, 1.0)
+    crowded = heat_scale_max(30.0, 1.0)
     assert heat([30.0, 0.3], crowded) == "█ "
-    assert heat([0.05, 0.1], heat_top(0.1, 0.07)) == " ·"
+    assert heat([0.05, 0.1], heat_scale_max(0.1, 0.07)) == " ·"
 
 
 def test_bars() -> None:
@@ -71,7 +71,11 @@ def test_a_scale_seldom_changes() -> None:
 
 @given(values=VALUES, top=st.floats(0, 1e6), plain=st.booleans())
 def test_every_value_is_one_glyph(values: list[float | None], top: float, *, plain: bool) -> None:
-    for shown in (spark(values, top, ascii=plain), heat(values, top, ascii=plain), *chart(values, top, 3, ascii=plain)):
+    for shown in (
+        sparkline(values, top, ascii=plain),
+        heat(values, top, ascii=plain),
+        *chart(values, top, 3, ascii=plain),
+    ):
         assert len(shown) == len(values)
         assert not plain or shown.isascii()
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.tui.terminal import Options, hung_up, needs_ascii, usable_terminal, wants_no_colour
+from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, usable_terminal, wants_no_colour
 from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
 
@@ -239,7 +239,7 @@ def test_dumb_terminals_and_terminals_unknown(monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setenv("TERM", "screen")
             assert usable_terminal() is None
             monkeypatch.setattr(sys, "stdout", None)
-            assert usable_terminal() == "standard output is no terminal"
+            assert usable_terminal() == "standard output is not a terminal"
     finally:
         os.close(primary)
         os.close(secondary)
@@ -247,11 +247,11 @@ def test_dumb_terminals_and_terminals_unknown(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_closed_terminal_is_hung_up() -> None:
     primary, secondary = pty.openpty()
-    assert not hung_up(secondary)
+    assert not is_terminal_gone(secondary)
     os.close(primary)
-    assert hung_up(secondary)
+    assert is_terminal_gone(secondary)
     os.close(secondary)
-    assert hung_up(secondary)
+    assert is_terminal_gone(secondary)
 
 
 def test_colour_and_glyphs_follow_options_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +325,7 @@ def test_errors_that_go_elsewhere_leave_the_screen_where_it_is(
 @pytest.mark.parametrize("where", [" | cat", " > {0}; cat {0}"])
 def test_output_that_goes_elsewhere_is_no_dashboard(where: str, tmux: Callable[..., Tmux], tmp_path: Path) -> None:
     window = tmux(suffix=where.format(tmp_path / "out"))
-    assert "no dashboard: standard output is no terminal" in window.until("left with")
+    assert "no dashboard: standard output is not a terminal" in window.until("left with")
 
 
 def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:

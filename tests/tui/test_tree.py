@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from msgspec import Struct
 from textual.app import App, ComposeResult
 
 from sdstop.core.finding import Severity
@@ -13,7 +12,7 @@ from sdstop.tui.widgets.table import TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
-class Leaf(NamedTuple):
+class Leaf(Struct, frozen=True):
     name: str
     value: float
     severity: Severity | None = None

@@ -507,7 +507,7 @@ async def test_evidence_of_a_forgotten_frame_shows_what_was_quoted() -> None:
         session.timeline.frames.popleft()
     async with screen(session) as shown:
         text = await shown.press("enter", "enter")
-        assert "frame 3 is no longer remembered" in text
+        assert "frame 3 is no longer in memory" in text
         assert "8       2 sdc 0 0 0" in text
 
 

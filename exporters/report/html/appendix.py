@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Evidence, Outcome, readable
-from sdstop.core.format import NONE, bytes_, right_aligned, timestamp, utc, wait
+from sdstop.core.format import NONE, bytes_, plural, right_aligned, timestamp, utc, wait
+from sdstop.core.headline import NOT_YET
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.document import NOT_YET, families_of
+from sdstop.exporters.report.document import families_of
 from sdstop.exporters.report.evidence_log import EvidenceEntry, evidence_log, quoted_evidence
 from sdstop.exporters.report.html.markup import Markup, block, code, el, fold, table
 from sdstop.exporters.report.table import heading, notable, shown
-from sdstop.exporters.report.text import plural
 
 MOST = 24_000
 """Maximum characters of one piece of evidence on the page."""
@@ -43,14 +43,14 @@ def raw_evidence(session: Session, episodes: Iterable[Episode]) -> Iterator[Mark
         room -= len(kept)
         rest = len(data) - len(kept)
         yield fold(
-            [el("code", key), el("span", f" frame {frame}{_told(item)}", class_="dim")],
+            [el("code", key), el("span", f" frame {frame}{_origin_text(item)}", class_="dim")],
             el("pre", block(kept, MOST), class_="one"),
             el("p", f"{rest} characters more are in the capture", class_="dim") if rest > 0 else None,
             id_=evidence_anchor(key, frame),
         )
 
 
-def _told(item: Evidence | None) -> str:
+def _origin_text(item: Evidence | None) -> str:
     """Return when and how evidence was taken, as far as recorded."""
     if item is None:
         return ", the excerpt alone: the frame itself is no longer remembered"
@@ -130,7 +130,7 @@ def _family(family: type[Reading], rows: Sequence[Reading]) -> Markup:
     return fold(
         [f"{declared.title} ({count})"],
         table(map(heading, said), body, right=sides) if rows else None,
-        el("p", f"Not said: {', '.join(silent)}", class_="dim") if silent and rows else None,
+        el("p", f"Not reported: {', '.join(silent)}", class_="dim") if silent and rows else None,
         el("p", f"and {len(rows) - MOST_ROWS} more; --format json has them all", class_="dim")
         if len(rows) > MOST_ROWS
         else None,

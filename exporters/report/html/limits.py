@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.analysis.limiting import Limiting, limitings
+from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
 from sdstop.core.format import percent, quantity, safe
 from sdstop.core.history import Window
 from sdstop.exporters.report.html import drawing
@@ -15,7 +15,7 @@ AT = 0.97
 
 def limits(window: Window) -> tuple[str, Markup] | None:
     """Return a caption and the drawing; None without limits of known use."""
-    known = [each for each in limitings(window) if each.share is not None]
+    known = [each for each in limit_analyses(window) if each.share is not None]
     if not known:
         return None
     known.sort(key=lambda each: (-(each.share or 0.0), each.limit.subject))
@@ -26,7 +26,7 @@ def limits(window: Window) -> tuple[str, Markup] | None:
     return said, drawing.bars(rows, title="Use of the limits on volumes")
 
 
-def _row(each: Limiting) -> tuple[str, float, str, bool]:
+def _row(each: LimitAnalysis) -> tuple[str, float, str, bool]:
     limit, share = each.limit, each.share or 0.0
     bounds = [
         quantity(limit.iops, "per_second") if limit.iops is not None else "",

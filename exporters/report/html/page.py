@@ -8,9 +8,11 @@ from sdstop import __version__
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked, Value, by_cause
-from sdstop.core.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
+from sdstop.core.format import NOT_DATED, duration, lasting, percent, plural, quantity, timestamp
+from sdstop.core.headline import OK, reason_of
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.document import host_of, subject_of
 from sdstop.exporters.report.evidence_log import EvidenceEntry
 from sdstop.exporters.report.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
 from sdstop.exporters.report.html.document import document
@@ -18,7 +20,7 @@ from sdstop.exporters.report.html.markup import Markup, block, el, fold, join, t
 from sdstop.exporters.report.html.plots import plots
 from sdstop.exporters.report.html.tree import drawn_topology
 from sdstop.exporters.report.series import ReportSeries
-from sdstop.exporters.report.text import outlook, plural
+from sdstop.exporters.report.text import outlook
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
 _MARK = 60
@@ -37,10 +39,10 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
     episodes = session.episodes()
     in_force = [episode.finding for episode in episodes if episode.until is None]
     sections = {
-        "wrong": ("what is wrong", _wrong(episodes, session, look)),
+        "wrong": ("problems", _wrong(episodes, session, look)),
         "good": ("ruled out", _ruled_out(look)),
         "unchecked": ("not checked", _unchecked(look)),
-        "topology": ("topology", _section("topology", "What hangs on what", drawn_topology(look, in_force))),
+        "topology": ("topology", _section("topology", "Topology", drawn_topology(look, in_force))),
         "time": (
             "over time",
             _section("time", "Over the time that was watched", *plots(session, series, look, episodes)),
@@ -57,7 +59,7 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
     links = [(name, shown) for name, (shown, section) in sections.items() if section]
     return document(
         f"{host['name']}: {outlook(session)}",
-        el("a", "To what is wrong", href="#wrong", class_="skip"),
+        el("a", "To the problems", href="#wrong", class_="skip"),
         _head(session, look, host, links),
         el("main", *(section for _, section in sections.values() if section)),
         el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
@@ -121,24 +123,25 @@ def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
                 el(
                     "div",
                     el("strong", el("a", finding.subject, href=f"#{anchor(led.place)}")),
-                    el("span", f"  {finding.rule}, {when(episode, session, look)}", class_="dim"),
+                    el("span", f"  {finding.rule}, {period_text(episode, session, look)}", class_="dim"),
                     el("div", finding.summary),
                     el("div", "Do: ", el("code", finding.advice[0])) if finding.advice and not led.follows else None,
                 ),
                 class_="follows" if led.follows else None,
             )
         )
-    said = el("ol", *rows, class_="wrong") if rows else el("p", _nothing(look))
-    return el("section", el("h2", "What is wrong"), said, id="wrong")
+    said = el("ol", *rows, class_="wrong") if rows else el("p", _nothing(session))
+    return el("section", el("h2", "Problems"), said, id="wrong")
 
 
-def _nothing(look: Look) -> Markup:
-    if look.judgement.ran:
-        return join(el("span", "\u2713 good", class_="sev good"), " No rule found anything; below is what was checked.")
-    return join("Nothing was judged: no rule could look, or none concerns what was seen here.")
+def _nothing(session: Session) -> Markup:
+    said = session.headline()
+    if said.code == OK:
+        return join(el("span", "\u2713 good", class_="sev good"), f" {said.text}. The checks are listed below.")
+    return join(el("span", "? unknown", class_="sev"), f" {said.text}.")
 
 
-def when(episode: Episode, session: Session, look: Look) -> str:
+def period_text(episode: Episode, session: Session, look: Look) -> str:
     """Return start, duration and confidence of a finding."""
     finding = episode.finding
     lasted, before = episode.lasted(look.now.monotonic), episode.began <= session.began
@@ -152,7 +155,7 @@ def _ruled_out(look: Look) -> Markup | None:
 
 
 def _good(verdict: RuledOut) -> Markup:
-    return el("li", el("span", "\u2713 ", class_="sev good"), el("strong", verdict.subject), f" {verdict.rule}: ",
+    return el("li", el("span", "\u2713 ", class_="sev good"), el("strong", subject_of(verdict)), f" {verdict.rule}: ",
               el("span", verdict.summary, class_="dim"))  # fmt: skip
 
 
@@ -164,9 +167,7 @@ def _unchecked(look: Look) -> Markup | None:
         return None
     said = el("ul", *rows[:FIRST], class_="plain") if rows else el("p", "Nothing that applies here and was recorded.")
     rest = fold(f"{len(rows) - FIRST} more", el("ul", *rows[FIRST:], class_="plain")) if rows[FIRST:] else None
-    quiet = fold(
-        f"{len(calm)} of which nobody recorded anything, or which nobody could see", el("ul", *calm, class_="plain")
-    )
+    quiet = fold(f"{len(calm)} not recorded, or not visible to this user", el("ul", *calm, class_="plain"))
     return el("section", el("h2", "Could not be checked"), said, rest, quiet if calm else None, id="unchecked")
 
 
@@ -191,8 +192,9 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
         yield el(
             "article",
             el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
-            el("p", when(episode, session, look), class_="dim"),
+            el("p", period_text(episode, session, look), class_="dim"),
             el("p", finding.summary),
+            *(el("p", f"{title}: {names}", class_="dim") for title, names in place_lines(finding)),
             table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
             if finding.values
             else None,

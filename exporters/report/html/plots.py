@@ -87,7 +87,7 @@ def _in_force(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
     marks = _marks(look.now.taken - span, look.now.taken)
     height = 16 * min(len(episodes), MOST_DISKS) + 20
     drawn = drawing.svg(drawing.LABEL + drawing.WIDTH, height, *parts, _axis(marks, height), title="Findings over time")
-    yield _figure("Findings", "when each was in force", drawn)
+    yield _figure("Findings", "periods in which each was active", drawn)
 
 
 def _axis(marks: Sequence[str], height: float) -> Markup:
@@ -134,7 +134,7 @@ def _rebuilds(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
         if high - low < 0.5:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
             top = max(high - low, 1e-6)
-            said += "; the line is what was done meanwhile"
+            said += "; the line is the progress since then"
             drawn = drawing.lines(moved, top, axis, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
         else:
             drawn = drawing.lines(rows, 1.0, axis, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
@@ -146,7 +146,7 @@ def _caches(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
         rows = [(which, parts[which]) for which in ("hit", "miss", "bypass") if which in parts]
         if any(value is not None for _, values in rows for value in values):
             drawn = drawing.stack(rows, axis, title=f"Requests to {cache}")
-            yield _figure(f"Cache {cache}", "what became of the requests that came", drawn)
+            yield _figure(f"Cache {cache}", "hits, misses and bypassed requests", drawn)
 
 
 def _disks(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
@@ -194,7 +194,7 @@ def _channel(channel: str) -> str:
 def _filled(by_socket: Mapping[str, Mapping[str, Sequence[Dimm]]]) -> str:
     dimms = [dimm for channels in by_socket.values() for slots in channels.values() for dimm in slots]
     filled = sum(1 for dimm in dimms if dimm.size)
-    return f"{filled} of {len(dimms)} slots are filled; what is empty is dashed"
+    return f"{filled} of {len(dimms)} slots are filled; empty ones are dashed"
 
 
 def _slot(dimm: Dimm, x: float, y: float) -> Iterator[Markup]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from sdstop.analysis.framing import below
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.format import bytes_, number, percent, safe
@@ -69,7 +68,7 @@ def _drawn(
     told = f"{number(total)} requests {'since the counter began' if ever else 'in the last minute'}"
     small = not_whole(counts, block) if block else None
     if small is not None:
-        told += f"; {percent(small)} % are no whole number of blocks of {bytes_(block)}"
+        told += f"; {percent(small)} % are not aligned to blocks of {bytes_(block)}"
     if len(counts) > len(often):
         told += f"; {len(counts) - len(often)} rarer sizes are not drawn"
     if rest > 0:
@@ -186,7 +185,7 @@ def _frames(window: Window, caches: Sequence[Cache], device: str) -> dict[int, s
             found.setdefault(target.payload, safe(target.device, 30))
     for export in window.rows(AoeExport).values():
         nic = window.get(Interface, export.interface)
-        if nic is None or not nic.mtu or (export.kernel and not devices & set(below(window, export.kernel))):
+        if nic is None or not nic.mtu or (export.kernel and not devices & set(window.topology.devices(export.kernel))):
             continue
         found.setdefault(payload(nic.mtu), f"{safe(export.interface, 20)}, MTU {nic.mtu}")
     return found

@@ -41,7 +41,7 @@ def drawn_topology(look: Look, findings: Iterable[Finding]) -> Markup | None:
     links = [_link(places[low], places[high]) for low, high in known.joins]
     boxes = [_box(thing, *places[thing.id]) for column in used for thing in column]
     width = len(used) * (_BOX + gap) - gap + 2
-    title = "What hangs on what: " + ", ".join(f"{len(column)} in column {at + 1}" for at, column in enumerate(used))
+    title = "Topology: " + ", ".join(f"{len(column)} in column {at + 1}" for at, column in enumerate(used))
     return el("div", svg(width, height, *parts, *links, *boxes, title=title), class_="scroll")
 
 

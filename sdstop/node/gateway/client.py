@@ -19,10 +19,10 @@ import msgspec
 from sdstop.core.evidence import http_key
 from sdstop.core.host import Denied, Failed, Reply, TimedOut
 from sdstop.node.gateway.allowed import may_ask
-from sdstop.node.gateway.exchange import exchange, trust
+from sdstop.node.gateway.exchange import exchange, verified_tls
 from sdstop.node.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
 from sdstop.node.gateway.secret import Finder, Secret, SecretError, cleaned
-from sdstop.node.gateway.session import CredentialsRefused, GatewaySession, Unusable
+from sdstop.node.gateway.session import CredentialsRefused, GatewaySession, UnusableResponse
 from sdstop.node.gateway.settings import Address, Settings
 from sdstop.node.http import Endpoint, HttpError, HttpTimeout, Response
 
@@ -121,8 +121,8 @@ class GatewayClient:
                 continue
             try:
                 reply = self._of(gateway, method, path, body, end)
-            except (Unusable, HttpError) as error:
-                pause = error.pause if isinstance(error, Unusable) else None
+            except (UnusableResponse, HttpError) as error:
+                pause = error.pause if isinstance(error, UnusableResponse) else None
                 self._leave(gateway, str(error), late=isinstance(error, HttpTimeout), pause=pause)
                 continue
             except CredentialsRefused as error:
@@ -144,26 +144,26 @@ class GatewayClient:
 
     def _of(self, gateway: _Gateway, method: str, path: str, body: Mapping[str, Any] | None, end: float) -> Reply:
         if gateway.address.tls and self._context is None:
-            self._context = trust(self._settings)
-        send = _Send(self, gateway, self._context, end)
+            self._context = verified_tls(self._settings)
+        send = _RequestSender(self, gateway, self._context, end)
         answer = self._let_in(send, method, path, body)
         for _ in range(MOST_REFUSALS):
             if answer.status != 400 or body is None or LIST not in body:
                 break
             if not self._negotiated.find(body, answer.body, lambda part: self._known(send, method, path, part)):
-                raise Unusable(f"rejects the query (400): {self._message(answer)}")
+                raise UnusableResponse(f"rejects the query (400): {self._message(answer)}")
             answer = self._let_in(send, method, path, body)
         self._judge(answer)
         kind = answer.header("Content-Type")[:100].partition(";")[0]
         return Reply(cleaned(answer.body, self._secrets()), answer.status, kind)
 
-    def _known(self, send: _Send, method: str, path: str, part: Mapping[str, Any]) -> bool:
+    def _known(self, send: _RequestSender, method: str, path: str, part: Mapping[str, Any]) -> bool:
         answer = self._let_in(send, method, path, part)
         if answer.status != 400:
             self._judge(answer)
         return answer.status == 200
 
-    def _let_in(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
+    def _let_in(self, send: _RequestSender, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
         """Log in if necessary and send a request; retry once with a new token if the old one is rejected."""
         session = send.gateway.session
         fresh = not session.valid(self._clock())
@@ -176,13 +176,13 @@ class GatewayClient:
             answer = self._send(send, method, path, body)
         if answer.status == 401:  # possible during a manager failover; a successful login cannot lock the account
             session.drop()
-            raise Unusable("rejects the token that it issued (401)", pause=_UNTAKEN)
+            raise UnusableResponse("rejects the token that it issued (401)", pause=_UNTAKEN)
         if answer.status == 403:
             session.drop()
             self._refuse(f"{path}: forbidden ({answer.status}); the user needs the role Monitor")
         return answer
 
-    def _send(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
+    def _send(self, send: _RequestSender, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
         headers = {"Accept": "application/json", **send.gateway.session.headers(self._clock())}
         data = None
         if body is not None:
@@ -190,7 +190,7 @@ class GatewayClient:
             data = json.dumps(self._negotiated.body(body) if LIST in body else body).encode()
         return send(method, path, headers, data)
 
-    def _enter(self, send: _Send) -> None:
+    def _enter(self, send: _RequestSender) -> None:
         """Log in, unless these credentials were rejected before."""
         if self._password is None:
             raise SecretError(
@@ -211,7 +211,7 @@ class GatewayClient:
         if session.version is None and session.token is not None:
             self._ask_version(send)
 
-    def _ask_version(self, send: _Send) -> None:
+    def _ask_version(self, send: _RequestSender) -> None:
         session = send.gateway.session
         answer = send("GET", "/api/version", session.headers(self._clock()), None)
         said = answer.body.decode("ascii", "replace").strip().strip('"')
@@ -235,21 +235,21 @@ class GatewayClient:
         if status == 200 and body[:1] in {b"{", b"["} and body[-1:] in {b"}", b"]"}:
             return
         if status in {429, 503}:
-            raise Unusable(f"busy ({status}): {self._message(answer)}", pause=_retry_after(answer))
+            raise UnusableResponse(f"busy ({status}): {self._message(answer)}", pause=_retry_after(answer))
         if 300 <= status < 400:
-            raise Unusable(f"redirect ({status}) not followed; is this a PowerFlex gateway?")
+            raise UnusableResponse(f"redirect ({status}) not followed; is this a PowerFlex gateway?")
         if status == 200 and body[:1] == b"<":
-            raise Unusable("unexpected web page; is this a PowerFlex gateway?")
+            raise UnusableResponse("unexpected web page; is this a PowerFlex gateway?")
         if status == 200 and body:
-            raise Unusable("incomplete JSON response")
+            raise UnusableResponse("incomplete JSON response")
         if status in {200, 204}:
-            raise Unusable(f"empty response ({status})")
-        raise Unusable(f"HTTP {status}: {self._message(answer)}")
+            raise UnusableResponse(f"empty response ({status})")
+        raise UnusableResponse(f"HTTP {status}: {self._message(answer)}")
 
     def _message(self, answer: Response) -> str:
         """Return the error message of a response, at most 200 characters."""
         try:
-            words = msgspec.json.decode(answer.body, type=_Complaint).message.split()
+            words = msgspec.json.decode(answer.body, type=_ErrorResponse).message.split()
         except (msgspec.MsgspecError, RecursionError):
             words = []
         if not words:
@@ -263,13 +263,13 @@ class GatewayClient:
         return cleaned(text.encode("utf-8", "replace"), self._secrets()).decode("utf-8", "replace")
 
 
-class _Complaint(msgspec.Struct):
+class _ErrorResponse(msgspec.Struct):
     """An error response: `{"message": "...", "httpStatusCode": 400, "errorCode": 0}`."""
 
     message: str
 
 
-class _Send:
+class _RequestSender:
     """Sender of requests to one gateway, with a timeout for each and a deadline for all."""
 
     def __init__(self, client: GatewayClient, gateway: _Gateway, context: ssl.SSLContext | None, end: float) -> None:

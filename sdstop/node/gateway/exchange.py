@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from sdstop.core.host import LARGEST_REPLY
 from sdstop.node.gateway.allowed import may_send
-from sdstop.node.gateway.session import Unusable
+from sdstop.node.gateway.session import UnusableResponse
 from sdstop.node.gateway.settings import Settings
 from sdstop.node.http import (
     Endpoint,
@@ -25,13 +25,15 @@ CONNECT = 3.0
 """Connect timeout in seconds; short, because another gateway may respond faster."""
 
 
-def trust(settings: Settings) -> ssl.SSLContext:
-    """Return the TLS context that verifies certificates. Raises Unusable if the CA file cannot be used."""
+def verified_tls(settings: Settings) -> ssl.SSLContext:
+    """Return the TLS context that verifies certificates. Raises UnusableResponse if the CA file cannot be used."""
     verify = not (settings.insecure or settings.fingerprint)
     try:
         context = tls_context(ca_file=settings.ca, verify=verify)
     except OSError as error:
-        raise Unusable(f"cannot be verified: {settings.ca}: {error.strerror or 'no certificate in it'}") from None
+        raise UnusableResponse(
+            f"cannot be verified: {settings.ca}: {error.strerror or 'no certificate in it'}"
+        ) from None
     if settings.old_tls:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

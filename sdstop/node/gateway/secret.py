@@ -111,12 +111,12 @@ def _content(path: str, *, guarded: bool) -> Secret:
     try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            raise SecretError(f"{path} is no file")
+            raise SecretError(f"{path} is not a regular file")
         if not guarded and about.st_mode & 0o077:
             mode = stat.S_IMODE(about.st_mode)
-            raise SecretError(f"{path} may be read by others (mode {mode:04o}): chmod 600 {path}")
+            raise SecretError(f"password file {path} has mode {mode:04o}; run chmod 600 {path}")
         if not guarded and about.st_uid not in {os.geteuid(), 0}:
-            raise SecretError(f"{path} belongs to somebody else (uid {about.st_uid}): chown {os.geteuid()} {path}")
+            raise SecretError(f"password file {path} is owned by uid {about.st_uid}; run chown {os.geteuid()} {path}")
         data = os.read(descriptor, _LONGEST + 1)
     except OSError as error:
         raise SecretError(f"{path}: {error.strerror}") from None

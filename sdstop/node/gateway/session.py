@@ -30,7 +30,7 @@ Send = Callable[[str, str, Mapping[str, str], bytes | None], Response]
 """Function that sends one request to the gateway: method, path, headers, body. Raises HttpError."""
 
 
-class Unusable(Exception):  # noqa: N818  # another gateway may do
+class UnusableResponse(Exception):  # noqa: N818  # another gateway may do
     """Raised if the gateway returned no usable response; skip it for at least `pause` seconds."""
 
     def __init__(self, text: str, *, pause: float | None = None) -> None:
@@ -76,7 +76,7 @@ class GatewaySession(msgspec.Struct):
         self.token = None
 
     def enter(self, send: Send, user: str, password: Callable[[], Secret], now: float) -> None:
-        """Log in, or renew the token. Raises CredentialsRefused, Unusable, HttpError and SecretError."""
+        """Log in, or renew the token. Raises CredentialsRefused, UnusableResponse, HttpError and SecretError."""
         if self.way == BEARER and self._renew(send, now):
             return
         secret = password()
@@ -178,7 +178,7 @@ def _rejected(answer: Response) -> Exception:
     if answer.status in {401, 403}:
         return CredentialsRefused(f"login failed ({answer.status}): wrong user or password")
     if answer.status == 200:
-        return Unusable("unexpected login response; is this a PowerFlex gateway?")
+        return UnusableResponse("unexpected login response; is this a PowerFlex gateway?")
     if 300 <= answer.status < 400:
-        return Unusable(f"login redirected ({answer.status}), not followed; is this a PowerFlex gateway?")
-    return Unusable(f"login failed ({answer.status})")
+        return UnusableResponse(f"login redirected ({answer.status}), not followed; is this a PowerFlex gateway?")
+    return UnusableResponse(f"login failed ({answer.status})")

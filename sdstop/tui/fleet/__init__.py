@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sdstop.fleet.watcher import Watcher
+from sdstop.fleet.watcher import FleetWatcher
 from sdstop.tui.terminal import Options
 
 
-def run(watcher: Watcher, url: str, interval: float, options: Options) -> int:
+def run(watcher: FleetWatcher, url: str, interval: float, options: Options) -> int:
     """Show the fleet until the user quits; return the exit code.
 
     Raises ConfigError if a file of --http-config can no longer be used, and any unexpected exception, after restoring

@@ -13,15 +13,15 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from sdstop.core.finding import Finding
-from sdstop.fleet.picture import Picture
-from sdstop.fleet.watcher import NodePicture, Watcher
+from sdstop.fleet.picture import FleetState
+from sdstop.fleet.watcher import FleetWatcher, NodePicture
 from sdstop.tui.fleet.poller import FleetAnswer, FleetPoller
 from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet, help_lines
 from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
 from sdstop.tui.fleet.tables import TABLES, FleetRow, rows_of
 from sdstop.tui.shell import Shell, stepped
 from sdstop.tui.terminal import Options
-from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint, Section, bind, explained, hints_of, key_of
 from sdstop.tui.widgets.palette import FAINT, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
@@ -42,7 +42,7 @@ class FleetMain(Screen[None]):
         self.status, self.tabs = Pane(cursor=False, id="status"), Pane(cursor=False, id="tabs")
         self.remarks = Pane(cursor=False, id="remarks")
         self.tables = {t.key: LineTable(t.title, t.columns, id=f"table-{t.title.lower()}") for t in TABLES}
-        self.foot = Foot(hints)
+        self.foot = FooterBar(hints)
         self.shown = "1"
 
     def compose(self) -> ComposeResult:
@@ -75,7 +75,7 @@ class FleetMain(Screen[None]):
         focused = self.focused
         return focused if isinstance(focused, LineTable) else self.tables[self.shown]
 
-    def paint(self, picture: Picture | None, condition: Condition, palette: Palette) -> None:
+    def paint(self, picture: FleetState | None, condition: Condition, palette: Palette) -> None:
         """Paint the status lines and, if there is a picture, the tables."""
         self.foot.show(palette)
         self.status.put([Row(line=lambda width: status_line(picture, condition, palette, width))], palette)
@@ -85,13 +85,15 @@ class FleetMain(Screen[None]):
         self.remarks.put([Row(line=lambda _, line=line: line) for line in lines], palette)  # type: ignore[misc]
         if picture is None:
             return
-        for key, _, _, empty, _ in TABLES:
-            rows = rows_of(key, picture, palette)
-            known = "nothing is known" if picture.failed else empty
+        for table in TABLES:
+            rows = rows_of(table.key, picture, palette)
+            known = "nothing is known" if picture.failed else table.empty
             note = (
-                f"the worst {len(rows)} of {picture.total}" if key == "1" and len(rows) < (picture.total or 0) else ""
+                f"the worst {len(rows)} of {picture.total}"
+                if table.key == "1" and len(rows) < (picture.total or 0)
+                else ""
             )
-            self.tables[key].put(rows or [words(text((f" {known}", FAINT)))], palette, note)
+            self.tables[table.key].put(rows or [words(text((f" {known}", FAINT)))], palette, note)
 
 
 class FleetDashboard(Shell):
@@ -135,12 +137,12 @@ class FleetDashboard(Shell):
         *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave"), hint="quit", rank=8),
     ]  # fmt: skip
 
-    def __init__(self, watcher: Watcher, url: str, interval: float, options: Options) -> None:
+    def __init__(self, watcher: FleetWatcher, url: str, interval: float, options: Options) -> None:
         """Create the dashboard; `interval` is the refresh interval in seconds."""
         super().__init__(options)
         self.url = url
-        self.poller = FleetPoller(watcher, interval, self._told)
-        self.picture: Picture | None = None
+        self.poller = FleetPoller(watcher, interval, self._deliver)
+        self.picture: FleetState | None = None
         self.trouble = ""
         self.main = FleetMain(hints_of(self.BINDINGS, LineTable.BINDINGS))
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -168,7 +170,7 @@ class FleetDashboard(Shell):
         if not self.abandoned():
             self.paint()
 
-    def _told(self, told: FleetAnswer) -> None:
+    def _deliver(self, told: FleetAnswer) -> None:
         """Pass a response from the poller's thread to the event loop."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
@@ -184,8 +186,8 @@ class FleetDashboard(Shell):
                 sheet = self.screen
                 if isinstance(sheet, NodeSheet) and sheet.key == told.key:
                     sheet.told = told
-                    sheet.fleet = self.picture or Picture()
-            case Picture():
+                    sheet.fleet = self.picture or FleetState()
+            case FleetState():
                 self.trouble = told.troubles[0] if told.failed else ""
                 if not told.failed or self.picture is None or self.picture.failed:
                     self.picture = told
@@ -203,7 +205,7 @@ class FleetDashboard(Shell):
             self.main.paint(self.picture, condition, self.palette)
 
     @property
-    def foot(self) -> Foot:
+    def foot(self) -> FooterBar:
         """Bottom line of the visible screen."""
         screen = self.screen
         return screen.foot if isinstance(screen, FleetMain | FleetSheet) else self.main.foot
@@ -260,7 +262,7 @@ class FleetDashboard(Shell):
         """Move to the next (1) or previous (-1) row that matches the search."""
         table = self.main.table()
         if self.screen is self.main and not table.match(table.needle, step):
-            self.foot.say("no row holds what was searched; / searches")
+            self.foot.say("no match; / searches")
 
     def action_again(self) -> None:
         """Refresh immediately, including the open node."""

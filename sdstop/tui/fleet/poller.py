@@ -6,22 +6,22 @@ import threading
 import time
 from collections.abc import Callable
 
-from sdstop.fleet.picture import Key, Picture
-from sdstop.fleet.watcher import NodePicture, Watcher
+from sdstop.fleet.picture import FleetState, Key
+from sdstop.fleet.watcher import FleetWatcher, NodePicture
 
-FleetAnswer = Picture | NodePicture | Exception
+FleetAnswer = FleetState | NodePicture | Exception
 
 
 class FleetPoller:
     """Serial query runner; ending it does not wait for the pending response."""
 
-    def __init__(self, watcher: Watcher, interval: float, tell: Callable[[FleetAnswer], None]) -> None:
-        """Create the poller without starting it; `tell` is called from the poller's thread."""
+    def __init__(self, watcher: FleetWatcher, interval: float, notify: Callable[[FleetAnswer], None]) -> None:
+        """Create the poller without starting it; `notify` is called from the poller's thread."""
         self.interval = interval
         self.paused = False
         self.busy = False
         self._watcher = watcher
-        self._tell = tell
+        self._notify = notify
         self._changed = threading.Condition()
         self._now = True
         self._wanted: Key | None = None
@@ -77,7 +77,7 @@ class FleetPoller:
                     self._due = time.monotonic() + self._watcher.pause(self.interval)
                 if self._ended:
                     return
-            self._tell(told)
+            self._notify(told)
             if isinstance(told, Exception):
                 return
 

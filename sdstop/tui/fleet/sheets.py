@@ -11,14 +11,14 @@ from textual.screen import Screen
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, quantity, timestamp
-from sdstop.fleet.picture import Picture, short
+from sdstop.fleet.picture import FleetState, short
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
 from sdstop.tui.fleet.tables import TABLES
-from sdstop.tui.widgets.foot import Foot
+from sdstop.tui.widgets.foot import FooterBar
 from sdstop.tui.widgets.keys import Hint, Section, lines_of
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.strip import spark
+from sdstop.tui.widgets.strip import sparkline
 from sdstop.tui.widgets.table import LineTable
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "ask again"), ("q", "quit"))
@@ -41,7 +41,7 @@ class FleetSheet(Screen[None]):
         """Start empty."""
         super().__init__()
         self.pane = Pane(title)
-        self.foot = Foot(_BACK)
+        self.foot = FooterBar(_BACK)
         self.palette = Palette()
 
     def compose(self) -> ComposeResult:
@@ -122,7 +122,7 @@ class NodeSheet(FleetSheet):
         self.key = key
         self.label = name
         self.told: NodePicture | None = None
-        self.fleet = Picture()
+        self.fleet = FleetState()
 
     def fill(self, palette: Palette, width: int) -> Iterator[Row]:
         """Yield everything that the server knows about the node."""
@@ -152,7 +152,7 @@ class NodeSheet(FleetSheet):
 
     def _findings(self, told: NodePicture, palette: Palette) -> Iterator[Row]:
         yield words(())
-        yield words(text(("  Findings in force", STRONG), (f"  {len(told.claims)}", FAINT)))
+        yield words(text(("  Active findings", STRONG), (f"  {len(told.claims)}", FAINT)))
         if not told.claims:
             yield words(text(("    none that the server knows of", FAINT)))
         for claim in told.claims:
@@ -170,7 +170,9 @@ class NodeSheet(FleetSheet):
         room = max(width - 42, 10)
         for (rule, severity), values in sorted(told.courses.items(), key=_worse):
             known = Severity(severity) if severity in set(Severity) else Severity.INFO
-            drawn = spark(values[-room:], max((v for v in values if v is not None), default=1.0), ascii=palette.ascii)
+            drawn = sparkline(
+                values[-room:], max((v for v in values if v is not None), default=1.0), ascii=palette.ascii
+            )
             style = palette.severity(known) if known is not Severity.INFO else PLAIN
             yield words(
                 text("    ", (WORDS[known], style), f" {palette.fit(palette.word(rule, 40), 28)} ", (drawn, style))

@@ -9,14 +9,14 @@ from rich.segment import Segment
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import clock, duration
-from sdstop.fleet.picture import Picture
+from sdstop.fleet.picture import FleetState
 from sdstop.fleet.text import remarks
 from sdstop.tui.fleet.tables import TABLES
 from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 
 class Condition(Struct, frozen=True):
-    """State of polling: server URL, interval in seconds, and why there is no response ("" if there is one)."""
+    """State of polling: server URL, interval in seconds, and why the server does not respond ("" if it does)."""
 
     url: str
     interval: float
@@ -25,7 +25,7 @@ class Condition(Struct, frozen=True):
     trouble: str = ""
 
 
-def status_line(picture: Picture | None, condition: Condition, palette: Palette, width: int) -> Line:
+def status_line(picture: FleetState | None, condition: Condition, palette: Palette, width: int) -> Line:
     """Return the status line; on a narrow screen the URL is shortened first."""
     right = counts_line(picture, palette)
     brief = width < 100
@@ -61,7 +61,7 @@ def tabs_line(current: str) -> Line:
     return tuple(parts)
 
 
-def counts_line(picture: Picture | None, palette: Palette) -> Line:
+def counts_line(picture: FleetState | None, palette: Palette) -> Line:
     """Return the number of nodes in total and per severity; silent nodes count as unknown."""
     if picture is None or picture.failed:
         return ()
@@ -82,7 +82,7 @@ def counts_line(picture: Picture | None, palette: Palette) -> Line:
     return tuple(parts)
 
 
-def remark_lines(picture: Picture | None, condition: Condition, palette: Palette) -> list[Line]:
+def remark_lines(picture: FleetState | None, condition: Condition, palette: Palette) -> list[Line]:
     """Return one line for each caveat about the picture."""
     said = [condition.trouble] if condition.trouble else []
     said += remarks(picture) if picture is not None and not picture.failed else []

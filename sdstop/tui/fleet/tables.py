@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
-from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, Key, Picture, RebuildRow, VolumeRow
-from sdstop.tui.views.cells import bar_cell, pressed, spark_cell
+from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow
+from sdstop.tui.views.cells import bar_cell, severity_name, spark_cell
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.table import Cell, TableColumn
@@ -16,7 +18,7 @@ from sdstop.tui.widgets.table import Cell, TableColumn
 _SPARK = 31
 
 
-class FleetTable(NamedTuple):
+class FleetTable(Struct, frozen=True):
     """A table: the key that shows it, its contents in the help (`shows`) and its text when `empty`."""
 
     key: str
@@ -49,7 +51,7 @@ def _name(painted: FleetRow, _: int) -> Cell:
     unknown = isinstance(painted.item, FleetNode) and painted.item.silence
     if unknown and painted.severity is None:
         return text((painted.palette.word(painted.name, 64), painted.palette.severity(None)))
-    return pressed(painted.name, painted.severity, painted.palette)
+    return severity_name(painted.name, painted.severity, painted.palette)
 
 
 def _count(get: Callable[[FleetNode], int]) -> Callable[[FleetRow, int], Cell]:
@@ -93,8 +95,8 @@ TABLES = (
     FleetTable(
         "2",
         "Arrays",
-        "arrays of which anything is said",
-        "no array that anything is said of",
+        "arrays with findings or uneven load",
+        "no array with findings or uneven load",
         (
             _NODE,
             TableColumn("array", "ARRAY", 8, _word(lambda a: a.array), lambda p: p.item.array, widest=24, rising=True),
@@ -160,7 +162,7 @@ TABLES = (
         "6",
         "Differ",
         "nodes that differ from their peers",
-        "no node differs from its peers (or there are too few to tell)",
+        "no node differs from its peers (or too few peers)",
         (
             TableColumn("what", "WHAT", 16, _name, lambda p: p.name, widest=40, rising=True),
             TableColumn("rule", "RULE", 13, _word(lambda f: f.rule), lambda p: p.item.rule, keep=1, rising=True),
@@ -184,7 +186,7 @@ TABLES = (
 """All tables, in tab order."""
 
 
-def rows_of(key: str, picture: Picture, palette: Palette) -> list[Row]:
+def rows_of(key: str, picture: FleetState, palette: Palette) -> list[Row]:
     """Return a table's rows."""
     match key:
         case "1":
@@ -204,7 +206,7 @@ def rows_of(key: str, picture: Picture, palette: Palette) -> list[Row]:
 
 
 def _row(
-    row: object, item: FleetNode | FleetArray | RebuildRow | VolumeRow | FleetFinding, key: Key, picture: Picture,
+    row: object, item: FleetNode | FleetArray | RebuildRow | VolumeRow | FleetFinding, key: Key, picture: FleetState,
     palette: Palette,
     worst: FleetFinding | None = None, why: str = "",
 ) -> Row:  # fmt: skip
@@ -220,7 +222,7 @@ def _differs(finding: Finding, palette: Palette) -> Row:
     return Row((finding.id, finding.summary), painted, None, f"{finding.subject} {finding.rule} {finding.summary}")
 
 
-def _by_rule(picture: Picture, palette: Palette) -> Iterator[Row]:
+def _by_rule(picture: FleetState, palette: Palette) -> Iterator[Row]:
     """Yield a heading with the number of nodes for each rule, followed by its individually known findings."""
     nodes = {(rule.rule, rule.severity): rule.nodes for rule in picture.rules}
     for claim in picture.findings:  # without a reported number, count the known nodes

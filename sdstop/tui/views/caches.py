@@ -19,7 +19,7 @@ from sdstop.readings.iosize import RequestSizes
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
-from sdstop.tui.views.cells import bar_cell, gauge, pressed
+from sdstop.tui.views.cells import bar_cell, gauge, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
@@ -43,7 +43,7 @@ class SizesRow(Struct, frozen=True):
 
 
 def _name(item: CacheRow, _: int) -> Line:
-    return pressed(item.cache.cache, item.severity, item.scene.palette, stale=item.stale)
+    return severity_name(item.cache.cache, item.severity, item.scene.palette, stale=item.stale)
 
 
 def _word(field: str) -> Callable[[CacheRow, int], Cell]:
@@ -91,7 +91,7 @@ def _did(field: str) -> Callable[[CacheRow], float | None]:
 
 def _share(at: int) -> Callable[[CacheRow], float | None]:
     def read(item: CacheRow) -> float | None:
-        return complete_split(item.activity)[at] if item.activity is not None else None
+        return complete_split(item.activity).shares[at] if item.activity is not None else None
 
     return read
 
@@ -252,7 +252,7 @@ def _rows(scene: Scene) -> list[Row]:
         for c in known
     ]
     if not listed:
-        listed.append(note_row(why_none(scene), scene))
+        listed.append(note_row(no_cache_reason(scene), scene))
     counted = size_histograms(scene.window)
     taken = {id(s) for c in known if (s := sizes_of(c.cache, counted)) is not None}
     others = [s for s in counted if id(s) not in taken]
@@ -266,7 +266,7 @@ def _rows(scene: Scene) -> list[Row]:
     return listed
 
 
-def why_none(scene: Scene) -> str:
+def no_cache_reason(scene: Scene) -> str:
     """Return in one line why no cache is shown, with incomplete sources; sources without caches are not listed."""
     said = scene.unseen(c.name for c in scene.session.collectors if Cache in c.families)
     return f"no cache is seen; {said}" if said else "no cache is seen on this node"

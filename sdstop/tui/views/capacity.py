@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.segment import Segment
 
 from sdstop.analysis.cluster_tree import about, pools, rebuilds
-from sdstop.analysis.rebuilding import rebuildings
+from sdstop.analysis.rebuilding import rebuild_analyses
 from sdstop.collectors.pacemaker.cluster import ClusterResource
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, done, duration, natural, number, quantity
@@ -149,7 +149,7 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
     lost = min(max(round((pool.largest or 0) / (pool.capacity or 1) * room), 1), room)
     drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
     found = next(iter(about(scene.in_force, pool.name, _RULE)), None)
-    good = any(r.rule == _RULE and r.subject == pool.name for r in scene.look.judgement.ruled_out)
+    good = any(r.rule == _RULE and pool.name in r.subjects for r in scene.look.judgement.ruled_out)
     said = "survives its loss" if good else "whether it survives is not known"
     style = FAINT
     if found is not None:
@@ -185,7 +185,7 @@ def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
 
 
 def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
-    known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
+    known = next((k for k in rebuild_analyses(scene.window) if k.rebuild == rebuild), None)
     seen = known.pace if known is not None else None
     if rebuild.progress is not None:
         yield f"{done(rebuild.progress)} %"

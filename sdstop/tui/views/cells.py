@@ -11,7 +11,7 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, percent
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
-from sdstop.tui.widgets.strip import HOT, heat, level, spark
+from sdstop.tui.widgets.strip import HOT, heat, level, sparkline
 
 
 def bar_cell(ratio: float | None, width: int, palette: Palette) -> Line:
@@ -49,7 +49,7 @@ def heat_cell(values: Sequence[float | None], top: float, palette: Palette, seve
 
 def spark_cell(values: Sequence[float | None], top: float, palette: Palette) -> Line:
     """Return a sparkline."""
-    return text(spark(values, top, ascii=palette.ascii))
+    return text(sparkline(values, top, ascii=palette.ascii))
 
 
 def fold(value: float | None, middle: float | None) -> str:
@@ -72,7 +72,7 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
-def pressed(name: str, severity: Severity | None, palette: Palette, *, stale: bool = False) -> Line:
+def severity_name(name: str, severity: Severity | None, palette: Palette, *, stale: bool = False) -> Line:
     """Return a name in the color of its severity; a stale name has a leading `~`."""
     style = FAINT if stale else PLAIN if severity is None else palette.severity(severity)
     return text((("~" if stale else "") + palette.word(name, 64), style))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.cluster_tree import ClusterEntity, forest
@@ -17,7 +17,7 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Cluster
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.capacity import headline, summary_rows
-from sdstop.tui.views.cells import bar_cell, counted, pressed
+from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
@@ -29,7 +29,7 @@ SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
 """Names of the collectors for clusters."""
 
 
-class ClusterRow(NamedTuple):
+class ClusterRow(Struct, frozen=True):
     """A row of the tree of nodes."""
 
     entity: ClusterEntity
@@ -56,7 +56,7 @@ class ClusterRow(NamedTuple):
 
 
 def _name(item: ClusterRow, _: int) -> Line:
-    return (*text((item.lead, FAINT)), *pressed(item.entity.name, item.severity, item.scene.palette))
+    return (*text((item.lead, FAINT)), *severity_name(item.entity.name, item.severity, item.scene.palette))
 
 
 def _role(item: ClusterRow, _: int) -> Cell:
@@ -165,7 +165,7 @@ class ClusterView(View):
         self.glance.styles.height = min(len(lines) + 1, max(height * 3 // 5, height - 12, 3))
         self.glance.put(lines, scene.palette, headline(scene))
         entities = forest(scene.window, scene.in_force)
-        notes = [] if lines else [note_row(nothing(scene), scene)]
+        notes = [] if lines else [note_row(no_cluster_reason(scene), scene)]
         self.hanging.grow(branches(entities, scene), scene.palette, _note(scene), notes)
 
 
@@ -210,7 +210,7 @@ def _searchable(entity: ClusterEntity) -> str:
     return " ".join(facts)
 
 
-def nothing(scene: Scene) -> str:
+def no_cluster_reason(scene: Scene) -> str:
     """Return why no cluster is shown."""
     said = scene.unseen(SOURCES)
     if said:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.drives import DriveState
 from sdstop.analysis.membership import memberships
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.system.processes import ProcessActivity, ProcessSummary
 from sdstop.core.format import bytes_, natural, rate
+from sdstop.core.joins import Naming
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
@@ -65,7 +66,6 @@ def _place(drive: DriveState, palette: Palette) -> list[str]:
 
 
 def _relations(drive: DriveState, scene: Scene) -> list[str]:
-    links, _ = scene.rows(BlockLink)
     word = scene.palette.word
     facts = []
     for member in drive.members:
@@ -75,8 +75,11 @@ def _relations(drive: DriveState, scene: Scene) -> list[str]:
     given = [part for part in memberships(scene.window, drive.name) if part.clustered]
     facts += [f"device of {word(p.whole, 60)}" + (f", {word(p.part, 40)}" if p.part else "") for p in given]
     arrays = {member.array for member in drive.members}
-    above = sorted({link.device for link in links.values() if link.below == drive.name} - arrays, key=natural)
-    below = sorted({link.below for link in links.values() if link.device == drive.name}, key=natural)
+    topology = scene.window.topology
+    thing = topology.named(Naming.DEV, drive.name)
+    upper, lower = (topology.upper(thing), topology.lower(thing)) if thing is not None else ({}, {})
+    above = sorted({name for other in upper if (name := other.device) is not None} - arrays, key=natural)
+    below = sorted({name for other in lower if (name := other.device) is not None}, key=natural)
     if above:
         facts.append(f"carries {_some(above, scene.palette)}")
     if below:
@@ -135,10 +138,10 @@ def busiest(scene: Scene, most: int) -> Iterator[str]:
         read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
     for summary in scene.rows(ProcessSummary)[0].values():
-        if hidden := hiding(summary):
+        if hidden := hidden_processes(summary):
             yield hidden
 
 
-def hiding(summary: ProcessSummary) -> str:
+def hidden_processes(summary: ProcessSummary) -> str:
     """Return the number of hidden processes as text, "" if there are none."""
     return "others hidden" if summary.denied is None else f"{summary.denied} hidden" if summary.denied else ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
@@ -14,19 +16,16 @@ from sdstop.core.format import number, percent, rate, wait
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import fold, gauge, heat_cell, pressed
+from sdstop.tui.views.cells import fold, gauge, heat_cell, severity_name
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells, spark
+from sdstop.tui.widgets.strip import cells, sparkline
 from sdstop.tui.widgets.table import Cell, TableColumn
 
 
-class DeviceRow(NamedTuple):
-    """A device at a moment; in an array, also its membership, its peers and the array's heat scale.
-
-    A named tuple, because thousands are created every second.
-    """
+class DeviceRow(Struct, frozen=True):
+    """A device at a moment; in an array, also its membership, its peers and the array's heat scale."""
 
     drive: DriveState
     scene: Scene
@@ -67,7 +66,7 @@ class DeviceRow(NamedTuple):
         return self.group.convoy if self.group is not None else None
 
 
-def past(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
+def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
     """Return a device's queue length, one value per second, the newest last."""
     runs = moments(scene.window)
     if not runs:
@@ -98,14 +97,14 @@ def _bar(item: DeviceRow, width: int) -> Line:
 
 
 def _spark(item: DeviceRow, width: int) -> Line:
-    values = past(item.scene, item.drive.name, width)
+    values = queue_history(item.scene, item.drive.name, width)
     top = max(1.0, *(v for v in values if v is not None), 1.0)
     style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
-    return text((spark(values, top, ascii=item.scene.palette.ascii), style))
+    return text((sparkline(values, top, ascii=item.scene.palette.ascii), style))
 
 
 def _heat(item: DeviceRow, width: int) -> Line:
-    return heat_cell(past(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
+    return heat_cell(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
 
 
 def _queue_fold(item: DeviceRow, _: int) -> Cell:
@@ -134,7 +133,7 @@ def _flag(item: DeviceRow, _: int) -> Line:
 
 def _name(item: DeviceRow, width: int) -> Line:
     drive, palette = item.drive, item.scene.palette
-    shown = pressed(drive.volume or drive.name, drive.severity, palette, stale=drive.stale)
+    shown = severity_name(drive.volume or drive.name, drive.severity, palette, stale=drive.stale)
     if item.inset:
         shown = (*text(" " * max(min(item.inset, width - width_of(shown)), 0)), *shown)
     return (*shown, *text((f" {palette.word(drive.name, 64)}", FAINT))) if drive.volume else shown

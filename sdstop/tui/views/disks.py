@@ -19,7 +19,7 @@ from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import counted, pressed
+from sdstop.tui.views.cells import counted, severity_name
 from sdstop.tui.views.detail import detail_rows
 from sdstop.tui.views.devices import (
     BAR,
@@ -47,7 +47,7 @@ from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.strip import heat_top
+from sdstop.tui.widgets.strip import heat_scale_max
 from sdstop.tui.widgets.table import LineTable, fitted
 
 _COLUMNS = (
@@ -198,7 +198,7 @@ def _rows(scene: Scene) -> list[Row]:
 
 def _scale(scene: Scene, group: str, names: Sequence[str]) -> float:
     """Return the top of the scale for the strips of these devices; `group` identifies them."""
-    return heat_top(*queue_extent(scene.window, group, names))
+    return heat_scale_max(*queue_extent(scene.window, group, names))
 
 
 def _pool_rows(tree: PoolTree, scene: Scene, grouped: set[str]) -> list[Row]:
@@ -231,7 +231,7 @@ def _pool_heading(tree: PoolTree, scene: Scene) -> Row:
     elif pool.errors:
         facts.append(word(pool.errors, 60))
     scan = f"  {word(pool.last_scan, 90)}" if pool is not None and pool.last_scan and not tree.rebuilds else ""
-    name = pressed(tree.name, tree.severity, scene.palette)
+    name = severity_name(tree.name, tree.severity, scene.palette)
     shown = "".join(f"  {fact}" for fact in facts)
     painted = (
         *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {head}  ", (state, bad), shown),
@@ -268,7 +268,7 @@ def _vdev_line(line: VdevNode, scene: Scene, width: int) -> Line:
 
 def _heading(group: ArrayState, scene: Scene) -> Row:
     array = group.array
-    name = pressed(array.array, group.severity, scene.palette)
+    name = severity_name(array.array, group.severity, scene.palette)
     facts = "  ".join(_facts(array, scene))
     activity = group.drive.activity if group.drive is not None else None
     work = ""

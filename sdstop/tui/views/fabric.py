@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -23,7 +23,7 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.budgets import budget_rows
-from sdstop.tui.views.cells import bar_cell, counted, pressed
+from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.fabric_node import fabric_node_rows, linked, made
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
@@ -33,8 +33,8 @@ from sdstop.tui.widgets.table import Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
-class FabricRow(NamedTuple):
-    """A row of the tree. A named tuple, because thousands can be created every second."""
+class FabricRow(Struct, frozen=True):
+    """A row of the tree."""
 
     node: FabricNode
     fabric: FabricState
@@ -71,7 +71,7 @@ def _readings(node: FabricNode) -> Iterable[tuple[type[Reading], str]]:
 def _name(item: FabricRow, _: int) -> Line:
     own = item.fabric.own.get(item.node.key)
     palette = item.scene.palette
-    return (*text((item.lead, FAINT)), *pressed(item.node.name, own, palette, stale=item.fabric.stale))
+    return (*text((item.lead, FAINT)), *severity_name(item.node.name, own, palette, stale=item.fabric.stale))
 
 
 def _made(item: FabricRow, _: int) -> Cell:
@@ -134,7 +134,7 @@ def _errors(item: FabricRow, count: int | None) -> Cell:
 
 
 def _part(item: FabricRow, _: int) -> Cell:
-    """Return what a disk is part of; for an HBA, the possible throughput of its disks relative to its links."""
+    """Return the array or pool of a disk; for an HBA, the possible throughput of its disks relative to its links."""
     palette = item.scene.palette
     if item.node.kind == "hba":
         load = item.fabric.loads.get(item.node.name)
@@ -288,7 +288,7 @@ def _note(shown: FabricState, scene: Scene) -> str:
 
 
 def _nothing(scene: Scene) -> str:
-    """Return why there is no tree."""
+    """Return why the tree is missing."""
     for name in ("hba", "sas"):
         run = scene.now.runs.get(name)
         if run is not None and run.outcome in BAD:

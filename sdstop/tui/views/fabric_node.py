@@ -41,7 +41,7 @@ def lanes(speed: float | None, width: int | None) -> str:
 def linked(node: FabricNode) -> tuple[str, str]:
     """Return the current and the maximum link of a node: `8G x8` for PCI Express, `12G x4` for SAS."""
     if node.hba is not None:
-        return lanes(node.hba.speed, node.hba.width), lanes(*possible(node.hba))
+        return lanes(node.hba.speed, node.hba.width), lanes(*supported_link(node.hba))
     if not node.phys:
         return "", ""
     up = [phy.rate for phy in node.phys if phy.rate is not None]
@@ -52,7 +52,7 @@ def linked(node: FabricNode) -> tuple[str, str]:
     return f"{now}{lanes_}", f"{gigabits(max(can))}{f' x{wide}' if wide else ''}" if can else ""
 
 
-def possible(hba: Hba) -> tuple[float | None, int | None]:
+def supported_link(hba: Hba) -> tuple[float | None, int | None]:
     """Return the speed and lanes supported by both ends of an HBA's link, or by the one end that reports them."""
     speeds = [value for value in (hba.max_speed, hba.port_max_speed) if value is not None]
     widths = [value for value in (hba.max_width, hba.port_max_width) if value is not None]
@@ -142,7 +142,7 @@ def _link(node: FabricNode, scene: Scene) -> list[str]:
         hba = node.hba
         if hba.speed is None and hba.width is None:
             return []
-        can = lanes(*possible(hba)) or "-"
+        can = lanes(*supported_link(hba)) or "-"
         both = hba.max_width is not None and hba.port_max_width is not None
         above = f" ({hba.port})" if hba.port else ""
         ends = f"both ends can {can}" if both else f"it can {can}, what the port can is not known"

@@ -88,7 +88,7 @@ def cut(item: FindingRow, table: LineTable) -> bool:
     return any(len(said) > room[name] for name, said in (("subject", entry.subject), ("finding", entry.summary)))
 
 
-def told_rows(item: FindingRow | None, width: int, most: int) -> list[Row]:
+def full_text_rows(item: FindingRow | None, width: int, most: int) -> list[Row]:
     """Return the full text of a row of the table, in at most `most` lines below an empty one."""
     if item is None:
         return []

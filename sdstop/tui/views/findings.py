@@ -5,8 +5,9 @@ from __future__ import annotations
 from textual.app import ComposeResult
 
 from sdstop.core.finding import RuledOut
+from sdstop.core.headline import named
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, entry_rows, heading, note_row, told_rows
+from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, entry_rows, full_text_rows, heading, note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
@@ -38,7 +39,7 @@ class Findings(View):
                 rows.extend(entry_rows(entries, scene))
         ruled_out = scene.look.judgement.ruled_out
         if ruled_out:
-            rows.append(heading("Looked at and found good", len(ruled_out)))
+            rows.append(heading("Looked at and found good", sum(len(r.subjects) for r in ruled_out)))
             rows.extend(words(_good(r, scene)) for r in ruled_out)
         if calm:
             rows.append(heading("Not to be seen here, and nothing is at fault", len(calm)))
@@ -55,7 +56,7 @@ class Findings(View):
         row = self.main.chosen
         item = row.item if row is not None and isinstance(row.item, FindingRow) else None
         self.told.display = self.app.size.height >= 20
-        self.told.put(told_rows(item, self.app.size.width, _MOST), self.scene.palette)
+        self.told.put(full_text_rows(item, self.app.size.width, _MOST), self.scene.palette)
 
 
 _MOST = 3
@@ -65,4 +66,4 @@ _MOST = 3
 def _good(ruled_out: RuledOut, scene: Scene) -> Line:
     palette = scene.palette
     said = palette.word(f"{ruled_out.rule}: {ruled_out.summary}", 300)
-    return text((f"      {palette.fit(palette.word(ruled_out.subject, 100), 18)} ", PLAIN), (said, FAINT))
+    return text((f"      {palette.fit(palette.word(named(ruled_out.subjects), 100), 18)} ", PLAIN), (said, FAINT))

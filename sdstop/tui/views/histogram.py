@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.style import Style
 
 from sdstop.analysis.drives import PAST
-from sdstop.analysis.jumbo import right_mtus
+from sdstop.analysis.jumbo import aligned_mtus
 from sdstop.analysis.request_sizes import LENGTH, Framing, SizeBin, SizeHistogram, binned
 from sdstop.core.format import bytes_, duration, number, percent
 from sdstop.tui.scene import Scene
@@ -116,7 +116,7 @@ def _heading(
         name = palette.word(framing.where, 30)
         said = f" {name}: "
         if framing.mtu is not None:
-            right = right_mtus(block)[:1] if block and framing.payload % block else []
+            right = aligned_mtus(block)[:1] if block and framing.payload % block else []
             better = "".join(f" ({low}-{high} is right)" for low, high in right)
             said = f" MTU {framing.mtu} of {name}{better}: "
         cut = f" cut {bytes_(LENGTH)} requests as marked" + ("" if framing.here else ", at the target")

@@ -17,7 +17,7 @@ from sdstop.tui.views.cells import block_of
 from sdstop.tui.widgets.graph import layers, scale, stacked
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Row, words
-from sdstop.tui.widgets.strip import Sample, cells, spark
+from sdstop.tui.widgets.strip import Sample, cells, sparkline
 
 _AXIS = 6
 """Cells to the left of a chart."""
@@ -39,7 +39,7 @@ def mixed(parts: RequestSplit | None, width: int, cached: CacheRow) -> Line:
     if parts is None:
         return ()
     glyphs = layers(ascii=cached.scene.palette.ascii)
-    taken = stacked(parts, width)
+    taken = stacked(parts.shares, width)
     return text(*((glyph * count, style) for glyph, count, style in zip(glyphs, taken, styles(cached), strict=True)))
 
 
@@ -113,7 +113,7 @@ def _columns(cached: CacheRow, seconds: int, height: int) -> list[list[int]]:
     drawn: list[list[int]] = []
     for _, _, row in runs:
         parts = split(row)
-        taken = stacked(parts, height) if parts is not None else []
+        taken = stacked(parts.shares, height) if parts is not None else []
         drawn.append([layer for layer, count in enumerate(taken) for _ in range(count)])
     shown = cells(samples, runs[-1][0], seconds)
     return [[] if at is None else drawn[int(at)] for at in shown]
@@ -126,7 +126,12 @@ def _legend(cached: CacheRow, height: int) -> list[Line]:
     flows = (did.hits, did.misses, did.bypassed) if did is not None else (None,) * 3
     glyphs = layers(ascii=palette.ascii)
     lines = [
-        _entry((glyphs[at], styles(cached)[at]), _NAMES[at], percent(parts[at] if parts else None), flows[at])
+        _entry(
+            (glyphs[at], styles(cached)[at]),
+            _NAMES[at],
+            percent(parts.shares[at] if parts is not None else None),
+            flows[at],
+        )
         for at in (2, 1, 0)
     ]
     if did is not None:
@@ -156,7 +161,7 @@ def _strip(
     samples = read(cached)
     values = cells(samples, samples[-1][0], seconds) if samples else [None] * seconds
     top, said = shown(cached, values)
-    return text((f"{title:>5} ", FAINT), (spark(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
+    return text((f"{title:>5} ", FAINT), (sparkline(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
 
 
 def _dirty(cached: CacheRow) -> list[Sample]:

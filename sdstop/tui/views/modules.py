@@ -26,7 +26,7 @@ _NAME = 11
 """Cells of a slot's name, used if its channel is unknown."""
 
 
-class Bank(Struct, frozen=True):
+class ChannelSlots(Struct, frozen=True):
     """The slots of a channel, or a slot with an unknown channel, which is shown by its own name (`named`)."""
 
     channel: str
@@ -34,36 +34,36 @@ class Bank(Struct, frozen=True):
     named: bool = False
 
 
-class Board(Struct, frozen=True):
+class SocketSlots(Struct, frozen=True):
     """A socket with its banks; `lost` if the socket of the slots is unknown."""
 
     socket: MemorySocket | None
     title: str
-    banks: tuple[Bank, ...]
+    banks: tuple[ChannelSlots, ...]
     lost: bool = False
 
 
-def boards(scene: Scene) -> list[Board]:
+def boards(scene: Scene) -> list[SocketSlots]:
     """Return the sockets in order, then the slots with an unknown socket."""
     slots: dict[str | None, list[Dimm]] = {}
     for dimm in scene.rows(Dimm)[0].values():
         slots.setdefault(dimm.socket, []).append(dimm)
     sockets = {row.socket: row for row in scene.rows(MemorySocket)[0].values()}
     names = sorted({*sockets, *(name for name in slots if name is not None)}, key=natural)
-    found = [Board(sockets.get(name), f"socket {name}", banks(slots.get(name, ()))) for name in names]
+    found = [SocketSlots(sockets.get(name), f"socket {name}", banks(slots.get(name, ()))) for name in names]
     if None in slots:
-        found.append(Board(None, "socket not known", banks(slots[None]), lost=True))
+        found.append(SocketSlots(None, "socket not known", banks(slots[None]), lost=True))
     return found
 
 
-def banks(slots: Sequence[Dimm]) -> tuple[Bank, ...]:
+def banks(slots: Sequence[Dimm]) -> tuple[ChannelSlots, ...]:
     """Return slots by channel; if the channel of any slot is unknown, ignore all channels."""
     if any(slot.channel is None for slot in slots):
-        return tuple(Bank("", (slot,), named=True) for slot in slots)
+        return tuple(ChannelSlots("", (slot,), named=True) for slot in slots)
     channels: dict[str, list[Dimm]] = {}
     for slot in slots:
         channels.setdefault(slot.channel or "", []).append(slot)
-    return tuple(Bank(name, tuple(channels[name])) for name in sorted(channels, key=natural))
+    return tuple(ChannelSlots(name, tuple(channels[name])) for name in sorted(channels, key=natural))
 
 
 def module_rows(scene: Scene, width: int) -> tuple[list[Row], str]:
@@ -82,7 +82,7 @@ def module_rows(scene: Scene, width: int) -> tuple[list[Row], str]:
     return listed, _note(scene)
 
 
-def _fit(found: Sequence[Board], width: int) -> tuple[int, int]:
+def _fit(found: Sequence[SocketSlots], width: int) -> tuple[int, int]:
     """Return the level of detail of a slot (2: everything, 0: size only) and the number of sockets side by side."""
     wanted = min(len(found), _LEAST)
     across = 1
@@ -94,7 +94,7 @@ def _fit(found: Sequence[Board], width: int) -> tuple[int, int]:
     return detail, min(across, len(found))
 
 
-def _bank_width(bank: Bank, detail: int) -> int:
+def _bank_width(bank: ChannelSlots, detail: int) -> int:
     label = _NAME + 1 if bank.named else len(bank.channel) + 4
     return label + len(bank.slots) * (_width(detail) + 1)
 
@@ -107,7 +107,7 @@ def _width(detail: int) -> int:
 Drawn = tuple[list[Line], list[FactSubject]]
 
 
-def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
+def _draw(board: SocketSlots, detail: int, room: int, scene: Scene) -> Drawn:
     palette = scene.palette
     worst = scene.worst()
     severity = worst.get("memory")
@@ -141,7 +141,7 @@ def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
     return lines, things
 
 
-def _label(bank: Bank, palette: Palette) -> str:
+def _label(bank: ChannelSlots, palette: Palette) -> str:
     shown = palette.word(bank.channel, 6)
     return f"ch {shown}" if shown[:1].isdecimal() else shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -13,9 +13,11 @@ from sdstop.collectors.network.links import Bond, InterfaceLink
 from sdstop.collectors.network.paths import PathMtu, Softnet, Tcp, TcpActivity
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, natural, number, percent, rate
+from sdstop.core.joins import Naming
+from sdstop.core.topology import Topology
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.views.cells import bar_cell, pressed
+from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.why import Quote
@@ -45,7 +47,7 @@ class InterfaceRow(Struct, frozen=True):
 def _name(item: InterfaceRow, _: int) -> Line:
     return (
         *text((item.lead, FAINT)),
-        *pressed(item.name, item.severity, item.scene.palette, stale=item.stale),
+        *severity_name(item.name, item.severity, item.scene.palette, stale=item.stale),
     )
 
 
@@ -199,15 +201,21 @@ def _ports(scene: Scene) -> list[Row]:
     ]  # fmt: skip
 
 
+def _lowers(topology: Topology, names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the interfaces that each interface is built on."""
+    things = {name: topology.named(Naming.NET, name) for name in names}
+    lowers = {name: topology.lower(thing) if thing is not None else {} for name, thing in things.items()}
+    return {
+        name: [part for other in parts if (part := other.named(Naming.NET)) is not None]
+        for name, parts in lowers.items()
+    }
+
+
 def tree(scene: Scene) -> Iterator[tuple[str, str]]:
     """Yield every interface once, below the one built on it: a bridge, its bond, the bond's slaves."""
     names = sorted({*map(str, scene.rows(Interface)[0]), *map(str, scene.rows(InterfaceActivity)[0])}, key=natural)
-    lowers: dict[str, list[str]] = {}
-    carried: set[str] = set()
-    for link in scene.rows(InterfaceLink)[0].values():
-        if link.relation != "veth" and link.interface != link.upper:
-            lowers.setdefault(link.upper, []).append(link.interface)
-            carried.add(link.interface)
+    lowers = _lowers(scene.window.topology, names)
+    carried = {part for parts in lowers.values() for part in parts}
     seen: set[str] = set()
     between, last = scene.palette.branches
 

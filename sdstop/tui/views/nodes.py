@@ -18,7 +18,7 @@ from sdstop.core.format import bytes_, natural, number, percent
 from sdstop.core.model import Reading
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import bar_cell, counted, pressed
+from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
@@ -111,7 +111,7 @@ def numa_rows(scene: Scene) -> list[NumaRow]:
 
 
 def _name(item: NumaRow, _: int) -> Line:
-    return pressed(item.name, item.severity, item.scene.palette)
+    return severity_name(item.name, item.severity, item.scene.palette)
 
 
 def _share(read: Callable[[NumaRow], float | None]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from textual.containers import Horizontal, Vertical
 
 from sdstop.analysis.drives import shown
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
-from sdstop.core.format import rate
+from sdstop.core.format import plural, rate
+from sdstop.core.headline import UNKNOWN
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.detail import busy_processes, hiding
+from sdstop.tui.views.detail import busy_processes, hidden_processes
 from sdstop.tui.views.devices import (
     ARRAY,
     BAR,
@@ -29,7 +30,7 @@ from sdstop.tui.views.devices import (
     DeviceRow,
     row,
 )
-from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, cut, entry_rows, note_row, told_rows
+from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, cut, entry_rows, full_text_rows, note_row
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
 from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
@@ -93,7 +94,7 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
         for p in busy_processes(scene)
     ]
     summary = next(iter(scene.rows(ProcessSummary)[0].values()), None)
-    hidden = hiding(summary) if summary is not None else ""
+    hidden = hidden_processes(summary) if summary is not None else ""
     note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
     if not listed:
         seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
@@ -153,10 +154,11 @@ class Overview(View):
         unknown = scene.unknown()
         rows_ = entry_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
         if not scene.findings():
-            good = len(scene.look.judgement.ruled_out)
-            things = f"nothing wrong found; {good} thing{'s' * (good != 1)} looked at and found good (!)"
-            blind = "nothing was judged: no rule could look (!)"
-            rows_.insert(0, note_row(things if scene.look.judgement.ran else blind, scene))
+            said = scene.headline
+            good = sum(len(verdict.subjects) for verdict in scene.look.judgement.ruled_out)
+            passed = f"; {plural(good, 'thing')} looked at and found good (!)" if good else ""
+            unknown_ = "unknown: " if said.code == UNKNOWN else ""
+            rows_.insert(0, note_row(f"{unknown_}{said.found or said.rest[0]}{passed or ' (!)'}", scene))
         unrecorded = {u.rule for u in scene.look.judgement.unchecked if u.calm}
         if unrecorded and not scene.session.origin.live:
             rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"
@@ -167,7 +169,7 @@ class Overview(View):
         # may wrap into more lines.
         long = [row.item for row in rows_ if isinstance(row.item, FindingRow) and cut(row.item, self.main)]
         longest = max(long, key=lambda item: len(item.entry.subject) + len(item.entry.summary), default=None)
-        needed = len(told_rows(longest, self.app.size.width, _MOST))
+        needed = len(full_text_rows(longest, self.app.size.width, _MOST))
         needed = min(needed + 1, _MOST + 1) if len(long) > 1 else needed
         self.told.display = needed > 0 and height >= 20 and not self.why.display
         told = needed if self.told.display else 0
@@ -186,7 +188,7 @@ class Overview(View):
         self.why.title = "Why" if isinstance(item, FindingRow) else ""
         if not self.why.display:
             self.told.put(
-                told_rows(item if isinstance(item, FindingRow) else None, self.app.size.width, _MOST),
+                full_text_rows(item if isinstance(item, FindingRow) else None, self.app.size.width, _MOST),
                 self.scene.palette,
             )
         elif isinstance(item, FindingRow):

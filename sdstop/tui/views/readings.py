@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -27,7 +28,7 @@ _FEWEST = 6
 """Minimum rows of a family below the list of families."""
 
 
-class FamilyRow(NamedTuple):
+class FamilyRow(Struct, frozen=True):
     """A family at a moment: the number of its rows, their sources and the state of these."""
 
     declared: Schema
@@ -37,7 +38,7 @@ class FamilyRow(NamedTuple):
     scene: Scene
 
 
-class ReadingRow(NamedTuple):
+class ReadingRow(Struct, frozen=True):
     """A row of a family at a moment."""
 
     reading: Reading
@@ -75,7 +76,7 @@ def other_families(scene: Scene) -> dict[type[Reading], list[str]]:
 
 
 def family_rows(scene: Scene) -> list[Row]:
-    """Return a row for each family that no view shows; families with rows come first."""
+    """Return a row for each family that no view shows; families with rows are first."""
     found = []
     for family, sources in other_families(scene).items():
         known, stale = scene.rows(family)
@@ -151,7 +152,7 @@ class Readings(View):
         scene, declared = self.scene, chosen.item.declared
         known, idle = notable(declared, list(scene.rows(declared.reading)[0].values()))
         self.listed.title = declared.title
-        self.listed.set_columns(columns_of(declared, known), anew=declared.family != self.family)
+        self.listed.set_columns(columns_of(declared, known), reset=declared.family != self.family)
         self.family = declared.family
         searched = [field.name for field in declared.columns if not isinstance(field.mark, Metric | Buckets)]
         listed = [

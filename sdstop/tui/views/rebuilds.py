@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.style import Style
 
 from sdstop.analysis.rebuild_advice import advice
-from sdstop.analysis.rebuilding import Rebuilding, rebuildings
+from sdstop.analysis.rebuilding import RebuildAnalysis, rebuild_analyses
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild import Rebuild
@@ -28,17 +28,17 @@ def all_rebuilds(scene: Scene) -> list[Rebuild]:
 
 def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
     """Return the row of a rebuild; `named` includes the name of the array. Enter opens the facts."""
-    known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
+    known = next((k for k in rebuild_analyses(scene.window) if k.rebuild == rebuild), None)
     thing = FactLink(FactSubject(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
     key = ("rebuild", rebuild.array, rebuild.operation)
     search = f"{rebuild.array} {rebuild.operation} rebuild"
     return Row(key, thing, lambda width: _line(rebuild, known, scene, width, named=named), search)
 
 
-def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, *, named: bool) -> Line:
+def _line(rebuild: Rebuild, known: RebuildAnalysis | None, scene: Scene, width: int, *, named: bool) -> Line:
     """Paint a rebuild; if narrow, shorten the bar, then omit amounts and range, the rule, and letters of the name.
 
-    The ETA comes last and matters most.
+    The ETA is last and matters most.
     """
     palette = scene.palette
     said = [f for f in scene.in_force if _about(f, rebuild)]
@@ -70,7 +70,7 @@ def _about(finding: Finding, rebuild: Rebuild) -> bool:
     return finding.rule.startswith("rebuild-") and finding.subject == rebuild.array
 
 
-def _words(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, *, full: bool, ranged: bool) -> list[str]:
+def _words(rebuild: Rebuild, known: RebuildAnalysis | None, scene: Scene, *, full: bool, ranged: bool) -> list[str]:
     found: list[str] = []
     if rebuild.done is not None and rebuild.total:
         found.append(f"{done(rebuild.progress):>5} %")
@@ -81,10 +81,10 @@ def _words(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, *, full: bo
     return found + _pace(rebuild, known, ranged=ranged)
 
 
-def _pace(rebuild: Rebuild, known: Rebuilding | None, *, ranged: bool) -> list[str]:
+def _pace(rebuild: Rebuild, known: RebuildAnalysis | None, *, ranged: bool) -> list[str]:
     """Return speed and ETA from observed progress, or as reported by the source if too little was observed.
 
-    The source's figures are misleading after a start and while there is no progress.
+    The source's figures are misleading after a start and without progress.
     """
     seen = known.pace if known is not None else None
     if known is not None and known.stands and known.motion is not None:

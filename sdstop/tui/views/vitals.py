@@ -17,7 +17,7 @@ from sdstop.tui.views.cells import gauge
 from sdstop.tui.widgets.graph import chart, scale
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, pairs, text, width_of
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells, spark
+from sdstop.tui.widgets.strip import cells, sparkline
 
 CHART = 5
 """Height of a chart in lines."""
@@ -117,7 +117,7 @@ def _io(title: str, flow: Flow, scene: Scene, room: int) -> Line:
     now = totals(scene.window, scene.in_force)
     last = now[-1][2] if now else None
     values = series(scene, flow.size, room)
-    strip = spark(values, _top(values), ascii=scene.palette.ascii)
+    strip = sparkline(values, _top(values), ascii=scene.palette.ascii)
     size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
     return text(
         (f"{title} ", FAINT), (f"{quantity(size, 'bytes_per_second'):>10}", STRONG), f" {number(count):>5}/s ", strip

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from textual.app import ComposeResult
 
-from sdstop.analysis.limiting import Limiting, limitings
+from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, duration, number, percent, quantity, rate, wait
 from sdstop.core.model import Reading
@@ -16,7 +16,7 @@ from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.limit import Limit, LimitUse
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import bar_cell, counted, pressed
+from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.why import entry_mark
@@ -34,7 +34,7 @@ class LimitedVolume(Struct, frozen=True):
 
     scene: Scene
     name: str
-    known: Limiting | None
+    known: LimitAnalysis | None
     volume: ClusterVolume | None
     severity: Severity | None
     longest: float
@@ -141,7 +141,7 @@ def limited_volumes(scene: Scene) -> list[LimitedVolume]:
         told = [worst[s] for s in (f"vol:{name}", limit.subject if limit is not None else "") if s in worst]
         return max(told, key=lambda severity: severity.rank, default=None)
 
-    found = limitings(scene.window)
+    found = limit_analyses(scene.window)
     waits = [known.wait or known.disk_wait or 0.0 for known in found]
     longest = max([*waits, *(_mean(row) or 0.0 for row in volumes)], default=0.0)
     limited = [
@@ -161,7 +161,7 @@ def limited_volumes(scene: Scene) -> list[LimitedVolume]:
 
 
 def _name(item: LimitedVolume, _: int) -> Line:
-    return pressed(item.name, item.severity, item.scene.palette)
+    return severity_name(item.name, item.severity, item.scene.palette)
 
 
 def _owner(item: LimitedVolume, _: int) -> Cell:

@@ -1,4 +1,4 @@
-"""Foot: the bottom line of the screen, with key hints, a message or a prompt."""
+"""Footer bar: the bottom line of the screen, with key hints, a message or a prompt."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Prompt(Struct):
     at: int = 0
 
 
-class Foot(Widget):
+class FooterBar(Widget):
     """Bottom line of a screen."""
 
-    DEFAULT_CSS = "Foot { height: 1; width: 1fr; dock: bottom; }"
+    DEFAULT_CSS = "FooterBar { height: 1; width: 1fr; dock: bottom; }"
 
     def __init__(self, hints: Sequence[Hint]) -> None:
         """Create the line with key hints, the most important first."""

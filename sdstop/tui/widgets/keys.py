@@ -84,7 +84,7 @@ def keys_of(bindings: Iterable[BindingType]) -> Iterator[KeyBinding]:
 def lines_of(*tables: Iterable[BindingType]) -> dict[KeyHelp, list[str]]:
     """Return the key names of each help line, in the order of the bindings.
 
-    The first keys of all bindings of a line come before the second ones: `t T ] [`.
+    The first keys of all bindings of a line precede the second ones: `t T ] [`.
     """
     grouped: dict[KeyHelp, list[KeyBinding]] = {}
     for table in tables:

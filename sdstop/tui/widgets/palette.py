@@ -39,7 +39,7 @@ class Palette(Struct, frozen=True):
     colour: bool = True
 
     def severity(self, severity: Severity | None, *, bold: bool = True) -> Style:
-        """Return the style of a severity; None stands for unknown."""
+        """Return the style of a severity; None means unknown."""
         return _style(severity, self.colour, bold and severity is Severity.CRITICAL)
 
     def word(self, text: object, limit: int = 200) -> str:

@@ -1,14 +1,15 @@
 """Pane: a widget that paints its own lines.
 
-Rows are painted when they come into view and sent to the terminal only if their text or style changed, so the cost of a
-table depends on its visible rows only. There are no scroll bars; the title shows which rows are visible.
+Rows are painted when they become visible and sent to the terminal only if their text or style changed, so the cost of a
+table depends on its visible rows only. It has no scroll bars; the title shows which rows are visible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -29,8 +30,8 @@ _MARKED = 40
 """Minimum width for an ellipsis at the end of a cut line; narrower lines need every cell for text."""
 
 
-class Row(NamedTuple):
-    """A line of a pane. A named tuple, because thousands are created every second.
+class Row(Struct, frozen=True):
+    """A line of a pane.
 
     `key` identifies the row (None: it cannot be selected), `item` is the object that it shows, `line` paints it for a
     width; `search` is the text for filters, or a function that returns it.
@@ -94,7 +95,7 @@ class Pane(Widget, can_focus=True):
         self._note = ""
         self._painted: dict[int, Strip] = {}
 
-    # -- what is shown ----------------------------------------------------------------------------------------
+    # -- visible part -----------------------------------------------------------------------------------------
 
     def put(self, rows: Sequence[Row], palette: Palette, note: str = "") -> None:
         """Show these rows; the cursor stays on its key, or at its place if the key is gone.

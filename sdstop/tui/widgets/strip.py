@@ -53,7 +53,7 @@ def _ceil(value: float) -> int:
     return -int(-(value - 1e-9) // 1)
 
 
-def spark(values: Sequence[float | None], top: float, *, ascii: bool = False) -> str:  # noqa: A002
+def sparkline(values: Sequence[float | None], top: float, *, ascii: bool = False) -> str:  # noqa: A002
     """Return one glyph per value, on a scale from 0 to `top`; leading gaps are blank, others are drawn."""
     glyphs = _SPARK[ascii]
     return _drawn(values, top, glyphs, _GAP[ascii], zero=glyphs[0])
@@ -84,7 +84,7 @@ def _drawn(values: Sequence[float | None], top: float, glyphs: str, gap: str, ze
     return "".join(shown)
 
 
-def heat_top(most: float, mean: float) -> float:
+def heat_scale_max(most: float, mean: float) -> float:
     """Return the value drawn solid in all rows of an array, whose shared scale makes members comparable.
 
     It is half the maximum, so that one outlier does not dim the rest, but at least four times the mean, so that an even

@@ -96,8 +96,8 @@ class LineTable(Pane):
         self._order: dict[Hashable, int] = {}
         self._fitted: tuple[int, list[tuple[TableColumn, int]]] = (-1, [])
 
-    def set_columns(self, columns: Sequence[TableColumn], *, anew: bool) -> None:
-        """Replace the columns; `anew` also resets sorting, filter and cursor, for different rows.
+    def set_columns(self, columns: Sequence[TableColumn], *, reset: bool) -> None:
+        """Replace the columns; `reset` also resets sorting, filter and cursor, for different rows.
 
         Sorting ends if the sort column is removed.
         """
@@ -105,7 +105,7 @@ class LineTable(Pane):
             self.columns, self._fitted = tuple(columns), (-1, [])
             if self.sort not in self.sortable:
                 self.sort = None
-        if anew:
+        if reset:
             self.sort, self.needle, self.held, self.top, self.settling = None, "", False, 0, 0
             self._order = {}
 

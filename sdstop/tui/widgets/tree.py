@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.binding import BindingType
 
 from sdstop.tui.widgets.keys import Section, bind, explained
@@ -40,7 +41,7 @@ class TreeTable(LineTable):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *explained(Section.ROWS, "of a tree: fold, unfold", bind("h,left", "fold"), bind("l,right", "unfold")),
-        *explained(Section.ROWS, "of a tree: all of it; + folded, but for what is wrong", bind("z", "fold_all")),
+        *explained(Section.ROWS, "of a tree: fold or unfold all; + folded except problems", bind("z", "fold_all")),
     ]
 
     def __init__(
@@ -89,7 +90,7 @@ class TreeTable(LineTable):
             mark = "+ " if folded else ""
             self._branches[row.key] = branch, folded
             self._above[row.key] = above
-            yield row._replace(item=row.item._replace(lead=f"{lead}{hang}{mark}"))
+            yield replace(row, item=replace(row.item, lead=f"{lead}{hang}{mark}"))
             deeper = lead + ("" if above is None else " " * len(hang) if row is ordered[-1] else self._bar(hang))
             yield from self._shown(below, deeper, row.key, bare=held and bool(self.needle))
 

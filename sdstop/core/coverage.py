@@ -1,0 +1,158 @@
+"""Coverage: a rule's verdicts, completed so that each thing that it covers has one."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from sdstop.core.evidence import Doubt
+from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, unchecked
+from sdstop.core.history import Window
+from sdstop.core.joins import Identity
+from sdstop.core.snapshot import Snapshot
+from sdstop.core.template import filled
+
+NO_VERDICT = "no verdict from this rule"
+"""Reason for things that a rule covers and does not mention; a fault of the rule, which tests do not tolerate."""
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_VOLUME = "vol:"
+
+
+def settled(window: Window, rule: Rule, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return a rule's verdicts: nothing doubtful is ruled out, none is missing, and those alike are one."""
+    doubts = _doubts(window, rule)
+    said = _merged(_doubted(verdicts, doubts) if doubts else verdicts, rule.id)
+    return [*said, *(replace(verdict, rule=rule.id) for verdict in _missing(window, rule, said))]
+
+
+def names_in(subject: str) -> Iterator[str]:
+    """Yield the names that a subject may contain, itself first: `md2/sdc`, `md2`, `sdc`; `vol:web`, `web`."""
+    yield subject
+    if subject.startswith(_VOLUME):
+        subject = subject[len(_VOLUME) :]
+        yield subject
+    at = subject.find("/")
+    while at >= 0:
+        yield subject[:at]
+        yield subject[at + 1 :]
+        at = subject.find("/", at + 1)
+
+
+def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
+    """Yield each thing to which a verdict is owed: its name, and how to get all of its names."""
+    for each in covers:
+        rows = shot.rows(each.family)
+        if not rows:
+            continue
+        first = _first_name(each)
+        for row in rows.values():
+            if each.where is None or each.where(row):
+                name = first(row)
+                if name:
+                    yield name, lambda each=each, row=row, name=name: _all_names(each, row, name)
+
+
+def _first_name(covers: Covers) -> Callable[[Any], str | None]:
+    role, identity = next(iter(covers.family.things.items()), ("", None))
+    template = covers.subject or (_template(identity, role) if identity is not None else "")
+    simple = _FIELD.fullmatch(template)
+    if simple is None:
+        return lambda row: filled(template, row)
+    return operator.attrgetter(simple[1])
+
+
+def _template(identity: Identity, role: str) -> str:
+    return identity.name or f"{{{role}}}"
+
+
+def _all_names(covers: Covers, row: Any, name: str) -> Iterator[str]:
+    yield name
+    if not covers.subject:
+        role, identity = next(iter(covers.family.things.items()))
+        yield from (alias.name for thing in identity.of(row, role) for alias in thing.names)
+
+
+def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Unchecked]:
+    judged: set[str] = set()
+    for verdict in said:
+        subjects = (verdict.subject, *verdict.others) if isinstance(verdict, Finding) else verdict.subjects
+        if not subjects or subjects == ("",):
+            return  # it holds for the whole node
+        for subject in subjects:
+            judged.update(names_in(subject))
+    missing = [name for name, names in covered(window.now, rule.covered)
+               if name not in judged and judged.isdisjoint(names())]  # fmt: skip
+    if missing:  # a subject may be another name of the thing
+        things = {id(thing) for name in judged if (thing := window.topology.find(name)) is not None}
+        missing = [n for n in missing if (thing := window.topology.find(n)) is None or id(thing) not in things]
+    yield from unchecked(missing, NO_VERDICT)
+
+
+def _doubts(window: Window, rule: Rule) -> list[Doubt]:
+    """Return the doubts about the evidence of the families that a rule needs."""
+    runs: Mapping[str, tuple[Doubt, ...]] = window.once(
+        "doubts", lambda: {name: run.doubts for name, run in window.now.runs.items() if run.ok and run.doubts}
+    )
+    if not runs:
+        return []
+    names = dict.fromkeys(name for family in rule.needs for name in window.providers.get(family, ()))
+    return [doubt for name in names for doubt in runs.get(name, ())]
+
+
+def _doubted(verdicts: Iterable[Verdict], doubts: Sequence[Doubt]) -> Iterator[Verdict]:
+    """Replace verdicts on doubtful evidence by unchecked ones: what was ruled out; findings on a contradiction, too."""
+    everything = next((doubt for doubt in doubts if not doubt.subject), None)
+    single = {doubt.subject: doubt for doubt in doubts if doubt.subject}
+    for verdict in verdicts:
+        if isinstance(verdict, Finding):
+            doubt = next((single[name] for name in names_in(verdict.subject) if name in single), None)
+            if doubt is None or not doubt.contradiction:
+                yield verdict
+            else:
+                yield Unchecked(doubt.text, verdict.subject, gap=Gap.FAULTY)
+        elif isinstance(verdict, Unchecked):
+            yield verdict
+        elif everything is not None:
+            yield Unchecked(everything.text, verdict.subject, gap=Gap.FAULTY, others=verdict.others)
+        else:
+            good = []
+            for subject in verdict.subjects:
+                doubt = next((single[name] for name in names_in(subject) if name in single), None)
+                if doubt is None:
+                    good.append(subject)
+                else:
+                    yield Unchecked(doubt.text, subject, gap=Gap.FAULTY)
+            if good:
+                yield replace(verdict, subject=good[0], others=tuple(good[1:]))
+
+
+def _merged(verdicts: Iterable[Verdict], rule: str) -> list[Verdict]:
+    """Return the verdicts with the rule's ID; those ruled out or unchecked with the same text become one."""
+    found: list[Verdict] = []
+    places: dict[tuple[object, ...], int] = {}
+    subjects: dict[int, list[str]] = {}
+    for verdict in verdicts:
+        if isinstance(verdict, Finding):
+            found.append(replace(verdict, rule=rule))
+            continue
+        alike = (
+            (verdict.summary,)
+            if isinstance(verdict, RuledOut)
+            else (verdict.reason, verdict.calm, verdict.gap, bool(verdict.subject))
+        )
+        place = places.get(alike)
+        if place is None:
+            places[alike] = len(found)
+            found.append(replace(verdict, rule=rule))
+        else:
+            subjects.setdefault(place, list(found[place].others)).extend(verdict.subjects)  # type: ignore[union-attr]
+    for place, others in subjects.items():
+        verdict = found[place]
+        if not isinstance(verdict, Finding):
+            found[place] = replace(verdict, others=tuple(dict.fromkeys(o for o in others if o != verdict.subject)))
+    return found

@@ -1,0 +1,161 @@
+"""Headline: one line and an exit code for all verdicts and outcomes, the same for check, screen and report.
+
+Exit codes are those of monitoring plugins. A finding gives its severity; worst are critical, warning, unknown, ok.
+Unknown is what nobody could judge: evidence that contradicts itself, is incomplete, unread or damaged, sources that
+failed or hang, and a node of which nothing was judged. What was not recorded, needs more time or was denied is named
+and does not change the code; with `strict`, what was denied is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Origin, Outcome
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, by_cause
+from sdstop.core.format import plural, safe
+from sdstop.core.snapshot import Run
+
+OK, WARNING, CRITICAL, UNKNOWN = range(4)
+WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+NOT_YET = "has not answered yet"
+LONGEST = 240
+"""Maximum characters of the worst finding."""
+
+_CODES = {Severity.CRITICAL: CRITICAL, Severity.WARNING: WARNING}
+_FAULTY = frozenset({Outcome.FAILED, Outcome.TIMEOUT, Outcome.UNREAD})
+_MOST = 5
+"""Maximum names of a kind."""
+_MOST_LACKING = 20
+"""Maximum names of sources that a capture lacks although its recorder had them."""
+
+
+class Headline(Struct, frozen=True):
+    """Summary of a judgement.
+
+    `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` has
+    what is not known. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded.
+    """
+
+    code: int
+    found: str
+    rest: tuple[str, ...]
+    unseen: Mapping[str, str]
+    lacking: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """The result as a word: OK, WARNING, CRITICAL or UNKNOWN."""
+        return WORDS[self.code]
+
+    @property
+    def text(self) -> str:
+        """The line without the word."""
+        return "; ".join(filter(None, (self.found, *self.rest)))
+
+
+def headline(
+    judgement: Judgement,
+    runs: Mapping[str, Run],
+    collectors: Iterable[str],
+    origin: Origin,
+    *,
+    strict: bool = False,
+) -> Headline:
+    """Return the headline of a judgement and of the collectors' latest runs."""
+    names = list(collectors)
+    unseen = _unseen(names, runs, strict=strict)
+    lacking = () if origin.live else _lacking(names, runs, origin)
+    bad = [finding for finding in judgement.findings if finding.severity in _CODES]
+    gaps = {verdict.gap for verdict in judgement.unchecked}
+    unknown = bool(unseen) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)
+    code = max((_CODES[finding.severity] for finding in bad), default=UNKNOWN if unknown else OK)
+    rest = []
+    if unseen:
+        rest.append(f"not seen: {named(list(unseen))}")
+    if lacking and not bad:
+        rest.append(f"not recorded: {_named_lacking(lacking, origin)}")
+    loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
+    if loud:
+        rest.append(_not_checked(loud))
+    found = "" if unseen and not bad else _found(judgement, bad, lacking=bool(lacking))
+    return Headline(code, found, tuple(rest), unseen, lacking)
+
+
+def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> str:
+    if bad:
+        causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
+        more = f"; {len(bad) - len(causes)} more by the same cause" if len(bad) > len(causes) else ""
+        others = [f"{finding.rule} {finding.subject}" for finding in causes[1:]]
+        worst = "; ".join([safe(told(causes[0]), LONGEST), *([named(others)] if others else [])])
+        return f"{plural(len(causes), 'finding')}: {worst}{more}"
+    if not judgement.judged:
+        return "nothing was judged"
+    return "no findings in what was recorded" if lacking else "no findings"
+
+
+def told(finding: Finding) -> str:
+    """Return a finding as one line."""
+    return f"{finding.rule} {finding.subject}: {finding.summary}"
+
+
+def named(names: Sequence[str], most: int = _MOST) -> str:
+    """Return the first names and the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(safe(name, 60) for name in names[:most]) + more
+
+
+def reason_of(verdict: Unchecked) -> str:
+    """Return why something was not checked, preceded by the subjects if there are any."""
+    subjects = verdict.subjects
+    return f"{named(subjects)}: {verdict.reason}" if subjects else verdict.reason
+
+
+def by_reason(verdicts: Iterable[Unchecked]) -> dict[str, list[str]]:
+    """Return the unchecked rules by reason; reasons that are not a fault (calm) come last."""
+    found: dict[str, list[str]] = {}
+    for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
+        rules = found.setdefault(reason_of(verdict), [])
+        if verdict.rule not in rules:
+            rules.append(verdict.rule)
+    return found
+
+
+def _not_checked(verdicts: Sequence[Unchecked]) -> str:
+    """Return the number of unchecked rules and the most common reason."""
+    reasons: dict[str, set[str]] = {}
+    for verdict in verdicts:
+        reasons.setdefault(verdict.reason, set()).add(verdict.rule)
+    rules = sorted({verdict.rule for verdict in verdicts})
+    commonest = max(reasons, key=lambda reason: len(reasons[reason]))
+    said = f"{rules[0] if len(rules) == 1 else f'{len(rules)} rules'} not checked"
+    return f"{said} ({'mostly: ' if len(reasons) > 1 else ''}{safe(commonest, LONGEST // 2)})"
+
+
+def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> dict[str, str]:
+    """Return the sources without usable data, each with the reason; `strict`: also denied or partial ones."""
+    found = {name: NOT_YET for name in names if name not in runs}
+    for name in names:
+        run = runs.get(name)
+        if run is None:
+            continue
+        denied = strict and (run.outcome is Outcome.DENIED or run.partial)
+        if run.outcome in _FAULTY or denied or (run.ok and run.doubts):
+            found[name] = f"{run.word}: {run.reason}"
+    if not found and not any(run.ok for run in runs.values()):
+        found["anything: no source brought data"] = ""
+    return found
+
+
+def _lacking(names: Sequence[str], runs: Mapping[str, Run], origin: Origin) -> tuple[str, ...]:
+    """Return the sources that were not recorded, first those that the recorder had."""
+    had = origin.collectors or frozenset()
+    found = [name for name in names if name in runs and not runs[name].recorded]
+    return tuple(sorted(found, key=lambda name: name not in had))
+
+
+def _named_lacking(names: Sequence[str], origin: Origin) -> str:
+    had = origin.collectors or frozenset()
+    return named(names, min(max(sum(name in had for name in names), _MOST), _MOST_LACKING))

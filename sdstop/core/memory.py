@@ -1,0 +1,145 @@
+"""Memory: things that were critical and vanished without having been repaired.
+
+Otherwise an array that udev stops after its third loss would be forgotten one second later. The session remembers over
+all frames that it judged: of a capture from its first frame, of a live node since the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from sdstop.core.coverage import covered, names_in
+from sdstop.core.evidence import Cite, Outcome
+from sdstop.core.finding import Finding, Rule, Severity, Value
+from sdstop.core.model import Fact, Label, Metric, Name, Reading
+from sdstop.core.snapshot import Run, Snapshot
+
+Providers = Mapping[type[Reading], tuple[str, ...]]
+"""Names of the collectors that produce each family."""
+
+SOURCE = "memory"
+"""Name of the run that holds the rows; no collector has it."""
+
+
+class Vanished(Reading, frozen=True):
+    """Thing that a rule found critical and that is gone: one row per rule and subject, kept by the session."""
+
+    family: ClassVar[str] = "vanished"
+    title: ClassVar[str] = "Vanished things"
+    exported: ClassVar[bool] = False
+
+    rule: Annotated[str, Label("Rule", "Rule that found it critical", plain=True)]
+    subject: Annotated[str, Label("Subject", "Subject of that finding", names=Name.EVIDENCE)]
+    thing: Annotated[str, Fact("Thing", "Name of the thing that is gone", names=Name.EVIDENCE)]
+    summary: Annotated[str, Fact("Summary", "What was found last", names=Name.EVIDENCE)]
+    gone: Annotated[float, Metric("Gone", "When it was missed first, monotonic", "seconds")]
+    frame: Annotated[int, Metric("Frame", "Frame that has the evidence")]
+    key: Annotated[str, Fact("Key", "Key of the evidence", names=Name.EVIDENCE)] = ""
+    excerpt: Annotated[str, Fact("Excerpt", "Quote of the evidence", names=Name.EVIDENCE)] = ""
+    mark: Annotated[str, Fact("Mark", "Marked part of the quote", names=Name.EVIDENCE)] = ""
+
+
+class _Known(Struct, frozen=True):
+    """Critical thing: its names, the last finding, and the row since it is gone."""
+
+    names: frozenset[str]
+    finding: Finding
+    row: Vanished | None = None
+
+
+class Memory(Struct):
+    """Critical things of the rules that remember, by rule and subject."""
+
+    known: dict[tuple[str, str], _Known] = field(default_factory=dict)
+    changes: list[tuple[int, tuple[Vanished, ...]]] = field(default_factory=list)
+    """Rows from a frame on, by its number."""
+
+    def recalled(self, shot: Snapshot, rules: Sequence[Rule], providers: Providers) -> Snapshot:
+        """Return a new snapshot with what is gone by now; call it before the snapshot is judged."""
+        if not self.known:
+            return shot
+        for rule in rules:
+            keys = [key for key in self.known if key[0] == rule.id]
+            if not keys or not _is_seen(shot, rule, providers):
+                continue
+            there = {name for _, names in covered(shot, rule.covered) for name in names()}
+            for key in keys:
+                known = self.known[key]
+                if not known.names.isdisjoint(there):
+                    self.known[key] = replace(known, row=None)
+                elif known.row is None:
+                    self.known[key] = replace(known, row=_row(known, shot))
+        rows = tuple(known.row for known in self.known.values() if known.row is not None)
+        if rows != (self.changes[-1][1] if self.changes else ()):
+            self.changes.append((shot.number, rows))
+        return with_vanished(shot, rows)
+
+    def at(self, number: int) -> tuple[Vanished, ...]:
+        """Return the rows as of the frame with this number."""
+        return next((rows for since, rows in reversed(self.changes) if since <= number), ())
+
+    def learn(self, shot: Snapshot, rules: Sequence[Rule], providers: Providers, findings: Sequence[Finding]) -> None:
+        """Note what is critical in a judged snapshot; things that are there and no longer critical are forgotten."""
+        for rule in rules:
+            if not rule.remembers:
+                continue
+            critical = [f for f in findings if f.rule == rule.id and f.severity is Severity.CRITICAL]
+            keys = {key for key, known in self.known.items() if key[0] == rule.id and known.row is None}
+            if not critical and not keys:
+                continue
+            if _is_seen(shot, rule, providers):
+                for key in keys:
+                    del self.known[key]
+            things = [frozenset(names()) for _, names in covered(shot, rule.covered)] if critical else []
+            for finding in critical:
+                inside = set(names_in(finding.subject))
+                names = next((names for names in things if not inside.isdisjoint(names)), None)
+                if names is not None:
+                    self.known[rule.id, finding.subject] = _Known(names, finding)
+
+
+def with_vanished(shot: Snapshot, rows: Sequence[Vanished]) -> Snapshot:
+    """Return a snapshot with rows of vanished things."""
+    if not rows:
+        return shot
+    table = {(row.rule, row.subject): row for row in rows}
+    run = Run(SOURCE, Outcome.OK, "", shot.monotonic, shot.taken, shot.taken, tables={Vanished: table})
+    return replace(shot, by_family={**shot.by_family, Vanished: run})
+
+
+def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
+    """Return the findings of a rule about things that were critical and are gone."""
+    rows = (row for row in shot.rows(Vanished).values() if row.rule == rule.id) if rule.remembers else ()
+    return [
+        Finding(
+            severity=Severity.CRITICAL,
+            subject=row.subject,
+            summary=f"{row.thing}, which was there, is gone; before: {row.summary}",
+            values=(Value("gone", "gone for", shot.monotonic - row.gone, "seconds"),),
+            evidence=(Cite(row.key, row.frame, row.excerpt, row.mark),) if row.key else (),
+            advice=("journalctl -k   # what happened at that time, and to which devices",),
+            refuted_by=f"{row.thing} being back, or having been taken down on purpose",
+        )
+        for row in rows
+    ]
+
+
+def _row(known: _Known, shot: Snapshot) -> Vanished:
+    finding = known.finding
+    cite = finding.evidence[0] if finding.evidence else None
+    thing = next((name for name in names_in(finding.subject) if name in known.names), finding.subject)
+    return Vanished(
+        finding.rule, finding.subject, thing, finding.summary, shot.monotonic,
+        *((cite.frame, cite.key, cite.excerpt, cite.mark) if cite is not None else (shot.number,)),
+    )  # fmt: skip
+
+
+def _is_seen(shot: Snapshot, rule: Rule, providers: Providers) -> bool:
+    """Return whether the things of a rule can be seen in a snapshot, so that a missing one is gone."""
+    names = {name for each in rule.covered for name in providers.get(each.family, ())}
+    runs = [shot.runs[name] for name in names if name in shot.runs]
+    return bool(runs) and all(run.outcome in {Outcome.OK, Outcome.ABSENT} for run in runs)

@@ -1,0 +1,78 @@
+"""Place of findings in the topology: what their things are part of, who is affected, and what they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from sdstop.core.finding import Finding, Rule, Severity
+from sdstop.core.topology import Thing, Topology
+
+NAMES = 64
+"""Most names of affected things that a finding holds; the others are counted."""
+SHOWN = 6
+"""Most names that a line of text shows."""
+
+
+def placed(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule]) -> list[Finding]:
+    """Return the findings with what their things are part of, who is affected, and which findings they explain.
+
+    A finding explains those of the rules that its rule declares (`explains`) if their things are its own, or need it.
+    One that is only information explains nothing in this way.
+    """
+    things = [topology.find(finding.subject) for finding in findings]
+    about: dict[str, dict[int, list[str]]] = {}
+    for finding, thing in zip(findings, things, strict=True):
+        if thing is not None:
+            about.setdefault(finding.rule, {}).setdefault(thing.place, []).append(finding.id)
+    explains = {rule.id: rule.explains for rule in rules}
+    return [
+        finding if thing is None else _placed(finding, thing, topology, about, explains.get(finding.rule, ()))
+        for finding, thing in zip(findings, things, strict=True)
+    ]
+
+
+def _placed(
+    finding: Finding,
+    thing: Thing,
+    topology: Topology,
+    about: Mapping[str, Mapping[int, Sequence[str]]],
+    rules: Sequence[str],
+) -> Finding:
+    part_of, affected, count = topology.once(("place", thing.place), lambda: _names(topology, thing))
+    above = () if finding.severity is Severity.INFO else _effects(thing, topology, about, rules)
+    effects = dict.fromkeys((*finding.explains, *above))
+    effects.pop(finding.id, None)
+    return replace(
+        finding, part_of=part_of, affected=affected, affected_count=count, explains=tuple(effects)
+    )  # fmt: skip
+
+
+def _names(topology: Topology, thing: Thing) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    affected = dict.fromkeys(other.label for other in topology.affected(thing))
+    part_of = dict.fromkeys(other.label for other in topology.part_of(thing))
+    return tuple(part_of), tuple(affected)[:NAMES], len(affected)
+
+
+def _effects(
+    thing: Thing, topology: Topology, about: Mapping[str, Mapping[int, Sequence[str]]], rules: Sequence[str]
+) -> Iterator[str]:
+    for rule in rules:
+        places = about.get(rule)
+        if places:
+            for other in (thing, *topology.above(thing)):
+                yield from places.get(other.place, ())
+
+
+def place_lines(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Yield what to say of a finding's place: a title, and names with the number of those left out."""
+    if finding.part_of:
+        yield "Part of", _some(finding.part_of, len(finding.part_of))
+    if finding.affected:
+        yield "Affects", _some(finding.affected, finding.affected_count)
+
+
+def _some(names: Sequence[str], count: int) -> str:
+    shown = ", ".join(names[:SHOWN])
+    return f"{shown} and {count - SHOWN} more" if count > SHOWN else shown

@@ -1,0 +1,94 @@
+"""Findings are placed in the topology: parts, affected, and what follows from the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from sdstop.collectors.block.devices import BlockLink
+from sdstop.collectors.devicemapper.mapper import MappedDevice
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.finding import Finding, Rule, Severity
+from sdstop.core.model import schema
+from sdstop.core.placement import NAMES, place_lines, placed
+from sdstop.core.topology import Topologies, Topology
+from sdstop.readings.disk import Disk
+
+
+def row(family: Any, **fields: Any) -> Any:
+    numbers = {column.name: None if column.optional or column.is_text else 0 for column in schema(family).columns}
+    return family(**{**numbers, **fields})
+
+
+def node(volumes: int = 2) -> Topology:
+    """Return a node with sda and sdb in md0, volumes on it, and sdc beside it."""
+    rows = [
+        row(Array, array="md0", level="raid1"), row(Member, array="md0", device="sda", state="in_sync", slot=0),
+        row(Member, array="md0", device="sdb", state="in_sync", slot=1), row(Disk, device="sdc"),
+    ]  # fmt: skip
+    for number in range(volumes):
+        name = f"dm-{number}"
+        rows.append(row(MappedDevice, mapping=f"vg-v{number}", volume=f"vg/v{number}", device=name, targets="linear"))
+        rows.append(BlockLink(name, "md0", "slave"))
+    tables: dict[Any, dict[Any, Any]] = {}
+    for each in rows:
+        table = tables.setdefault(type(each), {})
+        table[len(table)] = each
+    return Topologies().of(tables)
+
+
+def finding(rule: str, subject: str, severity: Severity = Severity.CRITICAL, **fields: Any) -> Finding:
+    return Finding(severity=severity, subject=subject, summary="s", rule=rule, **fields)
+
+
+def rule(name: str, *explains: str) -> Rule:
+    return Rule(name, name, Severity.CRITICAL, lambda _window, _limits: (), (), explains=explains)
+
+
+RULES = [rule("low", "high", "low"), rule("high")]
+
+
+def explained(*findings: Finding) -> dict[str, tuple[str, ...]]:
+    return {each.id: each.explains for each in placed(findings, node(), RULES)}
+
+
+def test_a_finding_names_what_contains_its_thing_and_who_needs_it() -> None:
+    [found] = placed([finding("low", "sda")], node(), RULES)
+    assert (found.part_of, found.affected, found.affected_count) == (("md0",), ("vg/v0", "vg/v1"), 2)
+    assert list(place_lines(found)) == [("Part of", "md0"), ("Affects", "vg/v0, vg/v1")]
+
+
+def test_a_subject_that_is_not_a_thing_stays_as_it_is() -> None:
+    alone = finding("low", "memory")
+    assert placed([alone], node(), RULES) == [alone]
+    assert list(place_lines(alone)) == []
+
+
+def test_many_names_are_counted() -> None:
+    [found] = placed([finding("low", "md0")], node(NAMES + 6), RULES)
+    assert (len(found.affected), found.affected_count) == (NAMES, NAMES + 6)
+    assert dict(place_lines(found))["Affects"].endswith(", vg/v5 and 64 more")
+
+
+@pytest.mark.parametrize("subject", ["md0", "md0/sda", "sda", "vg/v1", "dm-0"])
+def test_a_finding_explains_what_its_rule_declares_about_its_thing_and_above(subject: str) -> None:
+    assert explained(finding("low", "sda"), finding("high", subject))["low:sda"] == (f"high:{subject}",)
+
+
+@pytest.mark.parametrize(
+    ("lower", "higher"),
+    [(finding("low", "sda"), finding("high", "sdb")), (finding("low", "sda"), finding("high", "md0/sdb")),
+     (finding("low", "md0"), finding("high", "sda")), (finding("low", "sda"), finding("other", "md0")),
+     (finding("high", "sda"), finding("low", "md0")), (finding("low", "sdc"), finding("high", "md0")),
+     (finding("low", "sda"), finding("high", "memory")),
+     (finding("low", "sda", Severity.INFO), finding("high", "md0"))],
+)  # fmt: skip
+def test_nothing_else_is_explained(lower: Finding, higher: Finding) -> None:
+    assert set(explained(lower, higher).values()) == {()}
+
+
+def test_a_finding_does_not_explain_itself_and_keeps_what_its_rule_says() -> None:
+    own = replace(finding("low", "sda"), explains=("other:thing",))
+    assert explained(own, finding("low", "md0")) == {"low:sda": ("other:thing", "low:md0"), "low:md0": ()}
