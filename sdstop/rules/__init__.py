@@ -14,6 +14,8 @@ ORDER = (
     "stripe_convoy",
     "hot_stripe_member",
     "slow_stripe_member",
+    "slow_device",
+    "device_saturated",
     "rebuild_stalled",
     "rebuild_slow",
     "rebuild_throttled",
