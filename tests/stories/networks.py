@@ -81,7 +81,20 @@ def _path_mtu() -> Scene:
         for n in (21, 22)
     ]  # fmt: skip
     far = {"dst": "198.51.100.7", "gateway": "192.168.1.1", "dev": "eno1", "expires": 80, "metrics": [{"mtu": 1492}]}
-    return Scene(Shape("gate3", cpus=4), _STARTED + 9_000, 30, nics=nics, extra={0: _learnt(*learnt, far)})
+    files = _learnt(*learnt, far) | _session(1, "10.40.0.21") | _session(2, "10.40.0.22")
+    return Scene(Shape("gate3", cpus=4), _STARTED + 9_000, 30, nics=nics, extra={0: files})
+
+
+def _session(number: int, address: str) -> dict[str, str]:
+    """Return an iSCSI session that is logged in."""
+    session, connection = (
+        f"/sys/class/iscsi_session/session{number}",
+        f"/sys/class/iscsi_connection/connection{number}:0",
+    )
+    return {
+        f"{session}/state": "LOGGED_IN\n", f"{session}/targetname": f"iqn.2010-01.org.example:t{number}\n",
+        f"{connection}/address": f"{address}\n", f"{connection}/port": "3260\n", f"{connection}/state": "up\n",
+    }  # fmt: skip
 
 
 def _learnt(*routes: Mapping[str, Any]) -> dict[str, str]:
