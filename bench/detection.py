@@ -2,10 +2,14 @@
 
     python -m bench.detection [--seeds 3] [--first 4000] [--pool held-out|tuning] [--columns 5,9] [--windows 2]
                               [--loads clones,slow] [--misses]
+    python -m bench.detection --groups [--seeds 3] [--first 4000] [--pool held-out|tuning] [--misses]
 
 Every family of load on every RAID level, number of columns and kind of disk. Windows are ten seconds at 1 Hz and do
 not overlap. A window whose truth lies between (weakly crowded, or a crowd that stands still) counts neither way and is
 shown. Takes about five minutes for each seed on two cores.
+
+With `--groups`: slow and stalling members of mirrors, ZFS vdevs, LVM stripes, paths, pools and like disks, beside their
+healthy twins; every second of 72 is judged as a session judges it. Takes half a minute for each seed.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from sdstop.analysis.stripe import StripePattern
+from tests.arrays import groups
 from tests.arrays.measure import Outcome, Score, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Pool, Scenario, scenario
 
@@ -104,6 +109,31 @@ def _print_named(name: str, result: Score, windows: int) -> None:
     print(f"{name}: {there}, {result.false} false in {windows} windows")
 
 
+def _judge_group(work: tuple[groups.Shape, int]) -> groups.Found:
+    return groups.judged(*work)
+
+
+def measure_groups(pool: groups.Pool, seeds: range, processes: int, *, misses: bool) -> None:
+    """Measure and print what is found of peer groups of every kind."""
+    work = [(shape, seed) for seed in seeds for shape in groups.shapes(pool, seed)]
+    with multiprocessing.Pool(processes) as workers:
+        every = list(workers.imap(_judge_group, work, chunksize=4))
+    print("\n| group | healthy | false | slow | found | stalls | found |")
+    print("|---|---|---|---|---|---|---|")
+    for kind in (*groups.KINDS, "all"):
+        part = [found for found in every if kind in {found.shape.kind, "all"}]
+        by = {trouble: [found for found in part if found.shape.trouble is trouble] for trouble in groups.Trouble}
+        healthy, slow, stalls = (by[trouble] for trouble in groups.Trouble)
+        false = sum(bool(found.wrong) for found in part)
+        print(f"| {kind} | {len(healthy)} | {false} | {len(slow)} | {sum(f.right for f in slow)} | {len(stalls)} | "
+              f"{sum(f.right for f in stalls)} |")  # fmt: skip
+    result = groups.score(every)
+    print(f"\nprecision {_percent(result.precision)}, recall {_percent(result.recall)}, {len(every)} groups")
+    for found in every:
+        if misses and (found.wrong or (found.shape.trouble is not groups.Trouble.NONE and not found.right)):
+            print(found)
+
+
 def main() -> None:
     """Run the measurement."""
     parser = argparse.ArgumentParser(description="Measure the stripe detector.")
@@ -115,8 +145,13 @@ def main() -> None:
     parser.add_argument("--windows", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--misses", action="store_true", help="print every window that was judged wrongly")
+    parser.add_argument("--groups", action="store_true", help="peer groups of every kind instead of md's stripes")
     options = parser.parse_args()
     first = _FIRST_SEED[options.pool] if options.first is None else options.first
+    if options.groups:
+        pool_of = {"tuning": groups.TUNING, "held-out": groups.HELD_OUT}[options.pool]
+        measure_groups(pool_of, range(first, first + options.seeds), options.processes, misses=options.misses)
+        return
     columns = [int(number) for number in options.columns.split(",") if number]
     chosen = scenarios(_POOLS[options.pool], range(first, first + options.seeds), columns, options.loads.split(","))
     work = [(each, options.windows) for each in chosen]

@@ -23,6 +23,7 @@ from tests.stories import (
     scaleio,
     served,
     servers,
+    stalled,
 )
 from tests.stories.scene import Stories
 
@@ -36,6 +37,7 @@ STORIES: Stories = (
     | scaleio.STORIES
     | clusters.STORIES
     | bay60.STORIES
+    | stalled.STORIES
     | served.STORIES
     | servers.STORIES
     | mapped.STORIES

@@ -93,3 +93,74 @@ def test_the_files_that_the_page_names_exist() -> None:
     named = re.findall(r"`((?:sdstop|collectors|exporters|docs)/[\w/.]+)`", PAGE)
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+LINKS = frozenset({"BlockLink", "InterfaceLink"})
+"""Families whose rows are nothing but links."""
+READS_LINKS = {
+    "rules/mtu_mismatch.py": "judges the links themselves: which of two interfaces forwards for which, veth pairs",
+    "tui/views/network.py": "names the other end of a veth pair, which is not below it",
+}
+WALKS = {"tui/views/fabric_node.py": "goes down the tree that it draws"}
+ABOVE_TOPOLOGY = ("analysis", "rules", "exporters", "fleet", "tui", "cli")
+
+
+def judging() -> Iterator[tuple[str, ast.Module]]:
+    """Yield the name and code of each module that may ask the topology."""
+    for room in ABOVE_TOPOLOGY:
+        folder = PACKAGE / room
+        for path in sorted(folder.rglob("*.py")):
+            yield f"{room}/{path.relative_to(folder)}", ast.parse(path.read_text(encoding="utf-8"))
+
+
+def reads_links(tree: ast.Module) -> bool:
+    """Return whether a module takes rows of families that are only links: `rows(BlockLink)`."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    asked = (arg for call in calls if _name(call.func) in {"rows", "latest_rows", "moments"} for arg in call.args)
+    return any(isinstance(arg, ast.Name) and arg.id in LINKS for arg in asked)
+
+
+def walks(tree: ast.Module) -> bool:
+    """Return whether a module has a loop over a list of what is still to be visited.
+
+    `while todo: todo.pop()`, or `for each in todo: todo.append(...)`.
+    """
+    loops = (node for node in ast.walk(tree) if isinstance(node, ast.While | ast.For))
+    return any(
+        isinstance(loop.test if isinstance(loop, ast.While) else loop.iter, ast.Name)
+        and any(
+            isinstance(node, ast.Attribute)
+            and node.attr in ({"pop", "popleft"} if isinstance(loop, ast.While) else {"append", "extend"})
+            and isinstance(node.value, ast.Name)
+            and node.value.id == getattr(loop.test if isinstance(loop, ast.While) else loop.iter, "id", "")
+            for node in ast.walk(loop)
+        )
+        for loop in loops
+    )
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def test_only_the_topology_follows_links() -> None:
+    assert {name for name, tree in judging() if reads_links(tree)} == READS_LINKS.keys()
+    assert {name for name, tree in judging() if walks(tree)} == WALKS.keys()
+
+
+@pytest.mark.parametrize(
+    ("code", "read", "walked"),
+    [
+        ("for link in window.rows(BlockLink).values(): pass", True, False),
+        ("links, _ = latest_rows(window, InterfaceLink)", True, False),
+        ("families = (BlockLink,)", False, False),
+        ("while todo:\n    for lower in below.get(todo.pop(), ()):\n        todo.append(lower)", False, True),
+        ("while todo:\n    name = todo.popleft()", False, True),
+        ("for each in todo:\n    todo.append(below[each])", False, True),
+        ("for each in todo:\n    found.append(each)", False, False),
+        ("while todo:\n    other.pop()", False, False),
+        ("while len(ring) > 2:\n    ring.popleft()", False, False),
+    ],
+)
+def test_a_walk_is_recognized(code: str, read: bool, walked: bool) -> None:  # noqa: FBT001  # a table
+    assert (reads_links(ast.parse(code)), walks(ast.parse(code))) == (read, walked)

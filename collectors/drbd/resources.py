@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from sdstop.collectors.drbd.connections import DrbdConnection, connections, mismatches
 from sdstop.collectors.drbd.status import (
     GOOD_DISKS,
     KEPT,
@@ -11,6 +12,7 @@ from sdstop.collectors.drbd.status import (
     SHOW,
     STATUS,
     SYNCING,
+    UNKNOWN_DISKS,
     VERIFYING,
     DrbdPeer,
     PeerVolume,
@@ -28,6 +30,7 @@ from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
+from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import Rebuild
 
 PROC = "/proc/drbd"
@@ -44,8 +47,11 @@ def read(host: Host) -> Iterable[Reading]:
     for resource in resources:
         marker = f'"{resource.name}"' if version == _NINE else f"{resource.name.removeprefix('drbd')}: cs:"
         rows.append(_cluster(resource, key, marker))
-        rows.extend(_nodes(resource, here, key))
-        rows.extend(_devices(host, resource, here, key))
+        rows.extend(_nodes(resource, here, key, "" if version == _NINE else marker))
+        linked = list(connections(resource, key, marker))
+        rows.extend(linked)
+        rows.extend(mismatches(linked))
+        rows.extend(_devices(host, resource, here, key, f'"{resource.name}"' if version == _NINE else marker))
         rows.extend(_rebuilds(host, resource, rates.get(resource.name), key))
     return rows
 
@@ -142,10 +148,15 @@ _REPLICATING = SYNCING | PAUSED | VERIFYING | frozenset({
 
 def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
     """Yield the faults: DRBD's state word and a description."""
+    if resource.suspended:
+        yield "suspended", "I/O is suspended: every request waits"
     for volume in resource.volumes:
         if volume.disk not in GOOD_DISKS and not volume.diskless:
             yield volume.disk, f"volume {volume.number} of this node is {volume.disk}"
     for peer in resource.peers:
+        if peer.state == "StandAlone":
+            yield peer.state, f"this node is StandAlone: it does not reconnect to {peer.name} by itself"
+            continue
         if peer.state != "Connected":
             yield peer.state, f"{peer.name} is not connected ({peer.state})"
             continue
@@ -158,8 +169,6 @@ def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
                 yield "out-of-sync", f"volume {far.number} differs from that of {peer.name}"
     if any(volume.quorum is False for volume in resource.volumes):
         yield "no-quorum", "no quorum"
-    if resource.suspended:
-        yield "suspended", "I/O is suspended"
 
 
 def _degraded(resource: Resource) -> int | None:
@@ -191,13 +200,15 @@ def _failed(resource: Resource) -> int | None:
     return lost
 
 
-def _nodes(resource: Resource, here: str, key: str) -> Iterator[ClusterNode]:
+def _nodes(resource: Resource, here: str, key: str, marker: str) -> Iterator[ClusterNode]:
     own = sorted({v.disk for v in resource.volumes}, key=lambda disk: disk in GOOD_DISKS)
-    yield _node(resource.name, here, own[0] if own else None, resource.volumes, resource.role, key, local=True)
+    yield _node(resource.name, here, own[0] if own else None, resource.volumes, resource.role, key, marker, local=True)
     for peer in resource.peers:
         disks = sorted({v.disk for v in peer.volumes}, key=lambda disk: disk in GOOD_DISKS)
-        state = peer.state if peer.state != "Connected" else disks[0] if disks else peer.state
-        yield _node(resource.name, peer.name, state, peer.volumes, peer.role, key, local=False)
+        state = disks[0] if disks else peer.state
+        if peer.state != "Connected" and state in UNKNOWN_DISKS:
+            state = "DUnknown"
+        yield _node(resource.name, peer.name, state, peer.volumes, peer.role, key, marker, local=False)
 
 
 def _node(
@@ -207,11 +218,13 @@ def _node(
     volumes: tuple[Volume, ...] | tuple[PeerVolume, ...],
     role: str | None,
     key: str,
+    marker: str,
     *,
     local: bool,
 ) -> ClusterNode:
     diskless = bool(volumes) and all(volume.diskless for volume in volumes)
-    healthy = None if state is None else int(state in GOOD_DISKS or (diskless and state == "Diskless"))
+    unknown = state is None or (state == "DUnknown" and not local)
+    healthy = None if unknown else int(state in GOOD_DISKS or (diskless and state == "Diskless"))
     return ClusterNode(
         cluster=cluster,
         role="peer",
@@ -230,10 +243,11 @@ def _node(
         version=None,
         local=local,
         origin=key,
+        needle=marker or (f'"{cluster}"' if local else ""),
     )
 
 
-def _devices(host: Host, resource: Resource, here: str, key: str) -> Iterator[Reading]:
+def _devices(host: Host, resource: Resource, here: str, key: str, marker: str) -> Iterator[Reading]:
     for volume in resource.volumes:
         name = f"drbd{volume.minor}"
         below = host.names(f"/sys/block/{name}/slaves")
@@ -242,6 +256,7 @@ def _devices(host: Host, resource: Resource, here: str, key: str) -> Iterator[Re
             original=None, state=volume.disk, healthy=int(volume.disk in GOOD_DISKS or volume.diskless), media=None,
             model=None, serial=None, capacity=volume.size, used=None, read_wait=None, write_wait=None,
             local=below[0].replace("!", "/") if below else name, origin=key,
+            needle=marker,
         )  # fmt: skip
         yield ClusterVolume(
             cluster=resource.name, volume=f"{resource.name}/{volume.number}", ident=None, pool=None, provisioning=None,
@@ -305,7 +320,7 @@ DRBD = Collector(
     "drbd",
     "DRBD resources",
     read,
-    (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild),
+    (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild, DrbdConnection, Mismatch),
     (
         Need(PROC, "whether DRBD is loaded, its version, and the state of version 8"),
         Command(STATUS, "resources of version 9", "root"),

@@ -23,6 +23,8 @@ NO_END = 987654321
 KIB, SECTOR, MIB = 1024, 512, 1 << 20
 
 GOOD_DISKS = frozenset({"UpToDate"})
+UNKNOWN_DISKS = frozenset({"DUnknown", "unknown", "UpToDate"})
+"""States of a peer's disk that say nothing of it while the peer is not connected."""
 SYNCING = frozenset({"SyncSource", "SyncTarget"})
 PAUSED = frozenset({"PausedSyncS", "PausedSyncT"})
 VERIFYING = frozenset({"VerifyS", "VerifyT"})
@@ -193,7 +195,8 @@ def _flag(row: Mapping[str, Any], key: str) -> bool | None:
 
 
 _DEVICE = re.compile(
-    r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: ro:(?P<role>\w+)/\w+ ds:(?P<own>\w+)/(?P<peer>\w+))?"
+    r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: ro:(?P<role>\w+)/(?P<far>\w+) ds:(?P<own>\w+)/(?P<peer>\w+)"
+    r"(?: [ABC ] (?P<io>[rs])[\w-]*)?)?"
 )
 _OUT = re.compile(r"\boos:(\d{1,19})\b")
 _SYNCED = re.compile(
@@ -212,7 +215,8 @@ def parse_proc(text: str) -> list[Resource]:
             [>....................] sync'ed:  3.4% (19792/20478)M
             finish: 0:03:32 speed: 95,284 (88,960) K/sec
 
-    Each device becomes a resource named drbdN. Raises Malformed.
+    The letter after the protocol is s while I/O is suspended. Each device becomes a resource named drbdN. Raises
+    Malformed.
     """
     if not text.startswith("version:"):
         raise Malformed("/proc/drbd does not begin with its version")
@@ -234,15 +238,15 @@ def _of_proc(device: re.Match[str]) -> Resource:
     linked = state not in _UNLINKED
     replication = state if linked and state != "Connected" else "Established" if linked else "Off"
     peer = PeerVolume(
-        0, replication, device["peer"] or "unknown", None, None, device["peer"] == "Diskless",
+        0, replication, device["peer"] or "unknown", None, None, False,  # noqa: FBT003  # version 8 has no clients
         Resync(None, None, None, None) if replication in SYNCING | PAUSED | VERIFYING else None,
     )  # fmt: skip
     return Resource(
         name,
         device["role"],
-        None,
+        device["io"] == "s" if device["io"] else None,
         (Volume(0, minor, device["own"] or "unknown", diskless=False, size=None, quorum=None),),
-        (DrbdPeer("peer", "Connected" if linked else state, None, None, (peer,)),),
+        (DrbdPeer("peer", "Connected" if linked else state, device["far"], None, (peer,)),),
         8,
     )
 

@@ -16,6 +16,7 @@ from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole
+from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import MDSTAT, Rebuild, folder
 
 __all__ = ["MDMEMBERS", "MDRAID", "Array", "Member"]
@@ -44,7 +45,9 @@ def read(host: Host) -> Iterable[Reading]:
     for reason in mdstat.doubts(text):
         host.doubt(MDSTAT, reason)
     for md in arrays:
-        yield _array(host, md)
+        array = _array(host, md)
+        yield array
+        yield from _mismatch(array)
         yield from _rebuild(host, md)
 
 
@@ -92,6 +95,24 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
         bitmap_chunk=md.bitmap.chunk if md.bitmap else None,
         stripe_cache=host.number(f"{base}/stripe_cache_size") if parity else None,
         stripe_cache_active=host.number(f"{base}/stripe_cache_active") if parity else None,
+    )
+
+
+def _mismatch(array: Array) -> Iterator[Mismatch]:
+    """Yield the mismatches of the last or the running check; each synchronization restarts mismatch_cnt at 0."""
+    if array.mismatch is None:
+        return
+    running = array.action not in {"idle", "frozen", None}
+    yield Mismatch(
+        thing=array.array,
+        kind="md",
+        found_by=array.action if running else array.last_action,
+        running=running,
+        differ=array.mismatch * _SECTOR,
+        size=array.size,
+        mirror=array.level in {"raid1", "raid10"},
+        origin=f"{folder(array.array)}/mismatch_cnt",
+        needle=str(array.mismatch),
     )
 
 
@@ -266,7 +287,7 @@ MDRAID = Collector(
     "mdraid",
     "md arrays and their rebuilds",
     read,
-    (Array, Rebuild),
+    (Array, Rebuild, Mismatch),
     (
         Need(MDSTAT, "arrays, devices, slots and progress"),
         Need("/sys/block/*/md/*", "level, state, degraded, sync_action, mismatches, speed limits"),

@@ -48,7 +48,7 @@ class StorageSession(Reading, frozen=True):
     devices: Annotated[
         str | None, Fact("Devices", "Kernel names of the disks it brings, with commas", names=Name.DEVICE)
     ]
-    peer: Annotated[str | None, Fact("Peer", "Address and port of the other end", names=Name.HOST)]
+    peer: Annotated[str | None, Fact("Peer", "Address and port of the other end", names=Name.IDENTIFIER)]
     target: Annotated[str | None, Fact("Target", "Requested target: an IQN, an NQN", names=Name.IDENTIFIER)]
     state: Annotated[
         str | None, State("State", "LOGGED_IN, FAILED ... (iSCSI), live, connecting ... (NVMe), connected")

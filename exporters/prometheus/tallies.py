@@ -11,21 +11,15 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.column import StripeLimits
+from sdstop.analysis.peer_groups import JudgedGroup, striped_groups
+from sdstop.analysis.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.stripe import crowd
-from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
-
-BUSY = 0.95
-"""Minimum busy share of a sample for a disk to count as saturated."""
-QUEUE = 2.0
-"""Minimum queue length at which requests wait on a rotating disk."""
-DEPTH = 32.0
-"""Minimum queue length for other disks that do not report a queue depth (SATA: 32)."""
 
 AT_LIMIT = 0.95
 """Minimum used share of a limit for a sample to count as at the limit."""
@@ -131,10 +125,11 @@ class EventCounters:
         self._count(DiskSaturation, _saturated(window, last, disks), window.rows(Disk))
         arrays: dict[Hashable, float] = {}
         members: dict[Hashable, float] = {}
-        for striped in striped_arrays(window, limits):
+        for striped in striped_groups(window, limits):
             if (
-                striped.seconds
-                and last.memo.get(("second", striped.array.array), (None, None))[1] is striped.seconds[-1]
+                striped.array is not None
+                and striped.verdict is not None
+                and last.memo.get(("second", striped.layout.key), (None, None))[1] is striped.seconds[-1]
             ):
                 hot = _hot(striped, limits)
                 arrays[striped.array.array] = seconds if hot else 0.0
@@ -221,17 +216,14 @@ def _depth(window: Window, device: str) -> float:
     known = window.get(BlockDevice, device)
     if known is not None and known.parent:
         known = window.get(BlockDevice, known.parent) or known
-    if known is None or known.rotational == 1:
-        return QUEUE
-    return max(QUEUE, float(known.queue_depth or DEPTH))
+    return depth(known) if known is not None else QUEUE
 
 
-def _hot(striped: Striped, limits: Mapping[str, float]) -> frozenset[str]:
+def _hot(striped: JudgedGroup, limits: Mapping[str, float]) -> frozenset[str]:
     """Return the members that requests queued on in the newest second, including sharing mirror legs."""
     known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
-    parity = PARITY.get(striped.array.level or "", 0)
-    column = crowd(striped.seconds, rotational=striped.rotational is True, parity=parity, limits=chosen)
+    column = crowd(striped.seconds, rotational=striped.rotational is True, parity=striped.parity, limits=chosen)
     if column is None:
         return frozenset()
     most = max(member.queue for member in column.members)

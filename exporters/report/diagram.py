@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
@@ -115,22 +115,16 @@ def _above(window: Window, devices: Mapping[str, BlockDevice]) -> dict[str, set[
         row = devices.get(thing.device or "")
         return None if row is not None and row.kind in _SKIPPED else thing.device
 
-    def built_on(thing: Thing) -> Iterator[str]:
-        """Yield the next boxes above: what has none is passed through."""
-        seen, passed = {thing}, [thing]
-        for each in passed:
-            for other, relation in topology.upper(each).items():
-                if other in seen or relation not in _BUILT_ON:
-                    continue
-                seen.add(other)
-                shown = box(other)
-                if shown is not None:
-                    yield shown
-                elif not _USERS & other.kinds:
-                    passed.append(other)
+    def stops(thing: Thing) -> bool:
+        return box(thing) is not None or bool(_USERS & thing.kinds)
 
-    lows = ((low, thing) for thing in topology.things if (low := box(thing)) is not None)
-    return {low: highs for low, thing in lows if (highs := set(built_on(thing)) - {low})}
+    found: dict[str, set[str]] = {}
+    for thing in topology.things:
+        low = box(thing)
+        if low is not None:
+            highs = {high for other in topology.nearest(thing, stops, _BUILT_ON) if (high := box(other)) is not None}
+            found |= {low: highs - {low}} if highs - {low} else {}
+    return found
 
 
 def _heights(above: Mapping[str, set[str]]) -> dict[str, int]:

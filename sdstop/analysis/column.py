@@ -65,11 +65,15 @@ class StripeColumn(Struct, frozen=True):
 class Second(Struct, frozen=True, dict=True):
     """All columns over the same interval, always in the same order.
 
-    `busy` is the array's own util 0..1; None if the kernel does not count it (md before 5.12).
+    `busy` is the array's own util 0..1; None if the kernel does not count it (md before 5.12). Not `timed`: the source
+    does not report busy times, and those of the members are 0. Not `rated`: it reports waits only, and each member
+    counts as completing one request of each type with a known wait.
     """
 
     columns: tuple[StripeColumn, ...]
     busy: float | None = None
+    timed: bool = True
+    rated: bool = True
 
     @cached_property
     def _memo(self) -> dict[Hashable, Any]:
@@ -125,6 +129,12 @@ class StripeLimits(Struct, frozen=True):
     """Wait of a slow disk, as a multiple of the median of its peers."""
     slow_of_three: float = 4.0
     """Wait of a slow disk with only two peers, as a multiple of the longer of their waits."""
+    slow_of_two: float = 4.0
+    """Wait for writes of a slow mirror leg, as a multiple of the other leg's."""
+    slow_far: float = 8.0
+    """Wait of a slow disk whose busy time is no evidence, as a multiple of the median of its peers, over a minute."""
+    slow_once: float = 10.0
+    """Wait of a slow disk, as a multiple of that of each peer, if a single sample is all there is."""
     slow_service: float = 2.0
     """Busy time per request of a slow disk, as a multiple of the median of its peers."""
     slow_seek: float = 0.02

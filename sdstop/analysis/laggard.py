@@ -1,8 +1,9 @@
-"""Detection of a laggard: a striped array's disk that is far slower than its peers at an equal share of I/O."""
+"""Detection of a laggard: a member of a peer group that is far slower than its peers at an equal share of I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from statistics import median
 
@@ -12,22 +13,33 @@ from sdstop.analysis.column import Second, StripeLimits, StripeMember
 from sdstop.core.text import added
 
 FEWEST = 3
-"""Minimum number of disks; with only two, neither can serve as the reference."""
+"""Minimum number of members; with only two, neither can serve as the reference, except for the legs of a mirror."""
 _ENOUGH = 3
 """Minimum number of peers whose median a single peer does not move."""
 
 
 class Wait(Struct, frozen=True):
-    """Wait of a disk and of its peers: seconds, medians over the window; `requests` is reads or writes."""
+    """Wait of a member and of its peers: seconds, medians over the window.
+
+    `requests` are reads, writes, or requests if the types are too unequal to be compared. `share` is the member's rate
+    as a multiple of its peers' median. `minutes`: found over a minute, not over the last seconds.
+    """
 
     disk: str
     requests: str
     seconds: float
     peers: float
+    share: float = 1.0
+    minutes: bool = False
+
+    @property
+    def times(self) -> float:
+        """The wait as a multiple of the peers'."""
+        return self.seconds / self.peers if self.peers else float("inf")
 
 
 class _Requests(Struct, frozen=True):
-    """A request type, reads or writes: its name and accessors for a disk's figures."""
+    """A request type: its name and accessors for a member's figures."""
 
     name: str
     rate: Callable[[StripeMember], float]
@@ -35,51 +47,164 @@ class _Requests(Struct, frozen=True):
     wait: Callable[[StripeMember], float | None]
 
     def size(self, member: StripeMember) -> float:
-        """Return the mean size of a disk's completed requests."""
+        """Return the mean size of a member's completed requests."""
         return self.moved(member) / self.rate(member)
+
+
+def _ios(member: StripeMember) -> float:
+    return member.reads + member.writes
+
+
+def _mean_wait(member: StripeMember) -> float | None:
+    if (member.reads and member.read_wait is None) or (member.writes and member.write_wait is None):
+        return None
+    ios = _ios(member)
+    return (
+        (member.reads * (member.read_wait or 0.0) + member.writes * (member.write_wait or 0.0)) / ios if ios else None
+    )
 
 
 _READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
 _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
+_ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, _mean_wait)
 
 
 class _Row(Struct, frozen=True):
-    """Waits of the disks that completed enough requests of one type in one second."""
+    """Waits of the members that completed enough requests of one type in one second."""
 
     requests: _Requests
     disks: dict[str, StripeMember]
     waits: tuple[float, ...]
 
     def ratio(self, disk: str) -> float | None:
-        """Return a disk's wait as a multiple of the median, None if it has none."""
-        middle = median(self.waits) if disk in self.disks and len(self.disks) > 2 else 0.0
-        return (self.requests.wait(self.disks[disk]) or 0.0) / middle if middle else None
+        """Return a member's wait as a multiple of the median (of two: of the other's), None if it has none."""
+        if disk not in self.disks or len(self.disks) < 2:
+            return None
+        own = self.requests.wait(self.disks[disk]) or 0.0
+        middle = median(self.waits) if len(self.disks) > 2 else added(self.waits) - own
+        return own / middle if middle else None
 
 
-def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool) -> Wait | None:
-    """Return the disk that is far slower than its peers without being asked for more, None if there is none.
+class _Candidate(Struct, frozen=True):
+    """The member with the longest wait: an outlier of its group. `steady`: in nearly every second."""
 
-    Writes are compared first: the legs of a mirror get the same writes, while reads avoid a slow leg.
+    wait: Wait
+    same_size: bool
+    steady: bool
+
+
+def slowest(
+    seconds: Sequence[Second],
+    limits: StripeLimits,
+    *,
+    rotational: bool,
+    mirrored: bool = False,
+    lasting: bool = False,
+    without: AbstractSet[str] = frozenset(),
+) -> Wait | None:
+    """Return the member that is far slower than its peers without being asked for more, None if there is none.
+
+    Writes are compared first: the legs of a mirror get the same writes, while reads avoid a slow leg. Of a `mirrored`
+    group, two members suffice for that. `lasting` seconds are samples of several seconds each that cover a minute; over
+    that time a queue does not stay at one member by chance. The members `without` are left out.
     """
-    writes = [_answered(second, _WRITES, limits.slow_ios) for second in seconds]
-    reads = [_answered(second, _READS, limits.slow_ios) for second in seconds]
     excess = limits.slow_excess if rotational else limits.slow_excess_flash
-    for rows, others in ((writes, reads), (reads, writes)):
-        found = _slowest(rows, excess, limits)
-        if found is None:
-            continue
-        disk, wait, peers = found
-        other = _ratios(others, disk)
-        # A disk that is slow for one type of request only has a different workload; it is not slow.
-        if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
-            continue
-        if _works_longer(seconds, rows, disk, limits, rotational=rotational):
-            return Wait(disk, rows[0].requests.name, wait, peers)
+    writes = [_answered(second, _WRITES, limits.slow_ios, without) for second in seconds]
+    reads = [_answered(second, _READS, limits.slow_ios, without) for second in seconds]
+    fewest = 2 if mirrored else FEWEST
+    for rows, others, least in ((writes, reads, fewest), (reads, writes, FEWEST)):
+        for found in _outliers(rows, excess, limits, least):
+            other = _ratios(others, found.wait.disk)
+            # A member that is slow for one type of request only has a different workload; it is not slow.
+            if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
+                continue
+            if _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
+                return found.wait
+    if lasting:
+        rows = [_answered(second, _ALL, limits.slow_ios, without) for second in seconds]
+        for found in _outliers(rows, excess, limits, FEWEST):
+            if found.same_size and found.steady and _is_proven(seconds, found, limits):
+                return found.wait
     return None
+
+
+def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float | None:
+    """Return the wait of a member as a multiple of its peers' over other seconds, None if it has none there."""
+    requests = next(each for each in (_WRITES, _READS, _ALL) if each.name == wait.requests)
+    waits = _waits([_answered(second, requests, limits.slow_ios, frozenset()) for second in seconds])
+    own = waits.pop(wait.disk, None)
+    middle = median([median(found) for found in waits.values()] or [0.0])
+    return median(own) / middle if own and middle else None
 
 
 _LITTLE = 6.0
 """Queue length that a flash disk clears quickly: random arrivals cannot keep that many waiting for seconds."""
+
+
+def _is_slow(
+    seconds: Sequence[Second],
+    rows: Sequence[_Row],
+    found: _Candidate,
+    limits: StripeLimits,
+    *,
+    rotational: bool,
+    lasting: bool,
+) -> bool:
+    if not found.steady or not found.same_size:
+        return False
+    share = found.wait.share
+    if _is_proven(seconds, found, limits):
+        return True
+    # A much lower rate is excluded, too: a mirror leg that gets few reads seeks for each of them.
+    if not 1 / limits.equal_ios <= share <= limits.equal_ios:
+        return False
+    disk = found.wait.disk
+    if _works_longer(seconds, rows, disk, limits, rotational=rotational):
+        return True
+    return lasting and _is_far(seconds, rows, disk, limits)
+
+
+def _is_proven(seconds: Sequence[Second], found: _Candidate, limits: StripeLimits) -> bool:
+    """Return whether each request takes longer than any seek, and far longer than the peers'.
+
+    Then fewer requests are no explanation, nor are somewhat more.
+    """
+    services, ratios = _services(seconds, found.wait.disk, limits)
+    if found.wait.share > limits.equal_ios**2 or len(ratios) < limits.crowded * len(seconds):
+        return False
+    long = median(services) >= limits.slow_seek
+    return long and sum(ratio >= limits.slow_service for ratio in ratios) >= limits.fixed * len(ratios)
+
+
+def _is_far(seconds: Sequence[Second], rows: Sequence[_Row], disk: str, limits: StripeLimits) -> bool:
+    """Return whether a member waits many times as long as its peers all the time, without more requests in all."""
+    ratios = _ratios(rows, disk)
+    if sum(ratio >= limits.slow_far for ratio in ratios) < limits.fixed * len(ratios):
+        return False
+    loads = []
+    for second in seconds:
+        ios = {member.name: _ios(member) for column in second.columns for member in column.members}
+        middle = median([rate for name, rate in ios.items() if name != disk] or [0.0])
+        loads.append(ios.get(disk, 0.0) / middle if middle else float("inf"))
+    return median(loads) <= limits.equal_ios
+
+
+def _services(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> tuple[list[float], list[float]]:
+    """Return the busy time per request of a member, and as a multiple of the median, for each second that has one."""
+    services, ratios = [], []
+    for second in seconds:
+        if not second.timed or not second.rated:
+            continue
+        members = (member for column in second.columns for member in column.members)
+        service = {m.name: m.busy / _ios(m) for m in members if _ios(m) >= limits.slow_ios}
+        if disk not in service or len(service) < 2:
+            continue
+        peers = service.values() if len(service) > 2 else [each for name, each in service.items() if name != disk]
+        middle = median(peers)
+        if middle:
+            services.append(service[disk])
+            ratios.append(service[disk] / middle)
+    return services, ratios
 
 
 def _works_longer(
@@ -94,15 +219,7 @@ def _works_longer(
     busy time: for flash it is enough that the disk is consistently far slower, and has a somewhat longer busy time or a
     short queue.
     """
-    services, ratios, queues = [], [], []
-    for second in seconds:
-        members = [member for column in second.columns for member in column.members]
-        queues += [member.queue for member in members if member.name == disk]
-        service = {m.name: m.busy / (m.reads + m.writes) for m in members if m.reads + m.writes >= limits.slow_ios}
-        middle = median(service.values()) if disk in service and len(service) > 2 else 0.0
-        if middle:
-            services.append(service[disk])
-            ratios.append(service[disk] / middle)
+    services, ratios = _services(seconds, disk, limits)
     if len(ratios) < limits.crowded * len(seconds):
         return False
     if sum(ratio >= limits.slow_service for ratio in ratios) >= limits.fixed * len(ratios):
@@ -113,6 +230,13 @@ def _works_longer(
     waits = _ratios(rows, disk)
     if rotational or sum(ratio >= limits.slow_wait for ratio in waits) < limits.fixed * len(waits):
         return False
+    queues = [
+        member.queue
+        for second in seconds
+        for column in second.columns
+        for member in column.members
+        if member.name == disk
+    ]
     return median(queues) <= _LITTLE or median(ratios) >= limits.equal_ios
 
 
@@ -131,7 +255,7 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
     found = []
     for second in seconds:
         for member in (member for column in second.columns for member in column.members):
-            requests = member.reads + member.writes
+            requests = _ios(member)
             if member.name != disk and requests >= limits.slow_ios:
                 size = (member.read_bytes + member.write_bytes) / requests
                 found.append((member.busy / requests, requests, size / _SLOWEST_TRANSFER))
@@ -144,24 +268,28 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
     return varies <= limits.slow_varies
 
 
-def _answered(second: Second, requests: _Requests, least: float) -> _Row:
-    """Return the disks that completed enough requests in this second, cached because ten windows share a second."""
+def _answered(second: Second, requests: _Requests, least: float, without: AbstractSet[str]) -> _Row:
+    """Return the members that completed enough requests in this second, cached because ten windows share a second."""
 
     def row() -> _Row:
         members = (member for column in second.columns for member in column.members)
-        disks = {m.name: m for m in members if requests.rate(m) >= least and requests.wait(m) is not None}
+        disks = {
+            m.name: m
+            for m in members
+            if requests.rate(m) >= least and requests.wait(m) is not None and m.name not in without
+        }
         return _Row(requests, disks, tuple(requests.wait(member) or 0.0 for member in disks.values()))
 
-    return second.once(("answered", requests.name, least), row)
+    return row() if without else second.once(("answered", requests.name, least), row)
 
 
 def _ratios(rows: Iterable[_Row], disk: str) -> list[float]:
-    """Return a disk's wait as a multiple of the median, for each second that has one."""
+    """Return a member's wait as a multiple of the median, for each second that has one."""
     return [ratio for row in rows if (ratio := row.ratio(disk)) is not None]
 
 
 def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
-    """Return the waits of each disk in the seconds in which it has one."""
+    """Return the waits of each member in the seconds in which it has one."""
     names = list(rows[0].disks)
     if all(list(row.disks) == names for row in rows):
         return dict(zip(names, zip(*(row.waits for row in rows), strict=True), strict=True))
@@ -172,17 +300,33 @@ def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
     return dict(found)
 
 
-def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple[str, float, float] | None:
-    """Return the outlying disk, its wait and its peers' (medians over the seconds)."""
+_TRIED = 3
+"""Maximum number of outliers that are looked at, the one with the longest wait first: a hot one may hide a slow one."""
+
+
+def _outliers(rows: Sequence[_Row], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
+    """Yield the outlying members with their waits and their peers' (medians over the seconds), the longest first."""
     least = limits.crowded * len(rows)
     waits = {disk: median(found) for disk, found in _waits(rows).items() if len(found) >= least}
-    if len(waits) < FEWEST:
-        return None
-    disk = max(waits, key=waits.__getitem__)
+    if len(waits) < fewest:
+        return
+    order = sorted(waits, key=lambda disk: -waits[disk])
+    for disk in order[:_TRIED] if len(waits) > FEWEST else order[:1]:
+        found = _outlier(rows, waits, disk, excess, limits)
+        if found is None:
+            return
+        yield found
+
+
+def _outlier(
+    rows: Sequence[_Row], waits: Mapping[str, float], disk: str, excess: float, limits: StripeLimits
+) -> _Candidate | None:
     peers = [other for other in waits if other != disk]
     middle = median(waits[other] for other in peers)
     times, always = limits.slow_wait, limits.equal_ios
-    if len(peers) < _ENOUGH:
+    if len(peers) == 1:
+        times, always = limits.slow_of_two, limits.slow_wait
+    elif len(peers) < _ENOUGH:
         # One of two peers always moves their median: both must have similar waits, and the closer one is the reference.
         middle, least_waiting = (extreme(waits[other] for other in peers) for extreme in (max, min))
         if middle > limits.equal_ios * least_waiting:
@@ -197,10 +341,9 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
     def others(value: Callable[[StripeMember], float]) -> float:
         return median(of(other, value) for other in peers)
 
-    rate, size = rows[0].requests.rate, rows[0].requests.size
-    equal = all(of(disk, value) <= limits.equal_ios * others(value) for value in (rate, size))
-    # A much lower rate is excluded, too: a mirror leg that gets few reads seeks for each of them.
-    equal = equal and of(disk, rate) * limits.equal_ios >= others(rate)
+    requests = rows[0].requests
+    same_size = of(disk, requests.size) <= limits.equal_ios * others(requests.size)
     ratios = _ratios(rows, disk)
     steady = sum(ratio >= always for ratio in ratios) >= limits.fixed * len(ratios)
-    return (disk, waits[disk], middle) if equal and steady else None
+    share = of(disk, requests.rate) / others(requests.rate)
+    return _Candidate(Wait(disk, requests.name, waits[disk], middle, share), same_size, steady)

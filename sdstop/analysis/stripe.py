@@ -88,10 +88,18 @@ def judge(
     members without kernel statistics. All seconds must have the same columns and members.
     """
     limits = limits or StripeLimits()
+    enough = len(seconds) >= limits.seconds
+    wait = slowest(seconds, limits, rotational=rotational) if enough else None
+    return pattern(seconds, wait, rotational=rotational, parity=parity, limits=limits)
+
+
+def pattern(
+    seconds: Sequence[Second], wait: Wait | None, *, rotational: bool, parity: int = 0, limits: StripeLimits
+) -> Verdict:
+    """Judge columns of which the slow member is known already, or that there is none. See `judge`."""
     columns = len(seconds[0].columns) if seconds else 0
     if len(seconds) < limits.seconds:
         return Verdict(StripePattern.TOO_FEW, columns, len(seconds))
-    wait = slowest(seconds, limits, rotational=rotational)
     if columns < limits.columns:
         return Verdict(StripePattern.SLOW if wait else StripePattern.TOO_FEW, columns, len(seconds), wait=wait)
     counted = _counted(seconds)

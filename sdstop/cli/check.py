@@ -29,6 +29,8 @@ from sdstop.core.session import Session
 SECONDS = 12.0
 """Duration of a live check in seconds: covers the windows of the rules and the sample before them."""
 
+MARGIN = 2.0
+"""Seconds of it that a source may start late: the span between its first and last sample is at least the rest."""
 _LINES = 50
 """Maximum detail lines, because monitoring systems often limit the output."""
 
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         # Rules that remember what vanished judge every frame; the others only the last window.
         remembering = tuple(rule for rule in RULES if rule.remembers)
         session = seen(watch, watch.session(whole(watch), rules=remembering), SECONDS)
-        judgement = watch.judge(session.head().window)
+        judgement = watch.judge(session.head().window, SECONDS - MARGIN)
     answer = verdict(session, judgement, strict=options.strict)
     output.write(line(answer.code, answer.said, numbers(judgement)) + below(answer.details))
     return answer.code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import stat
 import sys
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 """Maximum seconds to wait for the first answer of slow sources."""
+PATIENT = frozenset({"tasks-stuck", "io-stalled"})
+"""Rules that wait longer than a live check lasts."""
 HELD = 15.0
 """Seconds of frames held back for redaction; by then every source has reported its names once."""
 _MARGIN = 60.0
@@ -97,12 +100,20 @@ class Watch:
 
         return None if self.sampler is None else RING_SECONDS
 
-    def judge(self, window: Window) -> Judgement:
-        """Return the judgement of a single window."""
+    def judge(self, window: Window, watched: float = math.inf) -> Judgement:
+        """Return the judgement of a single window; `watched` is the number of seconds that a live check lasts.
+
+        Rules about tasks that never run need no more than that, and state the time that they used.
+        """
         from sdstop.core.diagnosis import judge
         from sdstop.rules import RULES
 
-        return judge(window, RULES, self.config.thresholds)
+        configured = {rule: dict(limits) for rule, limits in self.config.thresholds.items()}
+        for rule in RULES:
+            if self.sampler is not None and rule.id in PATIENT:
+                known = configured.setdefault(rule.id, {})
+                known["seconds"] = min(rule.limits(known)["seconds"], watched)
+        return judge(window, RULES, configured)
 
     def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
         """Yield all frames of a capture, or live frames for `seconds` and further ones until `enough` returns true.

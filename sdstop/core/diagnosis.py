@@ -71,7 +71,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
-    for rule in rules:
+    for rule in sorted(rules, key=lambda rule: bool(rule.after)):
         findings += (of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
         missing = _missing(window, rule)
         if missing is _UNCONCERNED:
@@ -80,7 +80,8 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
             unchecked.append(of_rule(missing, rule.id))
             continue
         try:
-            verdicts = settled(window, rule, rule.check(window, rule.limits(configured.get(rule.id))))
+            found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
+            verdicts = settled(window, rule, found)
         except Exception as error:  # noqa: BLE001  # isolate rule failures; report them as unchecked
             reason = f"a bug in this rule: {type(error).__name__}: {error}"
             unchecked.append(Unchecked(reason, rule=rule.id, gap=Gap.FAULTY))

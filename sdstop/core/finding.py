@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,12 +45,12 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     Rules yield verdicts without `rule`, their own ID; the caller sets it (see `of_rule`).
     `confidence` is 0..1, or None if certain. `refuted_by` is an observation that would disprove the finding.
-    `explains` lists findings (`rule:subject`) caused by this one. `others` are further things of which it speaks: the
-    rule owes no other verdict on them. `disproof` is text that would disprove it; a finding cannot be made of evidence
-    that contains it (ValueError). `totals` is true for findings based on counter
-    totals from before sampling started; findings of later frames replace them. The topology adds `part_of` (arrays,
-    pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and clients
-    that need it) and `affected_count`, the number of all these.
+    `explains` lists findings (`rule:subject`) caused by this one, `explained_by` those that caused it. `others` are
+    further things of which it speaks: the rule owes no other verdict on them. `disproof` is text that would disprove
+    it; a finding cannot be made of evidence that contains it (ValueError). `totals` is true for findings based on
+    counter totals from before sampling started; findings of later frames replace them. The topology adds `part_of`
+    (arrays, pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and
+    clients that need it) and `affected_count`, the number of all these.
     """
 
     severity: Severity
@@ -62,6 +62,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     refuted_by: str = ""
     confidence: float | None = None
     explains: tuple[str, ...] = ()
+    explained_by: tuple[str, ...] = ()
     totals: bool = False
     rule: str = ""
     others: tuple[str, ...] = ()
@@ -147,6 +148,8 @@ def unchecked(subjects: Iterable[str], reason: str, *, calm: bool = False, gap: 
 
 
 Limits = Mapping[str, float]
+Check = Callable[[Window, Limits], Iterable[Verdict]]
+LateCheck = Callable[[Window, Limits, Sequence[Finding]], Iterable[Verdict]]
 V = TypeVar("V", bound=Verdict)
 
 
@@ -183,14 +186,15 @@ class Rule(Struct, frozen=True):
     The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows;
     `seconds` is the minimum length of the window (0: one frame is enough). It owes a verdict to each thing that it
     `covers`, by default those of the first `either` families in `needs`. With `remembers`, a thing that it found
-    critical stays so when it vanishes (see sdstop.core.memory). Its findings explain those of the
-    rules in `explains` about the same thing and about things that need it.
+    critical stays so when it vanishes (see sdstop.core.memory). Its findings explain those of the rules in `explains`
+    about the same thing and about things that need it. A rule with `after`, IDs of other rules, is evaluated after all
+    rules without; `check` then has a third argument, the findings of these rules so far.
     """
 
     id: str
     says: str
     worst: Severity
-    check: Callable[[Window, Limits], Iterable[Verdict]]
+    check: Check | LateCheck
     needs: tuple[type[Reading], ...]
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
@@ -198,11 +202,19 @@ class Rule(Struct, frozen=True):
     covers: tuple[Covers, ...] | None = None
     remembers: bool = False
     explains: tuple[str, ...] = ()
+    after: frozenset[str] = frozenset()
 
     @property
     def covered(self) -> tuple[Covers, ...]:
         """The things to which the rule owes a verdict."""
         return tuple(map(Covers, self.needs[: self.either])) if self.covers is None else self.covers
+
+    def verdicts(self, window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterable[Verdict]:
+        """Evaluate the rule; `findings` are those of the rules evaluated before it."""
+        if self.after:
+            earlier = tuple(finding for finding in findings if finding.rule in self.after)
+            return cast("LateCheck", self.check)(window, limits, earlier)
+        return cast("Check", self.check)(window, limits)
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""

@@ -19,8 +19,14 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule
     """Return the findings with what their things are part of, who is affected, and which findings they explain.
 
     A finding explains those of the rules that its rule declares (`explains`) if their things are its own, or need it.
-    One that is only information explains nothing in this way.
+    One that is only information explains nothing in this way. It explains those that name it in `explained_by`, too.
     """
+    named: dict[str, list[str]] = {}
+    for finding in findings:
+        for cause in finding.explained_by:
+            named.setdefault(cause, []).append(finding.id)
+    if named:
+        findings = [replace(f, explains=(*f.explains, *named[f.id])) if f.id in named else f for f in findings]
     things = [topology.find(finding.subject) for finding in findings]
     about: dict[str, dict[int, list[str]]] = {}
     for finding, thing in zip(findings, things, strict=True):

@@ -180,6 +180,23 @@ class Topology:
                     order.append(other)
         return tuple([self.things[place] for place in order[1:]])
 
+    def nearest(
+        self, thing: Thing, wanted: Callable[[Thing], bool], relations: Iterable[Relation] = ()
+    ) -> tuple[Thing, ...]:
+        """Return the first things above a thing that are wanted; others are passed through."""
+        chosen = frozenset(relations)
+        found, passed, seen = [], [thing.place], {thing.place}
+        for place in passed:  # grows while it is read
+            for other, relation in self.structure.upper[place].items():
+                if other in seen or (chosen and relation not in chosen):
+                    continue
+                seen.add(other)
+                if wanted(self.things[other]):
+                    found.append(self.things[other])
+                else:
+                    passed.append(other)
+        return tuple(found)
+
     def part_of(self, thing: Thing) -> tuple[Thing, ...]:
         """Return the arrays, vdevs, pools, caches, maps, bonds and clusters that contain a thing, the nearest first."""
 

@@ -86,7 +86,7 @@ class ClusterNode(Reading, frozen=True, kw_only=True):
     joined: ClassVar[bool] = True
     rows_of = Source(
         "{origin}",
-        "{ident|node}",
+        "{needle|ident|node}",
         ("sdsState", "membershipState", "mdmConnectionState", "maintenanceState", "status", "role"),
     )
     things: ClassVar = {
@@ -118,6 +118,7 @@ class ClusterNode(Reading, frozen=True, kw_only=True):
     version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
     local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 _NUMBERS = (
@@ -218,7 +219,7 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
     joined: ClassVar[bool] = True
     rows_of = Source(
         "{origin}",
-        "{ident|device}",
+        "{needle|ident|device}",
         ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType"),
     )
     things: ClassVar = {
@@ -265,6 +266,7 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
         str | None, Fact("Here", "Kernel name, if it is in the node that was read", export=False, names=Name.DEVICE)
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def medium(self) -> str:

@@ -9,11 +9,17 @@ from sdstop.core.finding import NodeRule, Rule
 
 ORDER = (
     "array_degraded",
+    "no_spare_left",
+    "data_mismatch",
     "zfs_pool_degraded",
     "device_hung",
+    "volume_suspended",
+    "session_down",
     "stripe_convoy",
     "hot_stripe_member",
     "slow_stripe_member",
+    "slow_device",
+    "device_saturated",
     "rebuild_stalled",
     "rebuild_slow",
     "rebuild_throttled",
@@ -43,6 +49,7 @@ ORDER = (
     "volume_below_promise",
     "qos_multiplied",
     "qos_partial",
+    "split_brain",
     "cluster_degraded",
     "cluster_resource_failed",
     "mdm_no_redundancy",
@@ -54,6 +61,9 @@ ORDER = (
     "scaling_poor",
     "numa_imbalance",
     "memory_errors",
+    "tasks_stuck",
+    "io_stalled",
+    "load_unexplained",
 )
 """Modules of this package in display order, one per line. `a_b` defines A_B."""
 

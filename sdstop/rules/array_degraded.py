@@ -8,7 +8,19 @@ from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyse
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
@@ -19,7 +31,9 @@ _RUNNING = frozenset({
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    del limits
+    for member in window.rows(Member).values():
+        if member.errors and member.state != "faulty":
+            yield _corrected(window, member, member.errors, limits)
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         if array.level == "container":
             yield Unchecked("container: holds the metadata of other arrays and never runs", array.array, calm=True)
@@ -40,6 +54,38 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
             yield RuledOut(array.array, f"{count} members in sync")
+
+
+def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> Finding:
+    """Return the finding of a member whose unreadable sectors the array restored from the other members."""
+    known = [row for _, row in window.series(Member, (member.array, member.device)) if row and row.errors is not None]
+    moments = window.moments(Member)
+    seconds = moments[-1].started - moments[0].started
+    grown = max(errors - (known[0].errors or 0), 0) if len(known) > 1 else None
+    bad = bool(grown) or errors >= limits["corrected"]
+    summary = f"{errors} read errors of {member.device} were corrected from the other members"
+    if grown:
+        summary += f", {grown} of them in {human.duration(seconds)}: the disk is losing sectors"
+    elif grown == 0:
+        summary += f", none in {human.duration(seconds)}"
+    return Finding(
+        severity=Severity.WARNING if bad else Severity.INFO,
+        subject=f"{member.array}/{member.device}",
+        summary=summary,
+        values=(
+            Value("errors", "read errors corrected", errors, "", limits["corrected"]),
+            Value("grown", "of them while watched", grown, "", 0),
+            Value("bad_blocks", "ranges in its bad block list", member.bad_blocks),
+        ),
+        evidence=cites(window.cite(member, "errors")),
+        advice=(
+            f"smartctl -x /dev/{quoted(member.device)}   # pending and reallocated sectors; CRC errors mean the cable",
+            f"mdadm /dev/{quoted(member.array)} --replace /dev/{quoted(member.device)}   # if they grow; needs a spare",
+            f"echo check > /sys/block/{quoted(member.array.replace('/', '!'))}/md/sync_action   # reads all sectors",
+        ),
+        refuted_by="a count that does not grow during a complete check",
+        totals=not grown,
+    )
 
 
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
@@ -190,9 +236,14 @@ def _broken(window: Window, array: Array) -> Finding:
 
 ARRAY_DEGRADED = Rule(
     "array-degraded",
-    "an md array lacks members, and whether anything is done about it",
+    "an md array lacks members, and whether anything is done about it; read errors that it corrected",
     Severity.CRITICAL,
     _check,
     (Array,),
+    (
+        Threshold(
+            "corrected", 20.0, "read errors corrected on a member, even if none is new (md drops it at 20 an hour)"
+        ),
+    ),
     remembers=True,
 )

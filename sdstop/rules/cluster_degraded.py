@@ -14,8 +14,12 @@ from sdstop.core.model import Reading
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 
+DRBD = "drbd"
 PACEMAKER = "pacemaker"
 """Kind of cluster that holds no data but runs the services for it, which stop without quorum or when a node is lost."""
+
+_ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
+_SUSPENDED = "I/O is suspended"
 
 
 _CEPH = "ceph"
@@ -41,19 +45,8 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN: reported by the cluster
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
-    severity, said = Severity.INFO, []
     alone = _alone(cluster, nodes)
-    if cluster.failed:
-        severity = Severity.CRITICAL
-        said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
-    if cluster.degraded:
-        last = alone is not None or _last_copy(window, cluster)
-        severity = Severity.CRITICAL if last else _worse(severity, Severity.WARNING)
-        left = "one copy is left" if last else "copies are missing"
-        said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
-    elif alone is not None:
-        severity = Severity.CRITICAL
-        said.append(f"only {alone.node} has good data: a further failure takes it out of reach")
+    severity, said = _copies(window, cluster, nodes, alone)
     if told:
         severity = _worse(severity, Severity.WARNING)
         said.append(f"{_listed([f'{n.node} is {n.state}' for n in told])}")
@@ -63,6 +56,9 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     if cluster.kind == PACEMAKER and cluster.says:
         severity = Severity.CRITICAL
         said.insert(0, cluster.says)
+    elif cluster.kind == DRBD and cluster.says and (not down or cluster.state in _ALONE):
+        severity = _worse(severity, Severity.CRITICAL if _SUSPENDED in cluster.says else Severity.WARNING)
+        said.append(cluster.says)
     elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
         stops = cluster.state == "HEALTH_ERR" or _STOPPED.search(cluster.says or "")
         severity = _worse(severity, Severity.CRITICAL if stops and cluster.kind == _CEPH else Severity.WARNING)
@@ -73,16 +69,45 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
         said.append(f"its managers began anew (session {switched[0]} -> {switched[1]}): the leader is {cluster.leader}")
     if not said:
         return _good(cluster, nodes)
-    worst: list[Reading] = [*down[:3], *devices[:3], *away[:2]]
+    lost = [*down, *_unknown(cluster, nodes)]
+    worst: list[Reading] = [*lost[:3], *devices[:3], *away[:2]]
     return Finding(
         severity=severity,
         subject=cluster.cluster,
         summary="; ".join(said),
         values=_values(cluster, len(devices)),
         evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
-        advice=_advice(cluster, down, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
+        advice=_advice(cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
         refuted_by="all nodes and devices well, and no data with too few copies",
     )
+
+
+def _copies(
+    window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: ClusterNode | None
+) -> tuple[Severity, list[str]]:
+    """Return the severity and the statements of missing copies."""
+    severity, said = Severity.INFO, list[str]()
+    unknown = _unknown(cluster, nodes)
+    if cluster.failed:
+        severity = Severity.CRITICAL
+        said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
+    if cluster.degraded:
+        last = alone is not None or _last_copy(window, cluster)
+        severity = Severity.CRITICAL if last else _worse(severity, Severity.WARNING)
+        left = "one copy is reachable" if last and unknown else "one copy is left" if last else "copies are missing"
+        said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
+    elif alone is not None:
+        severity = Severity.CRITICAL
+        whose = f"only the copy of {alone.node} is reachable" if unknown else f"only {alone.node} has good data"
+        said.append(f"{whose}: a further failure takes it out of reach")
+    if unknown:
+        said.append(f"whether {_listed([n.node for n in unknown])} has good data is unknown ({unknown[0].state})")
+    return severity, said
+
+
+def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
+    """Return the peers of a DRBD resource of whose data nothing is known, because they are not connected."""
+    return [node for node in nodes if node.healthy is None and not node.local] if cluster.kind == DRBD else []
 
 
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
@@ -110,13 +135,13 @@ def _listed(names: list[str]) -> str:
 
 
 def _alone(cluster: Cluster, nodes: list[ClusterNode]) -> ClusterNode | None:
-    """Return the only node of a DRBD resource with good data, if others should have it too.
+    """Return the only node of a DRBD resource known to have good data, if others should have it too.
 
     A DRBD client is Diskless and healthy: it never had any data.
     """
     meant = [node for node in nodes if not (node.healthy and node.state == "Diskless")]
     good = [node for node in meant if node.healthy]
-    return good[0] if cluster.kind == "drbd" and len(meant) > len(good) == 1 else None
+    return good[0] if cluster.kind == DRBD and len(meant) > len(good) == 1 else None
 
 
 def _last_copy(window: Window, cluster: Cluster) -> bool:
@@ -179,7 +204,7 @@ def _advice(
     tell = {
         "powerflex": "scli --query_cluster; scli --query_all_sds",
         "ceph": "ceph health detail; ceph osd tree down",
-        "drbd": "drbdadm status --verbose",
+        DRBD: "drbdadm status --verbose",
         PACEMAKER: "crm_mon -1 -r -f; corosync-quorumtool -s",
     }
     said.append(tell.get(cluster.kind, "ask the cluster's own tools"))

@@ -37,6 +37,8 @@ _GRACE = 0.5
 
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
+_COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
+"""Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
 """Most names of what is built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
@@ -88,7 +90,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _hung(window, hung[name], limits, hung, silent)
     uncounted = set[str]()
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
-        if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
+        if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
             uncounted.add(device.device)
     yield from unchecked(sorted(uncounted), "the kernel counts nothing of it (queue/iostats is 0)")
     span = moments[-1].started - moments[0].started
@@ -104,6 +106,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         rest = hung.keys() | uncounted | alien | early
         good = [str(name) for name in moments[-1].rows if name not in rest]
         yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
+
+
+def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
+    """Return whether the counters of a device are the same in all samples."""
+    first, last = moments[0].rows.get(name), moments[-1].rows.get(name)
+    return first is None or last is None or _completed(first) == _completed(last)
 
 
 def _good(silent: Sequence[_Stall]) -> str:

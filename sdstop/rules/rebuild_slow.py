@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from msgspec import Struct
 
@@ -46,6 +47,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
         elif pace.eta > limits["longest"]:
             yield _slow(window, known, pace, limits, f"done {eta_words(pace)}")
+        elif (member := _held_back(known, limits)) is not None:
+            yield _slow(window, known, pace, limits, f"done {eta_words(pace)}, held back by one member", member)
         elif _idle(known, pace, limits):
             busy = known.busiest.busy if known.busiest else None
             yield _slow(window, known, pace, limits, f"its busiest member is only {human.percent(busy)} % busy")
@@ -64,8 +67,10 @@ def _idle(known: RebuildAnalysis, pace: Pace, limits: Limits) -> bool:
     return busiest.busy < limits["idle"] and active_throttle(known) is None
 
 
-def _slow(window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits, why: str) -> Finding:
-    row, cause = known.rebuild, _cause(window, known, limits)
+def _slow(
+    window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits, why: str, held_back: DeviceLoad | None = None
+) -> Finding:
+    row, cause = known.rebuild, _cause(window, known, limits) if held_back is None else _of_one(held_back, ())
     busiest = known.busiest
     activity = window.get(DiskActivity, cause.device) if cause.device else None
     return Finding(
@@ -122,13 +127,7 @@ def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
         return _Cause(f"what limits it is {first.what}", (first.advice,), tuple(out), readings=_shown(first))
     slow = _slowest(known.loads, limits)
     if slow is not None:
-        wait = f", {human.wait(slow.wait)} ms a request" if slow.wait is not None else ""
-        return _Cause(
-            f"{slow.device} is {human.percent(slow.busy)} % busy{wait}, its peers are not: it is the one waited for",
-            (f"smartctl -x /dev/{quoted(slow.device)}; journalctl -k | grep -w {operand(slow.device)}",),
-            tuple(out),
-            slow.device,
-        )
+        return _of_one(slow, tuple(out))
     busy, own = known.busiest, known.own
     full = busy is not None and (busy.busy or 0.0) >= limits["full"]
     if known.loads and not full:
@@ -156,6 +155,37 @@ def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
             busy.device,
         )
     return _open(known, looked, tuple(out), limits)
+
+
+def _of_one(slow: DeviceLoad, ruled_out: tuple[str, ...]) -> _Cause:
+    wait = f", {human.wait(slow.wait)} ms a request" if slow.wait is not None else ""
+    return _Cause(
+        f"{slow.device} is {human.percent(slow.busy)} % busy{wait}, its peers are not: it is the one waited for",
+        (f"smartctl -x /dev/{quoted(slow.device)}; journalctl -k | grep -w {operand(slow.device)}",),
+        ruled_out,
+        slow.device,
+    )
+
+
+def _held_back(known: RebuildAnalysis, limits: Limits) -> DeviceLoad | None:
+    """Return the only saturated member, if its peers move the same bytes in a fraction of its busy time.
+
+    Then the rebuild could go several times as fast, however soon it ends. A healthy member that is written while the
+    others are read is full as well, but its peers need much of the time, too.
+    """
+    slow = _slowest(known.loads, limits)
+    if slow is None or slow.wait is None or not slow.bytes:
+        return None
+    peers = [load for load in known.loads if load is not slow and load.busy is not None and load.bytes]
+    waits = [load.wait for load in peers if load.wait is not None]
+    if len(waits) < FEWEST_PEERS or slow.wait < limits["waits"] * median(waits):
+        return None
+    cost = median((load.busy or 0.0) / load.bytes for load in peers)
+    return slow if (slow.busy or 0.0) / slow.bytes >= limits["gain"] * cost else None
+
+
+FEWEST_PEERS = 2
+"""Members to compare with."""
 
 
 def _shown(suspect: Suspect) -> tuple[tuple[Reading, str], ...]:
@@ -209,6 +239,8 @@ REBUILD_SLOW = Rule(
         Threshold("idle", 0.4, "busy time of the busiest member below which the disks could do far more", "ratio"),
         Threshold("worth", 3600.0, "remaining time below which idle disks are not worth a word", "seconds"),
         Threshold("full", 0.9, "busy time from which a member counts as full", "ratio"),
+        Threshold("gain", 3.0, "times as fast without the one member that holds it back"),
+        Threshold("waits", 3.0, "wait of that member, times its peers' median"),
         Threshold("stripe_cache", 256.0, "stripe cache (stripes) that is little: md's default"),
         Threshold("seconds", 20.0, "progress that must have been watched", "seconds"),
     ),

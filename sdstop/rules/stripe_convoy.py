@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sdstop.analysis import programs
+from sdstop.analysis.peer_groups import JudgedGroup, is_deep, is_striped, spread_groups, thresholds
 from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
-from sdstop.analysis.striped import Striped, is_striped, striped_arrays, thresholds
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
@@ -29,21 +30,21 @@ from sdstop.readings.disk import DiskActivity
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for striped in striped_arrays(window, limits):
-        name = striped.array.array
-        spread = striped.verdict
+    for judged in spread_groups(window, limits):
+        name = judged.name
+        spread = judged.verdict
         if spread is None:
-            yield Unchecked(striped.unchecked, name)
-        elif spread.kind is StripePattern.CONVOY and _may_be_limited(window, striped, spread, limits["work"]):
+            yield Unchecked(judged.unchecked, name, calm=not judged.striped)
+        elif spread.kind is StripePattern.CONVOY and _may_be_limited(window, judged, spread, limits["work"]):
             yield Unchecked(
                 "its queue stands at one member at a time, but each does as much as ever, and none is a disk of this "
                 "node: limits that their host puts on them look the same",
                 name,
             )
         elif spread.kind is StripePattern.CONVOY:
-            yield _convoy(window, striped, spread, limits["moving"])
+            yield _convoy(window, judged, spread, limits)
         elif spread.kind is StripePattern.UNCLEAR:
-            yield _unclear(window, striped, spread, limits["moving"])
+            yield _unclear(window, judged, spread, limits["moving"])
         elif spread.kind is StripePattern.TOO_FEW:
             few = f"{spread.columns} stripe columns are too few to tell a convoy from chance"
             yield Unchecked(few, name, calm=True)
@@ -53,7 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(name, _good(spread))
 
 
-def _may_be_limited(window: Window, striped: Striped, spread: Spread, work: float) -> bool:
+def _may_be_limited(window: Window, judged: JudgedGroup, spread: Spread, work: float) -> bool:
     """Return whether an apparent crowd may be members that their host limits to a rate, one after the other.
 
     A host that grants requests in advance (a token bucket) responds immediately until they are used up; then all
@@ -61,7 +62,7 @@ def _may_be_limited(window: Window, striped: Striped, spread: Spread, work: floa
     """
     if spread.work is None or spread.work >= work:
         return False
-    members = [window.get(BlockDevice, name) for column in striped.columns for name in column]
+    members = [window.get(BlockDevice, name) for column in judged.columns for name in column]
     return all(member is not None and member.hosted for member in members)
 
 
@@ -75,7 +76,7 @@ def _good(spread: Spread) -> str:
     )
 
 
-def values(striped: Striped, spread: Spread, stays: float) -> tuple[Value, ...]:
+def values(judged: JudgedGroup, spread: Spread, stays: float) -> tuple[Value, ...]:
     """Return the numbers that every verdict on a stripe compares; `stays` is the threshold for its standing."""
     return (
         Value("busy", "columns busy", spread.busy),
@@ -92,29 +93,39 @@ def values(striped: Striped, spread: Spread, stays: float) -> tuple[Value, ...]:
         ),
         Value("standing", "pattern of the crowd that stays as it is", spread.standing, "ratio", stays),
         Value("persistence", "seconds with the same fullest column", spread.persistence, "ratio"),
-        Value("chunk", "chunk", striped.array.chunk, "bytes"),
+        Value("chunk", "chunk", judged.chunk, "bytes"),
     )
 
 
-def _convoy(window: Window, striped: Striped, spread: Spread, moving: float) -> Finding:
-    name = striped.array.array
-    deficit, limit = spread.deficit or 0.0, spread.deficit_limit or 0.0
-    chunk = human.quantity(striped.array.chunk, "bytes")
+def _convoy(window: Window, judged: JudgedGroup, spread: Spread, limits: Limits) -> Finding:
+    name = judged.name
+    chunk = human.quantity(judged.chunk, "bytes") if judged.chunk else "a chunk"
+    behind = programs.programs(window)
+    writer = programs.advice(window)
     return Finding(
-        severity=Severity.CRITICAL if deficit >= 2 * limit else Severity.WARNING,
+        severity=Severity.CRITICAL if is_deep(window, judged, limits) else Severity.WARNING,
         subject=name,
         summary=(
             f"the queue stands at one member at a time and moves: {human.number(spread.busy)} of {spread.columns} "
             "stripe "
             f"columns busy while {human.number(spread.queue)} requests wait"
+            + (f"; {behind[0].words} behind it" if behind and behind[0].share >= _BEHIND else "")
         ),
-        values=values(striped, spread, moving),
+        values=(
+            *values(judged, spread, limits["moving"]),
+            *(
+                Value("processes", "processes that do the I/O", ", ".join(p.words for p in behind[:3]))
+                for _ in behind[:1]
+            ),
+        ),
         evidence=cites(
-            window.cite(striped.array),
-            window.cite(striped.array, "chunk"),
-            *(window.cite(row) for row in _rows(window, (name, *spread.top))),
+            *(window.cite(row) for row in judged.rows),
+            window.cite(judged.array, "chunk") if judged.array is not None else None,
+            *(window.cite(row) for row in _rows(window, (judged.layout.own or name, *spread.top))),
+            window.cite(behind[0].row) if behind and behind[0].row is not None else None,
         ),
         advice=(
+            *((writer,) if writer else ()),
             f"look at {quoted(name)}'s heat strip: streams share one member for {chunk}, then all move on",
             "run fewer copies, clones or scans at once; random I/O on this array suffers with them",
             f"for the next array: chunks far below {chunk} (64 KiB) end the crowding, smaller arrays contain it",
@@ -125,16 +136,18 @@ def _convoy(window: Window, striped: Striped, spread: Spread, moving: float) -> 
     )
 
 
-def _unclear(window: Window, striped: Striped, spread: Spread, moving: float) -> Finding:
-    name = striped.array.array
+def _unclear(window: Window, judged: JudgedGroup, spread: Spread, moving: float) -> Finding:
+    name = judged.name
     top = "+".join(spread.top)
     return Finding(
         severity=Severity.INFO,
         subject=name,
         summary=f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
         "nor clearly fixed",
-        values=values(striped, spread, moving),
-        evidence=cites(window.cite(striped.array), *(window.cite(row) for row in _rows(window, spread.top))),
+        values=values(judged, spread, moving),
+        evidence=cites(
+            *(window.cite(row) for row in judged.rows), *(window.cite(row) for row in _rows(window, spread.top))
+        ),
         advice=(
             (
                 f"watch {quoted(name)}'s heat strip for a minute: a steady line is a hot or slow member, a "
@@ -151,12 +164,15 @@ def _rows(window: Window, names: tuple[str, ...]) -> Iterator[DiskActivity]:
     return (row for row in rows if row is not None)
 
 
+_BEHIND = 0.5
+"""Share of all I/O of a node's processes from which a program is named as the cause."""
+
 STRIPE_CONVOY = Rule(
     "stripe-convoy",
     "parallel sequential streams crowd on one stripe member after the other while the rest idle",
     Severity.CRITICAL,
     _check,
-    (Array, DiskActivity),
+    (DiskActivity,),
     (
         *thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "moving", "fixed"),
         Threshold(

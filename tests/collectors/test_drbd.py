@@ -162,7 +162,7 @@ def test_an_online_verify_is_a_check() -> None:
 def test_nodes_and_devices() -> None:
     found = rows({**NINE, STATUS: status(resource(state="Connecting")), "/proc/sys/kernel/hostname": "store1\n"})
     nodes = {row.node: (row.state, row.healthy, row.local) for row in found if isinstance(row, ClusterNode)}
-    assert nodes == {"store1": ("UpToDate", 1, True), "store2": ("Connecting", 0, False)}
+    assert nodes == {"store1": ("UpToDate", 1, True), "store2": ("DUnknown", None, False)}
     (device,) = [row for row in found if isinstance(row, ClusterDevice)]
     assert (device.device, device.local, device.state) == ("/dev/drbd0", "drbd0", "UpToDate")
 

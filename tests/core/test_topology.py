@@ -159,6 +159,31 @@ def test_a_circle_of_needs_ends() -> None:
     assert [told(stage) for stage in found.path(known(found, "md0"))] == [["md1"], ["md0"], ["md1"], ["sda"]]
 
 
+def test_devices_that_hold_data_partitions_and_the_first_wanted_above() -> None:
+    found = graph(
+        Drive("sda", shelf="box"), Drive("sdb"), Built("sda1", "sda", "part"), Built("sda2", "sda", "part"),
+        Built("md0", "sda1,sdb"), Built("dm-0", "md0", is_a="volume"),
+    )  # fmt: skip
+    assert found.devices("dm-0") == ("dm-0", "md0", "sda1", "sdb", "sda")
+    assert found.devices("sdz") == ("sdz",)
+    assert found.partitions("sda") == ("sda1", "sda2")
+    assert (found.partitions("md0"), found.partitions("sdz")) == ((), ())
+    stacked = [thing.name for thing in found.things if found.is_stacked(thing)]
+    assert sorted(stacked) == ["dm-0", "md0"]
+    disk = known(found, "sda")
+    assert told(found.nearest(disk, lambda thing: thing.name.startswith("md"))) == ["md0"]
+    assert told(found.nearest(disk, lambda thing: thing.name[-1].isdigit())) == ["sda1", "sda2"]
+    assert found.nearest(disk, lambda thing: thing.name == "md0", (Relation.PART,)) == ()
+
+
+def test_disks_of_an_hba_are_those_attached_to_it_at_any_depth() -> None:
+    found = window("draid-mended").topology
+    hba, expander = known(found, "0000:02:00.0"), known(found, "expander-0:0")
+    assert len(found.attached(hba)) == 15
+    assert set(found.attached(expander)) == set(found.attached(hba))
+    assert found.attached(known(found, "sda")) == ()
+
+
 @pytest.mark.parametrize(
     ("subject", "name"),
     [("md0", "md0"), ("md0/sda", "sda"), ("vol:dm-0", "dm-0"), ("md0/changes", "md0"), ("md0/sdz", "md0"),

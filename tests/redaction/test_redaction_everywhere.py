@@ -61,8 +61,15 @@ def left(items: Iterable[Evidence]) -> list[tuple[str, str]]:
 
 
 def short(frames: Sequence[Frame]) -> list[Frame]:
-    """Return the first frame and the last ones of a long course."""
-    return list(frames) if len(frames) <= LONGEST else [frames[0], *frames[1 - LONGEST :]]
+    """Return the first frame and the last ones of a long course; the first of these holds what changed in between."""
+    if len(frames) <= LONGEST:
+        return list(frames)
+    at = len(frames) + 1 - LONGEST
+    between = frames[1 : at + 1]
+    changed = {item.key: item for frame in between for item in frame.evidence}
+    ran = {name: mark for frame in between for name, mark in (frame.ran or {}).items()}
+    first = replace(frames[at], evidence=tuple(changed.values()), ran=None if frames[at].ran is None else ran)
+    return [frames[0], first, *frames[at + 1 :]]
 
 
 def judged(origin: Origin, frames: Iterable[Frame]) -> Judgement:
@@ -88,7 +95,7 @@ def told(found: Judgement, renamed: Callable[[str], str]) -> Told:
 
 
 STORY = sorted(name for name in names() if not name.startswith("vm-"))
-UNSEEN = {"rebuild-stalled"}
+UNSEEN = {"rebuild-stalled", "tasks-stuck", "io-stalled"}
 """Rules that want more frames than are judged here."""
 
 

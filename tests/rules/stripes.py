@@ -16,12 +16,13 @@ from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding
 from sdstop.core.session import Session
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
+from sdstop.rules.slow_device import SLOW_DEVICE
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.stripe_convoy import STRIPE_CONVOY
 from tests.arrays import ArraySpec, Level, evidence, member_name, simulate
 
-RULES = (HOT_STRIPE_MEMBER, SLOW_STRIPE_MEMBER, STRIPE_CONVOY)
-IDS = {rule.id for rule in RULES}
+RULES = (HOT_STRIPE_MEMBER, SLOW_STRIPE_MEMBER, STRIPE_CONVOY, SLOW_DEVICE)
+IDS = {rule.id for rule in RULES} - {SLOW_DEVICE.id}
 COLLECTORS = (DISKSTATS, BLOCKDEV, MDRAID, MDMEMBERS)
 
 Files = dict[str, str]

@@ -9,6 +9,7 @@ from sdstop.collectors.system.node import Node
 from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.format import duration
 from sdstop.readings.cache import Cache
+from sdstop.readings.disk import Disk
 from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
@@ -202,6 +203,34 @@ def test_a_cache_that_is_full_soon(pace: float, fires: bool) -> None:  # noqa: F
 def test_bcache_takes_no_writes_long_before_all_is_dirty(mib: int, fires: bool) -> None:  # noqa: FBT001  # a table
     said = judged([CACHE_FULL_OF_DIRTY], run(replace(BCACHE, dirty=mib * MIB), 5, {}))
     assert isinstance(said.of("bcache0"), Finding if fires else RuledOut)
+
+
+def drains(dirty: list[int], wait: float, writes: int = 50) -> Judged:
+    """Let a bcache's dirty data be so many MiB by the second, and each of its writes take `wait` seconds."""
+    frames = run(BCACHE, len(dirty) - 1, {}, None, {"dirty": [mib * MIB for mib in dirty]})
+    for second, rows in enumerate(frames):
+        for name, each in (("bcache0", wait), ("vda", wait / 2)):
+            done = writes * second
+            rows.append(Disk(name, 252, 0, 0, 0, 0, 0, done, 0, 8 * done, round(done * each * 1000), 1, 0, 0))
+    return judged([CACHE_FULL_OF_DIRTY], frames, (Cache, Disk))
+
+
+def test_it_says_that_it_drains_and_what_writes_wait_for() -> None:
+    """It grew over the minute and drains now: no time until it is full."""
+    finding = drains([*range(600, 760, 4), *range(760, 700, -3)], 2.0).finding("bcache0")
+    assert "it drains at 3.0 MiB/s" in finding.summary
+    assert "a write takes 2.0 s (1.0 s on vda)" in finding.summary
+    assert "full in" not in finding.summary
+    assert value(finding, "eta") is None
+
+
+@pytest.mark.parametrize(
+    ("mib", "wait", "fires"), [(500, 2.0, True), (500, 0.51, True), (500, 0.49, False), (390, 2.0, False)]
+)
+def test_it_stays_found_while_writes_wait(mib: int, wait: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    """Above 40 % dirty bcache sends writes to its disk (bch_cutoff_writeback), at the speed of that disk."""
+    said = drains(list(range(mib + 60, mib, -3)), wait).of("bcache0")
+    assert isinstance(said, Finding if fires else RuledOut)
 
 
 def test_a_writecache_fills_to_half_before_it_writes_back() -> None:

@@ -116,11 +116,13 @@ def resources(*told: dict[str, Any]) -> Judgement:
 
 
 @pytest.mark.parametrize(("told", "words"), [
-    (resource(state="Connecting"), "of 20 GiB one copy is left: a further failure may lose data; store2 is Connecting"),
+    (resource(state="Connecting", peer_disk="DUnknown"), "of 20 GiB one copy is reachable: a further failure may lose"),
+    (resource(state="Connecting", peer_disk="DUnknown"), "whether store2 has good data is unknown (DUnknown)"),
+    (resource(state="Connecting", peer_disk="Outdated"), "of 20 GiB one copy is left: a further failure may lose data"),
     (syncing(0), "of 20 GiB one copy is left: a further failure may lose data; store2 is Inconsistent"),
     (resource(disk="Diskless"), "only store2 has good data: a further failure takes it out of reach"),
     (resource(disk="Inconsistent", replication="SyncTarget", out_of_sync=4), "of 4 KiB one copy is left"),
-], ids=["away", "resync", "lost its disk", "target"])  # fmt: skip
+], ids=["away", "unknown", "outdated", "resync", "lost its disk", "target"])  # fmt: skip
 def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redundancy_is(
     told: dict[str, Any], words: str
 ) -> None:

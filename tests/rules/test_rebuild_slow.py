@@ -67,6 +67,18 @@ def test_idle_disks_do_not_matter_for_a_moment(minutes: int, fires: bool) -> Non
         said.ruled_out("md0")
 
 
+@pytest.mark.parametrize(("peers", "fires"), [(0.28, True), (0.36, False)])
+def test_a_rebuild_that_one_member_holds_back_is_named_however_soon_it_ends(peers: float, fires: bool) -> None:  # noqa: FBT001
+    """The peers would do the same in a third of the time; the rebuild takes 20 minutes more."""
+    said = judged(run(30, 10.0, done=0.0, total=10.0 * 60 * 20, busy=peers, busier=0.99))
+    if fires:
+        finding = said.finding("md0")
+        assert "held back by one member; sda is 99.0 % busy" in finding.summary
+        assert any("smartctl -x /dev/sda" in line for line in finding.advice)
+    else:
+        said.ruled_out("md0")
+
+
 def test_the_limit_is_what_it_waits_for() -> None:
     finding = slow(busy=0.1, most="10240 (local)")
     assert "upper speed limit (rebuild-throttled)" in finding.summary

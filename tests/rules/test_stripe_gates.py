@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.analysis.striped import columns_of
-from sdstop.collectors.md.readings import Array, Member
+from sdstop.analysis.peer_groups import columns_of
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from tests.arrays import ArraySpec, Level, evidence, member_name
@@ -32,6 +31,7 @@ from tests.rules.stripes import (
     unchecked,
 )  # fmt: skip
 
+RULES_OF = ("stripe-convoy", "hot-stripe-member", "slow-stripe-member")
 LOADS = {"convoy": crowd(), "hot": standing(), "slow": one_slow(6.0)}
 
 
@@ -63,19 +63,37 @@ def test_arrays_that_do_nothing_of_their_own_are_judged(action: str) -> None:
 
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_members_that_are_not_accounted_for_are_no_idle_members(load: Second) -> None:
-    name = member_name(7)
-    judgement = judged(made(SIXTEEN, load, files={f"/sys/block/{name}/queue/iostats": "0\n"})).head().judgement
+    name, off = member_name(7), {f"/sys/block/{member_name(7)}/queue/iostats": "0\n"}
+
+    def stopped(member: int, second: int) -> Load:
+        return Load(0, 0, busy=0.0) if member == 7 else load(member, second)
+
+    judgement = judged(made(SIXTEEN, stopped, files=off)).head().judgement
     assert said(judgement) == set()
     assert unchecked(judgement).keys() == IDS
     assert all(name in reason and "iostats" in reason for reason in unchecked(judgement).values())
 
 
-@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
-def test_readings_far_apart_are_not_judged(load: Second) -> None:
+@pytest.mark.parametrize(("load", "rule"), list(zip(LOADS.values(), RULES_OF, strict=True)), ids=LOADS)
+def test_members_whose_counters_move_are_accounted_for_whatever_iostats_says(load: Second, rule: str) -> None:
+    """The file of dm, DRBD and bcache devices says 0, and the kernel counts their requests."""
+    off = {f"/sys/block/{member_name(member)}/queue/iostats": "0\n" for member in range(16)}
+    assert {verdict[0] for verdict in said(judged(made(SIXTEEN, load, files=off)).head().judgement)} == {rule}
+
+
+@pytest.mark.parametrize("load", [crowd(), standing()], ids=["convoy", "hot"])
+def test_a_pattern_of_readings_far_apart_is_not_judged(load: Second) -> None:
     judgement = judged(made(SIXTEEN, load, seconds=14, interval=5.0)).head().judgement
     assert said(judgement) == set()
-    assert unchecked(judgement).keys() == IDS
+    assert unchecked(judgement).keys() == IDS - {"slow-stripe-member"}
     assert all("5 s apart" in reason for reason in unchecked(judgement).values())
+
+
+@pytest.mark.parametrize(("interval", "readings", "found"), [(5.0, 14, True), (20.0, 8, True), (20.0, 4, False)])
+def test_a_slow_member_is_found_in_readings_far_apart(interval: float, readings: int, found: bool) -> None:  # noqa: FBT001
+    session = judged(made(SIXTEEN, one_slow(6.0), seconds=readings, interval=interval))
+    expected = {("slow-stripe-member", "warning", f"md0/{member_name(5)}")}
+    assert said(session.head().judgement) == (expected if found else set())
 
 
 def test_readings_of_two_seconds_are_judged() -> None:
@@ -245,7 +263,15 @@ def test_partitions_are_members_and_their_disk_says_what_they_are() -> None:
         shown.append((time, new))
     assert said(judged(shown).head().judgement) == {("stripe-convoy", "critical", "md0")}
     off = [(t, f | {f"/sys/block/{member_name(2)}/queue/iostats": "0\n"}) for t, f in shown]
-    assert unchecked(judged(off).head().judgement).keys() == IDS
+    stopped = [(t, f | {"/proc/diskstats": _stopped(f["/proc/diskstats"], f"{member_name(2)}1")}) for t, f in off]
+    assert unchecked(judged(stopped).head().judgement).keys() == IDS
+
+
+def _stopped(diskstats: str, name: str) -> str:
+    """Let the counters of a device stand still."""
+    zero = " ".join(["0"] * 17)
+    lines = (line.partition(f" {name} ") for line in diskstats.splitlines())
+    return "".join(f"{head} {name} {zero}\n" if found else f"{head}\n" for head, found, _ in lines)
 
 
 # --- columns ----------------------------------------------------------------------------------------------
@@ -253,10 +279,8 @@ def test_partitions_are_members_and_their_disk_says_what_they_are() -> None:
 
 def columns(mdstat: str, sysfs: Files) -> tuple[tuple[str, ...], ...]:
     session = judged([(0.0, {"/proc/mdstat": mdstat, **sysfs})])
-    window = session.head().window
-    array = window.get(Array, "md0")
-    assert array is not None
-    return columns_of(array, [m for m in window.rows(Member).values() if m.array == "md0"])
+    (group,) = session.head().window.topology.groups()
+    return columns_of(group)
 
 
 def raid10(disks: int, copies: str, slots: Sequence[int | None] = ()) -> tuple[str, Files]:

@@ -6,9 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from sdstop.collectors.system.processes import PROCESSES
+from sdstop.core.evidence import Origin
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.session import Session
+from sdstop.rules.stripe_convoy import STRIPE_CONVOY
 from tests.arrays import NVME_FLASH, ArraySpec, Bursts, Clones, Level, Random, Rebuild, member_name
 from tests.rules.stripes import (
+    COLLECTORS,
     IDS,
     PAIRS,
     SIXTEEN,
@@ -16,6 +21,7 @@ from tests.rules.stripes import (
     Second,
     crowd,
     finding,
+    frames,
     judged,
     made,
     one_slow,
@@ -25,6 +31,7 @@ from tests.rules.stripes import (
     steady,
     unchecked,
 )  # fmt: skip
+from tests.stories.processes import Process, answer
 
 CLONES = ArraySpec(disks=24, random=Random(rate=150.0), clones=Clones(count=10))
 HOT = ArraySpec(level=Level.RAID0, disks=6, random=Random(outstanding=24, hot_share=0.5, hot_column=2))
@@ -158,6 +165,22 @@ def test_near_the_limit_of_the_top_share(more: float, found: bool) -> None:  # n
     assert bool(said(session.head().judgement)) is found
 
 
+def test_a_convoy_names_and_counts_the_processes_behind_it() -> None:
+    shown = []
+    for time, files in made(SIXTEEN, crowd()):
+        copies = [Process(100 + n, "qemu-img", "qemu-img convert", int(time) * 5_000_000, 0) for n in range(10)]
+        others = [Process(7, "sshd", "sshd", int(time) * 1000, 0)]
+        shown.append((time, files | {"answer:psutil.processes": answer([*copies, *others], 1.0)}))
+    session = Session(Origin("n"), (*COLLECTORS, PROCESSES), (STRIPE_CONVOY,))
+    session.feed_all(frames(shown))
+    found = finding(session)
+    assert "10 x qemu-img" in found.summary
+    assert {value.name: value.value for value in found.values}["processes"] == "10 x qemu-img"
+    assert "10 processes qemu-img do most of the I/O" in found.advice[0]
+    assert any("psutil.processes" in cite.key for cite in found.evidence)
+    assert "x qemu-img" not in finding(judged(made(SIXTEEN, crowd()))).summary
+
+
 def test_a_queue_that_moves_now_and_then_is_unclear_and_only_info() -> None:
     def load(member: int, second: int) -> Load:
         at = member == (5 if second % 10 < 8 else second % 4)
@@ -288,12 +311,18 @@ def test_a_configured_threshold_is_the_one_that_is_shown() -> None:
 
 
 def test_every_rule_says_something_of_every_striped_array() -> None:
-    for spec in (SIXTEEN, PAIRS, ArraySpec(level=Level.RAID5, disks=4), ArraySpec(disks=2)):
+    two = ArraySpec(disks=2)  # its two members are the legs of one mirror
+    for spec, ids in (
+        (SIXTEEN, IDS),
+        (PAIRS, IDS),
+        (ArraySpec(level=Level.RAID5, disks=4), IDS),
+        (two, {"slow-device"}),
+    ):
         judgement = judged(made(spec, steady)).head().judgement
         verdicts: list[Finding | RuledOut | Unchecked] = [
             *judgement.findings, *judgement.ruled_out, *judgement.unchecked,
         ]  # fmt: skip
-        assert {verdict.rule for verdict in verdicts} == IDS
+        assert {verdict.rule for verdict in verdicts} == ids
         assert {verdict.subject for verdict in verdicts} == {"md0"}
 
 

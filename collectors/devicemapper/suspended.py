@@ -1,0 +1,55 @@
+"""Whether device mapper devices are suspended: a suspended device holds all its requests back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar
+
+from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.host import Host
+from sdstop.core.joins import Identity, Naming
+from sdstop.core.model import Label, Metric, Name, Reading, Source
+from sdstop.readings.disk import device_name
+
+BLOCK = "/sys/block"
+
+
+class MappedState(Reading, frozen=True):
+    """Whether a device mapper device is suspended (drivers/md/dm-sysfs.c: dm_attr_suspended_show).
+
+    Suspension takes milliseconds while LVM changes a table; requests that arrive in this time wait, and are in flight
+    nowhere.
+    """
+
+    family: ClassVar[str] = "mapped_state"
+    title: ClassVar[str] = "Device mapper devices' state"
+    rows_of = Source(f"{BLOCK}/{{device}}/dm/suspended")
+    things: ClassVar = {
+        "device": Identity(None, Naming.DEV),
+    }
+
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    suspended: Annotated[int, Metric("Suspended", "1 while it holds back all requests")]
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield a row for each device mapper device."""
+    for entry in host.names(BLOCK):
+        if not entry.startswith("dm-"):
+            continue
+        suspended = host.number(f"{BLOCK}/{entry}/dm/suspended")
+        if suspended is not None:
+            yield MappedState(device_name(entry), suspended)
+
+
+SUSPENDED = Collector(
+    "suspended",
+    "Suspended device mapper devices",
+    read,
+    (MappedState,),
+    (
+        Need(f"list:{BLOCK}", "which device mapper devices there are"),
+        Need(f"{BLOCK}/dm-*/dm/suspended", "whether they are suspended"),
+    ),
+    LIVE,
+)

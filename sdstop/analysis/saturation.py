@@ -1,0 +1,71 @@
+"""Devices that work at their limit: busy all the time, with requests waiting, and as fast as their peers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.history import Moment, Window
+from sdstop.readings.disk import DiskActivity
+
+BUSY = 0.95
+"""Minimum busy share of a sample for a device to count as saturated."""
+QUEUE = 2.0
+"""Minimum queue length at which requests wait on a rotating disk."""
+DEPTH = 32.0
+"""Minimum queue length for other devices that do not report a queue depth (SATA: 32)."""
+_STACKED = frozenset({"md", "dm", "bcache", "drbd", "loop", "zvol", "partition", "ram", "zram"})
+"""Kinds of devices whose requests are served by others."""
+
+
+class Saturated(Struct, frozen=True):
+    """A saturated device: medians over the samples. `wait` is seconds, `completed` requests per second."""
+
+    device: str
+    busy: float
+    queue: float
+    wait: float
+    completed: float
+
+
+def saturated(window: Window, moments: Sequence[Moment[DiskActivity]], busy: float, part: float) -> list[Saturated]:
+    """Return the devices that were saturated in at least a `part` of the samples, by name."""
+    if not moments:
+        return []
+    least = part * len(moments)
+    counts: dict[str, int] = {}
+    for moment in moments:
+        for name in _full(moment, busy):
+            counts[name] = counts.get(name, 0) + 1
+    found = []
+    for name in sorted(name for name, count in counts.items() if count >= least):
+        device = window.get(BlockDevice, name)
+        rows = [row for moment in moments if (row := moment.rows.get(name)) is not None]
+        if device is None or device.kind in _STACKED or not rows:
+            continue
+        queue = median(row.queue or 0.0 for row in rows)
+        waits = [row.wait for row in rows if row.wait is not None]
+        if waits and sum((row.queue or 0.0) >= depth(device) for row in rows) >= least:
+            rate = median(row.completed_per_second for row in rows)
+            found.append(Saturated(name, median(row.busy or 0.0 for row in rows), queue, median(waits), rate))
+    return found
+
+
+def depth(device: BlockDevice) -> float:
+    """Return the number of requests that a device accepts before further ones wait."""
+    if device.rotational == 1:
+        return QUEUE
+    return max(QUEUE, float(device.queue_depth or DEPTH))
+
+
+def _full(moment: Moment[DiskActivity], busy: float) -> frozenset[str]:
+    """Return the devices that were busy all through a sample, cached because ten windows use it."""
+    known: tuple[float, frozenset[str]] | None = moment.memo.get("saturated")
+    if known is None or known[0] != busy:
+        rows = (row for key in moment.rows if (row := moment.rows.get(key)) is not None)
+        full = [row.device for row in rows if row.busy is not None and row.busy >= busy and row.completed_per_second]
+        known = moment.memo["saturated"] = busy, frozenset(full)
+    return known[1]

@@ -1,0 +1,184 @@
+"""Tasks in D state that have not run for a while, grouped by where they wait, and the findings that account for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from sdstop.collectors.system.node import Node
+from sdstop.collectors.system.tasks import BlockedTask
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.history import Window
+from sdstop.core.topology import Thing
+
+GRACE = 0.5
+"""Tolerance in seconds: samples arrive slightly early."""
+
+_NOT_IO = frozenset({"__refrigerator", "kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
+"""Kernel functions in which healthy tasks stay in D state: frozen control groups (version 1), parents of vfork."""
+
+STOPS = frozenset(
+    {
+        "device-hung", "session-down", "volume-suspended", "path-failed", "thin-pool-filling", "array-degraded",
+        "zfs-pool-degraded", "cluster-degraded", "split-brain", "cluster-manager-down", "cache-full-of-dirty",
+        "volume-qos-saturated", "device-saturated", "slow-device", "slow-stripe-member", "hot-stripe-member",
+        "stripe-convoy", "kernel-io-errors", "filesystem-full", "rebuild-stalled",
+    }
+)  # fmt: skip
+"""Rules whose findings account for tasks that wait for I/O and do not get it."""
+_IF_CRITICAL = frozenset({"array-degraded", "zfs-pool-degraded", "cluster-degraded"})
+"""Those of which only critical findings stop I/O: less redundancy does not."""
+LOADS = STOPS | {
+    "rebuild-running", "rebuild-slow", "rebuild-throttled", "cache-bypassed", "cache-errors", "cache-sub-block-io",
+    "cache-ineffective", "link-saturated", "link-oversubscribed", "hba-oversubscribed", "hba-unbalanced",
+    "zvol-slow-path", "zfs-no-slog", "frames-dropped", "mtu-misaligned", "mtu-mismatch", "phy-errors",
+    "tasks-stuck", "io-stalled",
+}  # fmt: skip
+"""Rules whose findings account for many tasks that wait for I/O, but get it."""
+
+
+class StalledTask(Struct, frozen=True):
+    """A task in D state, and for how many seconds it has not run."""
+
+    task: BlockedTask
+    seconds: float
+
+
+class StalledGroup(Struct, frozen=True):
+    """Stalled tasks that wait in one place; None where mount, file system type or device are unknown."""
+
+    mount: str | None
+    filesystem: str | None
+    device: str | None
+    tasks: tuple[StalledTask, ...]
+
+    @property
+    def place(self) -> str:
+        """Name of the place: device, mount point or type of the file system; "" if unknown."""
+        return self.device or self.mount or self.filesystem or ""
+
+    @property
+    def seconds(self) -> float:
+        """Time for which the task that waits longest has not run."""
+        return max(stalled.seconds for stalled in self.tasks)
+
+    @property
+    def waits(self) -> tuple[str, ...]:
+        """Kernel functions that the tasks sleep in, the most common first."""
+        counts: dict[str, int] = {}
+        for stalled in self.tasks:
+            if stalled.task.wait is not None:
+                counts[stalled.task.wait] = counts.get(stalled.task.wait, 0) + 1
+        return tuple(sorted(counts, key=lambda wait: (-counts[wait], wait)))
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the tasks, the most common first."""
+        counts: dict[str, int] = {}
+        for stalled in self.tasks:
+            counts[stalled.task.name] = counts.get(stalled.task.name, 0) + 1
+        return tuple(sorted(counts, key=lambda name: (-counts[name], name)))
+
+
+def watched(window: Window) -> float:
+    """Return the seconds between the first and the last sample of tasks."""
+    moments = window.moments(BlockedTask)
+    return moments[-1].started - moments[0].started if moments else 0.0
+
+
+def stalled_tasks(window: Window, seconds: float) -> tuple[StalledTask, ...]:
+    """Return the tasks in D state in each sample that have not run for at least `seconds`.
+
+    Kernel threads count only along with a stalled user task, or while some task waits for I/O by the kernel's own
+    count (procs_blocked): idle threads of some drivers always sleep in D state.
+    """
+    found = window.once(("stalled", seconds), lambda: tuple(_stalled(window, seconds)))
+    users = any(not stalled.task.kernel for stalled in found)
+    return found if users or _waits_for_io(window, seconds) else ()
+
+
+def _stalled(window: Window, seconds: float) -> Iterator[StalledTask]:
+    moments = window.moments(BlockedTask)
+    if not moments:
+        return
+    newest = moments[-1]
+    for key, task in newest.rows.items():
+        if task.wait in _NOT_IO:
+            continue
+        since = newest.started
+        for moment in moments[-2::-1]:
+            then = moment.rows.get(key)
+            if then is None or not _is_same_sleep(then, task):
+                break
+            since = moment.started
+        if newest.started - since + GRACE >= seconds:
+            yield StalledTask(task, newest.started - since)
+
+
+def _is_same_sleep(then: BlockedTask, now: BlockedTask) -> bool:
+    if then.switches is not None and then.switches == now.switches:
+        return True
+    return now.moved is not None and then.moved == now.moved and then.wait == now.wait
+
+
+def _waits_for_io(window: Window, seconds: float) -> bool:
+    counts = [
+        node.tasks_blocked
+        for shot in window.last(seconds).snapshots
+        for node in shot.rows(Node).values()
+        if node.tasks_blocked is not None
+    ]
+    return bool(counts) and min(counts) > 0
+
+
+def stalled_groups(window: Window, seconds: float) -> tuple[StalledGroup, ...]:
+    """Return the stalled tasks by place, groups with most tasks first; those in unknown places are one group."""
+    places: dict[tuple[str | None, ...], list[StalledTask]] = {}
+    for stalled in stalled_tasks(window, seconds):
+        task = stalled.task
+        mount = task.mount if task.device is None else None
+        places.setdefault((task.device, mount, task.filesystem if task.device is None else None), []).append(stalled)
+    groups = [
+        StalledGroup(
+            next((each.task.mount for each in tasks if each.task.mount is not None), None),
+            next((each.task.filesystem for each in tasks if each.task.filesystem is not None), None),
+            tasks[0].task.device,
+            tuple(tasks),
+        )
+        for tasks in places.values()
+    ]
+    return tuple(sorted(groups, key=lambda group: (-len(group.tasks), group.place)))
+
+
+def causes(window: Window, group: StalledGroup, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that account for a group's wait.
+
+    A known place must be the subject, or depend on the subject, or be a part of it. Of an unknown place no cause can be
+    excluded. A file system that is not on a device of this node is accounted for only by a finding that names it.
+    """
+    stops = [finding for finding in findings if accounts(finding, STOPS)]
+    if not group.place:
+        return tuple(stops)
+    names = {name for name in (group.mount, group.device) if name is not None}
+    related = _related(window, names)
+    return tuple(finding for finding in stops if _is_about(window, finding, names, related))
+
+
+def accounts(finding: Finding, rules: frozenset[str]) -> bool:
+    """Return whether a finding of one of these rules is such that tasks have to wait."""
+    return finding.rule in rules and (finding.rule not in _IF_CRITICAL or finding.severity is Severity.CRITICAL)
+
+
+def _related(window: Window, names: Iterable[str]) -> Mapping[str, Thing]:
+    topology = window.topology
+    things = [thing for thing in map(topology.find, names) if thing is not None]
+    every = [*things, *(other for thing in things for other in (*topology.below(thing), *topology.above(thing)))]
+    return {thing.name: thing for thing in every}
+
+
+def _is_about(window: Window, finding: Finding, names: Iterable[str], related: Mapping[str, Thing]) -> bool:
+    if finding.subject in names:
+        return True
+    thing = window.topology.find(finding.subject)
+    return thing is not None and thing.name in related

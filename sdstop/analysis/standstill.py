@@ -1,0 +1,134 @@
+"""Standstills: seconds in which a device completes nothing while requests wait, counted over a minute.
+
+A disk that retries a sector, or whose firmware collects garbage, answers as fast as its peers between two standstills;
+medians over seconds do not show it. Each second is known from the kernel's counters: nothing completed, and requests
+were in flight at both ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from statistics import median
+
+from msgspec import Struct
+
+from sdstop.analysis.hysteresis import is_above
+from sdstop.core.history import Moment, Window
+from sdstop.readings.disk import DiskActivity
+
+SECONDS = 60.0
+"""Span over which standstills are counted."""
+LEAST = 5.0
+"""Seconds within that span that a device must stand still."""
+EPISODES = 2
+"""Separate standstills that are needed: a single one is a disk that spins up, or a reset."""
+OFTEN = 4.0
+"""The device stands still this many times as long as the median of its peers."""
+WAITED = 0.5
+"""Share of a standstill that the requests after it must have waited in all: a request that the kernel lost is counted
+as in flight for ever, and nothing waits with it."""
+
+
+CRITICAL = 0.2
+"""Share of the time that makes it critical."""
+
+
+class Standstill(Struct, frozen=True):
+    """Standstills of a device: start and end of each (monotonic seconds), and the longest wait after one, in seconds.
+
+    `seconds` is their sum within the last minute, of which `of` seconds were sampled.
+    """
+
+    device: str
+    spans: tuple[tuple[float, float], ...]
+    wait: float
+    seconds: float
+    of: float
+
+
+def standstills(window: Window) -> Mapping[str, Standstill]:
+    """Return the standstills of the last minute by device; devices without one are not included."""
+    return window.once("standstills", lambda: _found(window))
+
+
+def worst(window: Window, names: Collection[str]) -> Standstill | None:
+    """Return the standstill of the one device among peers that is held up by itself; None if there is none."""
+    known = standstills(window)
+    if not known:
+        return None
+    found = [known[name] for name in names if name in known]
+    most = max(found, key=lambda one: one.seconds, default=None)
+    if most is None or most.seconds < LEAST or len(most.spans) < EPISODES or len(names) < 2:
+        return None
+    peers = [known[name].seconds if name in known else 0.0 for name in names if name != most.device]
+    return most if most.seconds >= OFTEN * median(peers) else None
+
+
+def is_critical(window: Window, still: Standstill) -> bool:
+    """Return whether a device stands still for so much of the time that the group cannot work, with hysteresis."""
+    now = window.now.monotonic
+
+    def earlier() -> Iterator[float | None]:
+        return (_within(still.spans, now - back) / still.of for back in range(1, int(SECONDS)))
+
+    return is_above(still.seconds / still.of, CRITICAL, earlier)
+
+
+def _within(spans: Sequence[tuple[float, float]], end: float) -> float:
+    """Return the seconds of spans within the minute before `end`."""
+    start = end - SECONDS
+    return math.fsum(max(0.0, min(stop, end) - max(begin, start)) for begin, stop in spans)
+
+
+def _found(window: Window) -> dict[str, Standstill]:
+    moments = window.moments(DiskActivity)
+    spans: dict[str, list[tuple[float, float]]] = {}
+    waits: dict[str, float] = {}
+    since: dict[str, float] = {}
+    for before, moment in pairwise(moments):
+        still = _still(moment)
+        if not still and not since:
+            continue
+        still = still & _waiting(before)
+        for name in still:
+            since.setdefault(name, before.started)
+        for name in since.keys() - still:
+            began = since.pop(name)
+            after = moment.rows.get(name)
+            waited = (after.queue or 0.0) * (moment.seconds or 0.0) if after is not None else 0.0
+            if after is not None and waited >= WAITED * (before.started - began):
+                spans.setdefault(name, []).append((began, before.started))
+                waits[name] = max(waits.get(name, 0.0), after.read_wait or 0.0, after.write_wait or 0.0)
+    for name, began in since.items():
+        if name in spans:  # it stands still now
+            spans[name].append((began, moments[-1].started))
+    if not spans:
+        return {}
+    end = moments[-1].started
+    of = min(SECONDS, end - moments[0].started)
+    made = (Standstill(name, tuple(known), waits[name], _within(known, end), of) for name, known in spans.items())
+    return {one.device: one for one in made}
+
+
+def _waiting(moment: Moment[DiskActivity]) -> frozenset[str]:
+    """Return the devices with requests in flight at the end of a sample."""
+    known: tuple[frozenset[str], frozenset[str]] = moment.memo.get("standstill") or _read(moment)
+    return known[0]
+
+
+def _still(moment: Moment[DiskActivity]) -> frozenset[str]:
+    """Return the devices of them that completed nothing."""
+    known: tuple[frozenset[str], frozenset[str]] = moment.memo.get("standstill") or _read(moment)
+    return known[1]
+
+
+def _read(moment: Moment[DiskActivity]) -> tuple[frozenset[str], frozenset[str]]:
+    rows = [row for key in moment.rows if (row := moment.rows.get(key)) is not None and row.in_flight]
+    known = (
+        frozenset([row.device for row in rows]),
+        frozenset([row.device for row in rows if not row.completed_per_second]),
+    )
+    moment.memo["standstill"] = known
+    return known

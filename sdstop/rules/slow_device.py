@@ -1,0 +1,29 @@
+"""Devices that are far slower than their peers: mirror legs, vdevs, OSDs, paths, disks of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.analysis.peer_groups import SLOW, is_mirror, judged_groups, thresholds
+from sdstop.collectors.md.readings import Array
+from sdstop.core.finding import Covers, Limits, Rule, Severity, Unchecked, Verdict
+from sdstop.core.history import Window
+from sdstop.rules.slow_stripe_member import verdicts
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    groups = judged_groups(window, limits)
+    if not groups:
+        yield Unchecked("no devices that should behave alike are known here", calm=True)
+    yield from verdicts(window, [judged for judged in groups if not judged.striped], limits)
+
+
+SLOW_DEVICE = Rule(
+    "slow-device",
+    "one device of a peer group that is not a stripe answers far slower than the others",
+    Severity.CRITICAL,
+    _check,
+    (),  # rates of the kernel's counters, or those that tools printed
+    thresholds(*SLOW),
+    covers=(Covers(Array, where=is_mirror),),
+)

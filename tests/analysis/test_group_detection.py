@@ -1,0 +1,44 @@
+"""Slow and stalling members of every kind of peer group, on shapes and seeds that were not used to choose limits.
+
+`python -m bench.detection --groups` measures more of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.arrays.groups import HELD_OUT, KINDS, TUNING, Found, Shape, Trouble, judged, score, shapes
+
+_FIRST = 5000
+
+
+def _measured(seed: int, *, spinning: bool) -> list[Found]:
+    return [judged(shape, seed) for shape in shapes(HELD_OUT, seed) if not spinning or shape.media.rotational]
+
+
+def _check(every: list[Found]) -> None:
+    result = score(every)
+    assert result.precision is not None
+    assert result.recall is not None
+    assert result.precision >= 0.97, [found for found in every if found.wrong]
+    assert result.recall >= 0.95, [f for f in every if f.shape.trouble is not Trouble.NONE and not f.right]
+    assert not [found for found in every if found.shape.trouble is Trouble.NONE and found.wrong]
+
+
+def test_sick_members_of_every_kind_of_group_are_found_and_no_others() -> None:
+    _check(_measured(_FIRST, spinning=True))
+
+
+@pytest.mark.slow
+def test_the_same_on_all_disks_and_more_seeds() -> None:
+    _check([found for seed in range(_FIRST + 1, _FIRST + 4) for found in _measured(seed, spinning=False)])
+
+
+def test_every_kind_is_measured_with_every_trouble_and_without() -> None:
+    made: list[Shape] = list(shapes(HELD_OUT, _FIRST))
+    assert {(shape.kind, shape.trouble) for shape in made} == {(kind, trouble) for kind in KINDS for trouble in Trouble}
+
+
+def test_what_was_used_for_tuning_is_not_measured() -> None:
+    for name in ("members", "spinning", "flash", "loads", "writes", "factors", "stalls"):
+        assert not set(getattr(TUNING, name)) & set(getattr(HELD_OUT, name)), name

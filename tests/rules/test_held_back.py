@@ -1,0 +1,143 @@
+"""session-down and volume-suspended: what holds requests back above the disks, where nothing is in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.devicemapper.mapper import MAPPER
+from sdstop.collectors.devicemapper.suspended import SUSPENDED
+from sdstop.collectors.network.session_states import SESSION_STATES
+from sdstop.collectors.network.sessions import SESSIONS
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.rules.session_down import SESSION_DOWN
+from sdstop.rules.volume_suspended import VOLUME_SUSPENDED
+from tests.nodes.frames import Judged, value
+
+COLLECTORS = (SESSION_STATES, SESSIONS, BLOCKDEV, MAPPER, SUSPENDED)
+
+
+def iscsi(number: int, state: str, disk: str | None) -> dict[str, str]:
+    base = f"/sys/class/iscsi_session/session{number}"
+    found = {
+        f"{base}/state": f"{state}\n",
+        f"{base}/targetname": "iqn.2026-11.example:pool\n",
+        f"/sys/class/iscsi_connection/connection{number}:0/address": f"192.0.2.{number}\n",
+        f"/sys/class/iscsi_connection/connection{number}:0/port": "3260\n",
+    }
+    if disk is not None:
+        found |= {
+            f"{base}/device/target{number}:0:0/{number}:0:0:1/block/{disk}/size": "2048\n",
+            f"/sys/block/{disk}/dev": f"8:{16 * number}\n",
+            f"/sys/block/{disk}/size": "2048\n",
+        }
+    return found
+
+
+def nvme(name: str, state: str, transport: str = "tcp", namespace: str = "nvme0c{}n1") -> dict[str, str]:
+    base = f"/sys/class/nvme/{name}"
+    return {
+        f"{base}/transport": f"{transport}\n",
+        f"{base}/address": "traddr=192.0.2.7,trsvcid=4420\n",
+        f"{base}/state": f"{state}\n",
+        f"{base}/subsysnqn": "nqn.2026-11.example:fast\n",
+        f"{base}/{namespace.format(name[-1])}/size": "2048\n",
+    }
+
+
+def judged(*shown: Mapping[str, str], pace: float = 1.0) -> Judged:
+    return Judged(COLLECTORS, [SESSION_DOWN, VOLUME_SUSPENDED], [(n * pace, files) for n, files in enumerate(shown)])
+
+
+# --- session-down -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(4, Unchecked), (5, Finding), (40, Finding)])
+def test_five_seconds(seconds: int, kind: type) -> None:
+    said = judged(*[nvme("nvme0", "connecting")] * (seconds + 1)).of("nvme0")
+    assert isinstance(said, kind)
+    if isinstance(said, Finding):
+        assert said.severity is Severity.CRITICAL
+        assert value(said, "seconds") == seconds
+        assert "192.0.2.7:4420 is not reached; requests to nvme0n1 wait or fail" in said.summary
+
+
+def test_a_reset_that_succeeds_is_none() -> None:
+    shown = [nvme("nvme0", "live")] * 5 + [nvme("nvme0", "resetting")] * 3 + [nvme("nvme0", "live")] * 5
+    judged(*shown).ruled_out("nvme0")
+
+
+@pytest.mark.parametrize(("state", "kind"), [("live", RuledOut), ("marvellous", Unchecked), ("", Unchecked)])
+def test_states_that_are_no_finding(state: str, kind: type) -> None:
+    assert isinstance(judged(*[nvme("nvme0", state)] * 10).of("nvme0"), kind)
+
+
+@pytest.mark.parametrize("state", ["FAILED", "FREE"])
+def test_an_iscsi_session(state: str) -> None:
+    finding = judged(*[iscsi(1, state, "sdb")] * 6).finding("session1")
+    assert finding.severity is Severity.CRITICAL
+    assert "192.0.2.1:3260 is not reached; requests to sdb wait or fail" in finding.summary
+    assert finding.advice[0].startswith("ping -c 3 192.0.2.1 ")
+
+
+def test_a_session_without_disks_is_a_warning() -> None:
+    finding = judged(*[iscsi(1, "FAILED", None)] * 6).finding("session1")
+    assert finding.severity is Severity.WARNING
+    assert "it has no disk here" in finding.summary
+
+
+def test_another_controller_of_the_same_namespace_is_a_path_left() -> None:
+    finding = judged(*[nvme("nvme0", "connecting") | nvme("nvme1", "live")] * 6).finding("nvme0")
+    assert finding.severity is Severity.WARNING
+    assert "1 other session to the same data up" in finding.summary
+    both = judged(*[nvme("nvme0", "connecting") | nvme("nvme1", "connecting")] * 6)
+    assert {both.finding(name).severity for name in ("nvme0", "nvme1")} == {Severity.CRITICAL}
+
+
+MULTIPATH = {
+    "/sys/block/dm-0/dev": "253:0",
+    "/sys/block/dm-0/dm/name": "mpatha",
+    "/sys/block/dm-0/dm/uuid": "mpath-36001405a",
+    "link:/sys/block/dm-0/slaves/sdb": "../../sdb",
+    "link:/sys/block/dm-0/slaves/sdc": "../../sdc",
+    "cmd:dmsetup table": "mpatha: 0 4 multipath 0 0 1 1 round-robin 0 2 1 8:16 1 8:32 1\n",
+    "cmd:dmsetup info -c --noheadings -o name,blkdevname,uuid --separator |": "mpatha|dm-0|mpath-36001405a\n",
+}
+
+
+def test_another_path_of_the_same_map() -> None:
+    both = iscsi(1, "FREE", "sdb") | iscsi(2, "LOGGED_IN", "sdc")
+    assert judged(*[both] * 6).finding("session1").severity is Severity.CRITICAL
+    assert judged(*[both | MULTIPATH] * 6).finding("session1").severity is Severity.WARNING
+
+
+def test_a_local_controller_that_is_dead() -> None:
+    disk = {"/sys/block/nvme3n1/dev": "259:1", "/sys/block/nvme3n1/size": "2048"}
+    files = nvme("nvme3", "dead", "pcie", "nvme3n1") | disk
+    finding = judged(*[files] * 6).finding("nvme3")
+    assert finding.severity is Severity.CRITICAL
+    assert "the controller does not answer; requests to nvme3n1 wait or fail" in finding.summary
+
+
+# --- volume-suspended ---------------------------------------------------------------------------------------
+
+
+def suspended(*states: int) -> Judged:
+    names = {"/sys/block/dm-0/dev": "253:0", "/sys/block/dm-0/dm/name": "vg0-data"}
+    return judged(*[names | {"/sys/block/dm-0/dm/suspended": f"{state}\n"} for state in states])
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(9, Unchecked), (10, Finding), (40, Finding)])
+def test_ten_seconds(seconds: int, kind: type) -> None:
+    said = suspended(*[1] * (seconds + 1)).of("dm-0")
+    assert isinstance(said, kind)
+    if isinstance(said, Finding):
+        assert said.severity is Severity.WARNING  # nothing waits for it
+        assert "dmsetup resume vg0-data   # once no such command runs any more" in said.advice
+
+
+def test_a_change_of_tables_suspends_for_a_moment() -> None:
+    suspended(*[0] * 5, 1, *[0] * 20).ruled_out("dm-0")
+    suspended(*[1, 0] * 20).ruled_out("dm-0")

@@ -1,0 +1,295 @@
+"""slow-device, and slow-stripe-member beyond md: each kind of group, near the thresholds, and what must be silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from sdstop.collectors.block.iostat import IOSTAT
+from sdstop.core.evidence import Origin
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.session import Session
+from sdstop.rules.slow_device import SLOW_DEVICE
+from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
+from tests.nodes import peers
+from tests.nodes.peers import DISKS, GROUPS, Loads
+from tests.rules.stripes import Files, Load, frames
+
+RULES = (SLOW_DEVICE, SLOW_STRIPE_MEMBER)
+
+
+def judged(shown: Sequence[tuple[float, Files]], config: Mapping[str, Mapping[str, float]] | None = None) -> Session:
+    session = Session(Origin("n"), peers.COLLECTORS, RULES, config)
+    session.feed_all(frames(shown))
+    return session
+
+
+def found(session: Session) -> set[tuple[str, str, str]]:
+    return {(f.rule, f.severity.value, f.subject) for f in session.head().judgement.findings}
+
+
+def finding(session: Session) -> Finding:
+    (one,) = session.head().judgement.findings
+    return one
+
+
+def one_slow(name: str, times: float, *, wait: float = 10.0, rate: float = 20.0) -> Loads:
+    def load(device: str, second: int) -> Load:
+        factor = times if device == name else 1.0
+        return Load(rate, rate, wait * factor, busy=min(1.0, 0.2 * factor))
+
+    return load
+
+
+def node(kind: str, names: Sequence[str] = DISKS) -> Files:
+    return peers.disks(names) | GROUPS[kind](names)
+
+
+SUBJECTS = {
+    "mirror of md": ("slow-device", "md1/sdd"),
+    "raidz2": ("slow-device", "tank/sdd"),
+    "ZFS mirror": ("slow-device", "tank/sdd"),
+    "LVM stripe": ("slow-stripe-member", "vg0/data/sdd"),
+    "multipath": ("slow-device", "mpatha/sdd"),
+    "like disks": ("slow-device", "sdd"),
+}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_a_slow_member_of_any_group_is_found(kind: str) -> None:
+    session = judged(peers.shown(node(kind), DISKS, one_slow("sdd", 10.0)))
+    rule, subject = SUBJECTS[kind]
+    assert found(session) == {(rule, "critical", subject)}
+    topology = session.head().window.topology
+    thing = topology.find(subject)
+    assert thing is not None
+    assert [disk.device for disk in topology.disks(thing)] == ["sdd"]
+    assert {"/proc/diskstats"} <= {cite.key for cite in finding(session).evidence}
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_members_that_are_alike_are_good(kind: str) -> None:
+    session = judged(peers.shown(node(kind), DISKS, one_slow("sdd", 1.3)))
+    assert found(session) == set()
+    assert {good.rule for good in session.head().judgement.ruled_out} & {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize(("times", "is_found"), [(2.9, False), (3.2, True)])
+@pytest.mark.parametrize("kind", GROUPS)
+def test_near_the_threshold(kind: str, times: float, is_found: bool) -> None:  # noqa: FBT001
+    session = judged(peers.shown(node(kind), DISKS, one_slow("sdd", times, rate=8.0)))
+    assert {severity for _, severity, _ in found(session)} == ({"warning"} if is_found else set())
+
+
+@pytest.mark.parametrize("kind", ["mirror of md", "ZFS mirror"])
+@pytest.mark.parametrize(("times", "is_found"), [(3.8, False), (4.2, True)])
+def test_one_of_two_legs_needs_four_times_the_other_s_wait(kind: str, times: float, is_found: bool) -> None:  # noqa: FBT001
+    two = DISKS[:2]
+    session = judged(peers.shown(node(kind, two), two, one_slow("sdc", times, rate=8.0)))
+    assert bool(found(session)) is is_found
+
+
+def test_the_commonest_array_with_one_bad_leg() -> None:
+    """Seen on a real kernel: 315 ms and 100 % busy beside 1.1 ms and 8 %, the same writes, reads avoid the slow leg."""
+
+    def load(device: str, second: int) -> Load:
+        if device == "sdc":
+            return Load(0, 70, 315.0, busy=1.0)
+        return Load(60, 70, 1.1, busy=0.08)
+
+    session = judged(peers.shown(node("mirror of md", DISKS[:2]), DISKS[:2], load))
+    assert found(session) == {("slow-device", "critical", "md1/sdc")}
+    assert any("mdadm /dev/md1 --replace /dev/sdc" in line for line in finding(session).advice)
+
+
+def test_a_leg_that_serves_all_reads_is_not_slow() -> None:
+    """Md reads a stream from one leg: its writes wait behind the reads."""
+
+    def load(device: str, second: int) -> Load:
+        if device == "sdc":
+            return Load(400, 20, 40.0, busy=1.0, read_wait=20.0)
+        return Load(0, 20, 5.0, busy=0.1)
+
+    assert found(judged(peers.shown(node("mirror of md", DISKS[:2]), DISKS[:2], load, seconds=70))) == set()
+
+
+def test_two_like_disks_prove_nothing_of_each_other() -> None:
+    session = judged(peers.shown(node("like disks", DISKS[:2]), DISKS[:2], one_slow("sdc", 20.0)))
+    assert found(session) == set()
+    assert "too few" in session.head().judgement.unchecked[0].reason
+
+
+def test_a_wait_that_nobody_notices_is_never_critical() -> None:
+    session = judged(peers.shown(peers.disks(DISKS, rotational=0), DISKS, one_slow("sdd", 12.0, wait=0.2)))
+    assert found(session) == {("slow-device", "warning", "sdd")}
+
+
+def test_like_disks_with_different_loads_are_not_compared() -> None:
+    def load(device: str, second: int) -> Load:
+        return Load(150, 150, 60.0, busy=1.0) if device == "sdd" else Load(5, 5, 6.0, busy=0.05)
+
+    assert found(judged(peers.shown(node("like disks"), DISKS, load, seconds=70))) == set()
+
+
+def test_disks_of_other_models_are_no_peers() -> None:
+    files = peers.disks(DISKS[:3]) | peers.disks(DISKS[3:4], model="HUS72") | peers.disks(DISKS[4:], model="WD80")
+    assert found(judged(peers.shown(files, DISKS, one_slow("sde", 20.0)))) == set()
+
+
+@pytest.mark.parametrize(("rate", "is_found"), [(0.6, True), (0.03, False)])
+def test_a_request_a_second_is_enough(rate: float, is_found: bool) -> None:  # noqa: FBT001
+    session = judged(peers.shown(node("raidz2"), DISKS, one_slow("sdd", 15.0, rate=rate), seconds=70))
+    assert bool(found(session)) is is_found
+
+
+def test_two_slow_members_are_both_named() -> None:
+    def load(device: str, second: int) -> Load:
+        factor = {"sdd": 12.0, "sdf": 9.0}.get(device, 1.0)
+        return Load(20, 20, 10.0 * factor, busy=min(1.0, 0.2 * factor))
+
+    assert {subject for *_, subject in found(judged(peers.shown(node("raidz2"), DISKS, load)))} == {
+        "tank/sdd",
+        "tank/sdf",
+    }
+
+
+# --- pasted rates -----------------------------------------------------------------------------------------
+
+
+def pasted(waits: Mapping[str, float], rates: Mapping[str, float] | None = None) -> Session:
+    """Judge the output of iostat, one report for each of six frames, and nothing else."""
+    head = "Device r/s rkB/s rrqm/s %rrqm r_await rareq-sz w/s wkB/s wrqm/s %wrqm w_await wareq-sz aqu-sz %util"
+    rows = []
+    for name, wait in waits.items():
+        rate = (rates or {}).get(name, 20.0)
+        size, busy = 8 * rate, min(100.0, 10 * wait / 10)
+        rows.append(f"{name} {rate} {size} 0 0 {wait} 8 {rate} {size} 0 0 {wait} 8 {rate * wait / 500} {busy}")
+    text = "\n".join(["Linux 6.1.0 (n) 11/22/26 _x86_64_ (4 CPU)", "", head, *rows, ""])
+    session = Session(Origin("n"), (*peers.COLLECTORS, IOSTAT), RULES)
+    shown = [(float(second), {"cmd:iostat -y -x 1 1": f"{text}{' ' * second}\n"}) for second in range(6)]
+    session.feed_all(frames(shown))
+    return session
+
+
+def test_pasted_disks_under_equal_load_are_peers_and_a_slow_one_is_a_warning() -> None:
+    session = pasted({"sda": 9.0, "sdb": 212.0, "sdc": 10.0, "sdd": 9.5})
+    assert found(session) == {("slow-device", "warning", "sdb")}
+    assert "group inferred from equal load" in finding(session).summary
+    assert finding(session).confidence == 0.7
+
+
+@pytest.mark.parametrize(("rate", "is_found"), [(29.0, True), (31.0, False)])
+def test_pasted_disks_are_peers_up_to_half_as_many_requests_more(rate: float, is_found: bool) -> None:  # noqa: FBT001
+    session = pasted({"sda": 9.0, "sdb": 212.0, "sdc": 10.0}, {"sdb": rate})
+    assert bool(found(session)) is is_found
+
+
+def test_two_pasted_disks_and_disks_of_several_classes_are_no_group() -> None:
+    assert found(pasted({"sda": 9.0, "sdb": 212.0})) == set()
+    assert found(pasted({"sda": 9.0, "sdb": 10.0, "nvme0n1": 212.0})) == set()
+    assert found(pasted({"sda": 9.0, "sda1": 9.0, "sda2": 212.0, "dm-0": 10.0, "md0": 9.0})) == set()
+
+
+def test_pasted_disks_are_not_grouped_where_the_structure_is_known() -> None:
+    names = ("sda", "sdb", "sdc", "sdd")
+    files = peers.disks(names[:1]) | peers.disks(names[1:2], model="X") | peers.disks(names[2:3], model="Y")
+    load = one_slow("sdb", 20.0)
+    assert found(judged(peers.shown(files, names[:3], load))) == set()
+
+
+# --- standstills ------------------------------------------------------------------------------------------
+
+
+def stalls(name: str, still: int, every: int, *, together: bool = False) -> Loads:
+    """Let a disk stand still for some seconds of every so many; the others have nothing to do meanwhile."""
+
+    def load(device: str, second: int) -> Load:
+        at = second % every
+        if at < still and (device == name or together):
+            return Load(0, 0, busy=1.0, queue=0.0, in_flight=8)
+        if at < still:
+            return Load(0, 0, busy=0.0)
+        wait = 1000.0 * still / 8 if (device == name or together) and at == still else 5.0
+        return Load(20, 20, wait, busy=0.3, in_flight=8 if at == every - 1 else 1)
+
+    return load
+
+
+@pytest.mark.parametrize(("still", "every", "severity"), [(3, 9, "critical"), (2, 15, "warning"), (1, 30, None)])
+def test_a_disk_that_stands_still_now_and_then(still: int, every: int, severity: str | None) -> None:
+    session = judged(peers.shown(node("raidz2"), DISKS, stalls("sdd", still, every), seconds=72))
+    assert found(session) == ({("slow-device", severity, "tank/sdd")} if severity else set())
+
+
+def test_disks_that_stand_still_together_are_held_up_by_something_else() -> None:
+    session = judged(peers.shown(node("raidz2"), DISKS, stalls("sdd", 3, 9, together=True), seconds=72))
+    assert found(session) == set()
+
+
+def test_a_disk_that_stood_still_once_was_reset() -> None:
+    session = judged(peers.shown(node("raidz2"), DISKS, stalls("sdd", 8, 200), seconds=60))
+    assert found(session) == set()
+
+
+def test_a_request_that_the_kernel_lost_is_no_standstill() -> None:
+    def load(device: str, second: int) -> Load:
+        if device == "sdd":
+            return Load(0, 0, busy=1.0, in_flight=1) if second % 3 else Load(3, 3, 5.0, busy=1.0, in_flight=1)
+        return Load(2, 2, 5.0, busy=0.1)
+
+    assert found(judged(peers.shown(node("raidz2"), DISKS, load, seconds=72))) == set()
+
+
+# --- neighbours -------------------------------------------------------------------------------------------
+
+
+def test_a_busy_neighbour_partition_is_named_and_the_disk_is_not_to_be_replaced() -> None:
+    """Seen on a real kernel: 162 of 200 requests per second on the member's disk were another partition's."""
+    names = [name for disk in DISKS for name in (disk, f"{disk}1", f"{disk}2")]
+
+    def load(device: str, second: int) -> Load:
+        slow = device.startswith("sdd")
+        if device.endswith("2"):
+            return Load(81, 81, 90.0, busy=0.95) if slow else Load(0, 0, busy=0.0)
+        if device.endswith("1"):
+            return Load(19, 19, 100.0, busy=0.98) if slow else Load(19, 19, 9.0, busy=0.2)
+        return Load(100, 100, 92.0, busy=1.0) if slow else Load(19, 19, 9.0, busy=0.2)
+
+    members = [f"{disk}1" for disk in DISKS]
+    files = peers.disks(DISKS, partitions=True) | peers.pool(members)
+    one = finding(judged(peers.shown(files, names, load)))
+    assert one.severity is Severity.WARNING
+    assert one.subject == "tank/sdd1"
+    assert "sdd2" in one.summary
+    assert "162 of 200 requests/s" in one.summary
+    assert not any("replace" in line for line in one.advice)
+
+
+# --- severity ---------------------------------------------------------------------------------------------
+
+
+def test_severity_does_not_flap_at_its_border() -> None:
+    """The wait is 9.6 and 8.4 times the peers' in turn, for ten seconds each, and critical from 9."""
+
+    def load(device: str, second: int) -> Load:
+        factor = 1.0 if device != "sdd" else 9.6 if second % 20 < 10 else 8.4
+        return Load(10, 10, 10.0 * factor, busy=min(1.0, 0.1 * factor))
+
+    session = Session(Origin("n"), peers.COLLECTORS, RULES)
+    shown = frames(peers.shown(node("raidz2"), DISKS, load, seconds=70))
+    live = [session.feed(frame).judgement for frame in shown]
+    severities = [f.severity for judgement in live[20:] for f in judgement.findings]
+    assert set(severities) == {Severity.CRITICAL}
+    for index in (30, 45, 60):
+        assert session.look(index).judgement == live[index]
+
+
+def test_a_severity_that_is_clearly_over_falls() -> None:
+    def load(device: str, second: int) -> Load:
+        factor = 1.0 if device != "sdd" else 12.0 if second < 30 else 5.0
+        return Load(10, 10, 10.0 * factor, busy=min(1.0, 0.1 * factor))
+
+    assert found(judged(peers.shown(node("raidz2"), DISKS, load, seconds=72))) == {
+        ("slow-device", "warning", "tank/sdd")
+    }

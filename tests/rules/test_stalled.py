@@ -1,0 +1,293 @@
+"""tasks-stuck, io-stalled and load-unexplained: the floor under all rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.devicemapper.suspended import SUSPENDED
+from sdstop.collectors.system.node import NODE, PRESSURE
+from sdstop.collectors.system.tasks import TASKS
+from sdstop.core.finding import Finding, Rule, Severity
+from sdstop.rules.device_hung import DEVICE_HUNG
+from sdstop.rules.io_stalled import IO_STALLED
+from sdstop.rules.load_unexplained import LOAD_UNEXPLAINED
+from sdstop.rules.tasks_stuck import TASKS_STUCK
+from sdstop.rules.volume_suspended import VOLUME_SUSPENDED
+from tests.nodes.frames import Files, Judged, value
+
+COLLECTORS = (TASKS, NODE, PRESSURE, DISKSTATS, BLOCKDEV, SUSPENDED)
+RULES = [DEVICE_HUNG, VOLUME_SUSPENDED, TASKS_STUCK, IO_STALLED, LOAD_UNEXPLAINED]
+BLOCK = {
+    "/sys/block/sda/dev": "8:0",
+    "/sys/block/sdb/dev": "8:16",
+    "/sys/block/dm-0/dev": "253:0",
+    "link:/sys/block/dm-0/slaves/sda": "../../sda",
+}
+NFS: dict[str, Any] = {"mount": "/mnt/home", "filesystem": "nfs4", "wait": "rpc_wait_bit_killable"}
+ON_DM: dict[str, Any] = {"mount": "/srv", "filesystem": "xfs", "device": "dm-0", "number": "253:0"}
+PACE = 2.0
+
+
+def task(ident: int, name: str = "dd", switches: int = 7, **more: Any) -> dict[str, Any]:
+    known = {"kernel": False, "wait": "io_schedule", "moved": None, "mount": None, "filesystem": None, "device": None,
+             "number": None}  # fmt: skip
+    return {"task": ident, "process": ident, "started": 10.5, "name": name, "switches": switches} | known | more
+
+
+def files(
+    tasks: Sequence[dict[str, Any]], *, blocked: int | None = None, load: float = 3.0, cpus: int = 2, full: float = 0.0,
+    disks: str = "", scanned: bool = True, **more: str,
+) -> Files:  # fmt: skip
+    """Return a frame's files; `blocked` is the kernel's own count, `full` its I/O pressure of a minute in percent."""
+    waiting = len(tasks) if blocked is None else blocked
+    rows = [{"blocked": len(tasks), "denied": 0}, *tasks]
+    processors = "".join(f"cpu{n} 1 2 3 4 5 6 7 8 9 10\n" for n in range(cpus))
+    return {
+        **({"answer:tasks.blocked": "[" + ",\n ".join(map(json.dumps, rows)) + "]"} if scanned else {}),
+        "/proc/stat": f"cpu  1 2 3 4 5 6 7 8 9 10\n{processors}btime 1\nprocs_running 1\nprocs_blocked {waiting}\n",
+        "/proc/loadavg": f"{load:.2f} 1.00 0.50 1/300 4711\n",
+        "/proc/pressure/io": "some avg10=90.00 avg60=90.00 avg300=9.00 total=1\n"
+        f"full avg10={full:.2f} avg60={full:.2f} avg300=1.00 total=1\n",
+        "/proc/diskstats": disks or disk("sda", 0, 500, 0) + disk("dm-0", 0, 500, 0, 253),
+        **BLOCK,
+        **more,
+    }
+
+
+def disk(name: str, minor: int, done: int, in_flight: int, major: int = 8) -> str:
+    return f"{major:4} {minor:7} {name} {done} 0 {done * 8} {done} 0 0 0 0 {in_flight} {done} {done} 0 0 0 0 0 0\n"
+
+
+def judged(*shown: Files, rules: Sequence[Rule] = RULES, pace: float = PACE, **config: float) -> Judged:
+    frames = [(n * pace, each) for n, each in enumerate(shown)]
+    return Judged(COLLECTORS, rules, frames, {rule.id: config for rule in rules} if config else None)
+
+
+def still(count: int, seconds: float = 16.0, **more: Any) -> list[Files]:
+    """Return frames in which `count` tasks never run."""
+    return [files([task(70 + n, **more) for n in range(count)]) for _ in range(int(seconds / PACE) + 1)]
+
+
+# --- io-stalled ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("count", "seconds", "fires"), [(2, 16, True), (1, 16, False), (2, 14, False), (9, 60, True)])
+def test_two_tasks_for_fifteen_seconds(count: int, seconds: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(*still(count, seconds))
+    if fires:
+        finding = said.finding("tasks", "io-stalled")
+        assert finding.severity is Severity.CRITICAL
+        assert value(finding, "tasks") == count
+        assert value(finding, "seconds") == seconds
+        assert "no finding accounts for it: dd" in finding.summary
+    elif seconds < 15:
+        assert said.unchecked("tasks", "io-stalled").reason == "2 in D state: needs 15 s of samples, has 14 s"
+    else:
+        assert "1 task did not run for 15 s: too few" in said.ruled_out("tasks", "io-stalled").summary
+
+
+def test_tasks_that_run_now_and_then_are_none() -> None:
+    """A busy disk: always two tasks in D state, but they are woken."""
+    shown = [files([task(70, switches=n), task(71, switches=n)]) for n in range(30)]
+    assert "2 in D state, none of them" in judged(*shown).ruled_out("tasks", "io-stalled").summary
+
+
+def test_other_tasks_at_each_sample_are_none() -> None:
+    shown = [files([task(70 + n), task(90 + n)]) for n in range(30)]
+    judged(*shown).ruled_out("tasks", "io-stalled")
+
+
+def test_a_number_used_again_is_another_task() -> None:
+    shown = still(2, 10) + [files([task(70, started=99.0), task(71, started=99.0)]) for _ in range(6)]
+    judged(*shown).ruled_out("tasks", "io-stalled")
+
+
+def test_the_time_counts_from_the_last_run() -> None:
+    shown = [files([task(70, switches=1), task(71, switches=1)]), *still(2, 20)]
+    assert value(judged(*shown).finding("tasks", "io-stalled"), "seconds") == 20
+
+
+def test_frozen_groups_and_parents_of_vfork_are_no_io() -> None:
+    for wait in ("__refrigerator", "kernel_clone"):
+        judged(*still(5, 30, wait=wait)).ruled_out("tasks", "io-stalled")
+
+
+def test_idle_threads_of_drivers_count_only_while_something_waits_for_io() -> None:
+    """Threads that sleep in D state for ever raise the load of a healthy node; procs_blocked does not count them."""
+    idle = [task(70, "drv_a", kernel=True), task(71, "drv_b", kernel=True)]
+    judged(*[files(idle, blocked=0) for _ in range(20)]).ruled_out("tasks", "io-stalled")
+    judged(*[files(idle, blocked=2) for _ in range(20)]).finding("tasks", "io-stalled")
+    judged(*[files([*idle, task(72)], blocked=0) for _ in range(20)]).finding("tasks", "io-stalled")
+
+
+def test_writers_held_back_by_dirty_pages_wake_and_write_nothing() -> None:
+    def held(n: int, moved: int) -> Files:
+        wait: dict[str, Any] = {"wait": "balance_dirty_pages", "switches": 100 + 10 * n, "moved": moved}
+        return files([task(70, **wait), task(71, **wait)])
+
+    judged(*[held(n, 4096) for n in range(10)]).finding("tasks", "io-stalled")
+    judged(*[held(n, 4096 * n) for n in range(10)]).ruled_out("tasks", "io-stalled")
+
+
+def test_tasks_without_readable_switches_are_not_judged() -> None:
+    shown = [files([task(70, switches=None), task(71, switches=None)]) for _ in range(20)]  # type: ignore[arg-type]
+    judged(*shown).ruled_out("tasks", "io-stalled")
+
+
+def test_a_shorter_watch_uses_its_own_time_and_says_so() -> None:
+    finding = judged(*still(3, 10), seconds=10.0).finding("tasks", "io-stalled")
+    assert "in any sample of 10 s" in finding.summary
+
+
+def test_what_another_finding_explains_is_left_to_it() -> None:
+    """The tasks' place is unknown (not root), and dm-0 is suspended."""
+    shown = [
+        dict(each) | {"/sys/block/dm-0/dm/suspended": "1", "/sys/block/dm-0/dm/name": "vg-lv"} for each in still(3)
+    ]
+    said = judged(*shown)
+    assert said.finding("dm-0", "volume-suspended").severity is Severity.CRITICAL
+    assert "accounted for by volume-suspended:dm-0" in said.ruled_out("tasks", "io-stalled").summary
+
+
+def test_the_known_place_of_tasks_is_named_by_tasks_stuck_alone() -> None:
+    said = judged(*still(3, **NFS))
+    said.finding("/mnt/home", "tasks-stuck")
+    assert "accounted for by tasks-stuck:/mnt/home" in said.ruled_out("tasks", "io-stalled").summary
+
+
+def test_without_tasks_stuck_io_stalled_says_it() -> None:
+    judged(*still(3, **NFS), rules=[IO_STALLED]).finding("tasks", "io-stalled")
+
+
+def test_no_task_in_d_state_needs_no_time() -> None:
+    assert judged(files([])).ruled_out("tasks", "io-stalled").summary.startswith("0 in D state")
+
+
+# --- tasks-stuck --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "severity"), [(1, Severity.WARNING), (2, Severity.CRITICAL), (40, Severity.CRITICAL)]
+)
+def test_a_dead_nfs_mount(count: int, severity: Severity) -> None:
+    finding = judged(*still(count, **NFS)).finding("/mnt/home", "tasks-stuck")
+    assert finding.severity is severity
+    assert "waiting for /mnt/home (nfs4)" in finding.summary
+    assert value(finding, "waits") == "rpc_wait_bit_killable"
+    assert any("umount -f -l /mnt/home" in line for line in finding.advice)
+
+
+def test_fourteen_seconds_are_not_yet_stuck() -> None:
+    assert not isinstance(judged(*still(2, 14, **NFS)).of("tasks", "tasks-stuck"), Finding)
+
+
+def test_each_place_is_one_finding() -> None:
+    shown = [files([task(70, **NFS), task(71, **NFS), task(72, "tar", **ON_DM), task(73)]) for _ in range(9)]
+    said = judged(*shown)
+    assert said.finding("/mnt/home").severity is Severity.CRITICAL
+    assert said.finding("dm-0", "tasks-stuck").severity is Severity.WARNING
+    assert said.finding("tasks", "tasks-stuck").severity is Severity.INFO
+    assert not any(f.rule == "io-stalled" and isinstance(f, Finding) for f in said.all)
+
+
+@pytest.mark.parametrize(
+    ("step", "busy", "severity", "words"),
+    [
+        (0, 0, Severity.CRITICAL, "dm-0 completed nothing"),
+        (100, 100, Severity.WARNING, "dm-0 completed 800 requests"),
+        (100, 2000, Severity.INFO, "dm-0 completed 800 requests"),
+    ],
+)
+def test_a_device_that_works_is_not_dead(step: int, busy: int, severity: Severity, words: str) -> None:
+    """At its limit (busy all the time) it serves others first: a fact, but no fault of this rule."""
+
+    def row(n: int) -> str:
+        done, ticks = 500 + step * n, busy * n
+        return f" 253       0 dm-0 {done} 0 {done * 8} {ticks} 0 0 0 0 3 {ticks} {ticks} 0 0 0 0 0 0\n"
+
+    shown = [files([task(70, **ON_DM), task(71, **ON_DM)], disks=row(n)) for n in range(9)]
+    finding = judged(*shown, rules=[TASKS_STUCK]).finding("dm-0", "tasks-stuck")
+    assert finding.severity is severity
+    assert words in finding.summary
+
+
+def test_a_hung_disk_below_explains_the_tasks_above() -> None:
+    disks = disk("sda", 0, 500, 5) + disk("dm-0", 0, 500, 5, 253)
+    shown = [files([task(70 + n, **ON_DM) for n in range(4)], disks=disks) for _ in range(10)]
+    said = judged(*shown)
+    stuck = said.finding("dm-0", "tasks-stuck")
+    assert stuck.severity is Severity.INFO
+    assert stuck.explained_by == ("device-hung:sda",)
+    assert "tasks-stuck:dm-0" in said.finding("sda", "device-hung").explains
+    said.ruled_out("tasks", "io-stalled")
+
+
+def test_a_fault_elsewhere_explains_nothing() -> None:
+    disks = disk("sdb", 16, 500, 5) + disk("sda", 0, 500, 0) + disk("dm-0", 0, 500, 0, 253)
+    shown = [files([task(70 + n, **ON_DM) for n in range(4)], disks=disks) for _ in range(10)]
+    said = judged(*shown)
+    said.finding("sdb", "device-hung")
+    assert said.finding("dm-0", "tasks-stuck").severity is Severity.CRITICAL
+
+
+# --- load-unexplained ---------------------------------------------------------------------------------------
+
+
+def pressed(tasks: int, full: float, *, frames: int = 4, **more: Any) -> Judged:
+    shown = [files([], blocked=tasks, full=full, scanned=False, **more) for _ in range(frames)]
+    return judged(*shown, rules=[LOAD_UNEXPLAINED])
+
+
+@pytest.mark.parametrize(
+    ("tasks", "full", "fires"), [(5, 60.0, True), (4, 99.0, False), (5, 59.0, False), (0, 99.0, False)]
+)
+def test_pressure_and_tasks(tasks: int, full: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = pressed(tasks, full).of("load")
+    assert isinstance(said, Finding) is fires
+    if isinstance(said, Finding):
+        assert said.severity is Severity.WARNING
+        assert value(said, "waiting") == tasks
+
+
+def test_the_fewest_of_a_minute_count() -> None:
+    shown = [files([], blocked=9, full=80.0, scanned=False) for _ in range(10)]
+    shown[4] = files([], blocked=4, full=80.0, scanned=False)
+    judged(*shown, rules=[LOAD_UNEXPLAINED]).ruled_out("load")
+
+
+def test_load_of_processors_is_none_of_its_business() -> None:
+    said = judged(*[files([], blocked=0, load=263.0, full=0.0) for _ in range(4)], rules=[LOAD_UNEXPLAINED])
+    assert "load 263 on 2 processors" in said.ruled_out("load").summary
+
+
+@pytest.mark.parametrize(("stuck", "load", "fires"), [(257, 263.0, True), (257, 600.0, False), (4, 4.1, False)])
+def test_a_single_frame_of_a_stuck_node_is_enough(stuck: int, load: float, fires: bool) -> None:  # noqa: FBT001
+    """Tasks that wait for a dead FUSE mount are no I/O to the kernel: no pressure, procs_blocked is 0."""
+    one = files([task(70 + n) for n in range(stuck)], blocked=0, load=load)
+    assert isinstance(judged(one).of("load"), Finding) is fires
+
+
+def test_in_the_first_seconds_it_is_provisional() -> None:
+    """The kernel's averages reach back before the first sample; rules that would account for it need samples."""
+    early = pressed(9, 80.0, frames=2).finding("load")
+    assert early.totals
+    assert "in too few samples for most rules" in early.summary
+    late = pressed(9, 80.0, frames=10).finding("load")
+    assert not late.totals
+    assert late.summary.endswith("no finding accounts for it")
+
+
+def test_a_finding_accounts_for_it_even_of_info() -> None:
+    shown = [files([task(70 + n, **NFS) for n in range(9)], full=80.0) for _ in range(10)]
+    assert "accounted for by tasks-stuck:/mnt/home" in judged(*shown).ruled_out("load").summary
+
+
+def test_without_processors_nothing_is_said() -> None:
+    one = dict(files([])) | {"/proc/stat": "btime 1\nprocs_blocked 3\n"}
+    assert judged(one, rules=[LOAD_UNEXPLAINED]).unchecked("load").calm
