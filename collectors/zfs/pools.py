@@ -61,7 +61,7 @@ def _status(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
         zpool_status.imported(host)
         return _asked(host)
     except Absent as error:
-        recorded = [name for name in host.recorded("zpool") if re.match(r"zpool[ _]status\b(?!.*-x)", name)]
+        recorded = [name for name in host.recorded("zpool") if re.match(r"zpool[ _]status(?:[ _]|$)(?!.*-x)", name)]
         if error.recorded or not recorded:
             raise
     text = host.recorded_output(recorded[0]).text

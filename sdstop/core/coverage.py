@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ NO_VERDICT = "no verdict from this rule"
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _VOLUME = "vol:"
+_MAPPER = "mapper/"
 
 
 def settled(window: Window, rule: Rule, verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -54,7 +56,7 @@ def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Cal
             if each.where is None or each.where(row):
                 name = first(row)
                 if name:
-                    yield name, lambda each=each, row=row, name=name: _all_names(each, row, name)
+                    yield name, partial(_all_names, each, row, name)
 
 
 def _first_name(covers: Covers) -> Callable[[Any], str | None]:
@@ -74,7 +76,9 @@ def _all_names(covers: Covers, row: Any, name: str) -> Iterator[str]:
     yield name
     if not covers.subject:
         role, identity = next(iter(covers.family.things.items()))
-        yield from (alias.name for thing in identity.of(row, role) for alias in thing.names)
+        for alias in (alias.name for thing in identity.of(row, role) for alias in thing.names):
+            yield alias
+            yield alias.removeprefix(_MAPPER)
 
 
 def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Unchecked]:
@@ -150,7 +154,7 @@ def _merged(verdicts: Iterable[Verdict], rule: str) -> list[Verdict]:
             places[alike] = len(found)
             found.append(replace(verdict, rule=rule))
         else:
-            subjects.setdefault(place, list(found[place].others)).extend(verdict.subjects)  # type: ignore[union-attr]
+            subjects.setdefault(place, list(found[place].others)).extend(verdict.subjects)
     for place, others in subjects.items():
         verdict = found[place]
         if not isinstance(verdict, Finding):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sdstop.core.coverage import covered, names_in
 from sdstop.core.evidence import Cite, Outcome
 from sdstop.core.finding import Finding, Rule, Severity, Value
-from sdstop.core.model import Fact, Label, Metric, Name, Reading
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Rows
 from sdstop.core.snapshot import Run, Snapshot
 
 Providers = Mapping[type[Reading], tuple[str, ...]]
@@ -106,7 +106,7 @@ def with_vanished(shot: Snapshot, rows: Sequence[Vanished]) -> Snapshot:
     """Return a snapshot with rows of vanished things."""
     if not rows:
         return shot
-    table = {(row.rule, row.subject): row for row in rows}
+    table: Rows = {(row.rule, row.subject): row for row in rows}
     run = Run(SOURCE, Outcome.OK, "", shot.monotonic, shot.taken, shot.taken, tables={Vanished: table})
     return replace(shot, by_family={**shot.by_family, Vanished: run})
 
