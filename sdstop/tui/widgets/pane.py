@@ -179,8 +179,9 @@ class Pane(Widget, can_focus=True):
             self._painted.clear()
             return
         self.top = max(0, min(self.top, len(self.rows) - self.room))
+        base = self._base()
         for y in range(height):
-            strip = self._strip(y, width)
+            strip = self._strip(y, width, base)
             if self._painted.get(y) != strip:
                 self._painted[y] = strip
                 self.refresh(Region(0, y, width, 1))
@@ -189,10 +190,10 @@ class Pane(Widget, can_focus=True):
         """Return a painted line."""
         strip = self._painted.get(y)
         if strip is None or strip.cell_length != self.size.width:
-            strip = self._painted[y] = self._strip(y, self.size.width)
+            strip = self._painted[y] = self._strip(y, self.size.width, self._base())
         return strip
 
-    def _strip(self, y: int, width: int) -> Strip:
+    def _strip(self, y: int, width: int, base: Style | None) -> Strip:
         heads = self.heads
         line: Line = ()
         if not self.begun:
@@ -204,7 +205,6 @@ class Pane(Widget, can_focus=True):
             line = self.row_line(self.rows[index], width) if index < len(self.rows) else ()
             if index == self._at and self.can_focus and line and self.rows[index].key is not None:
                 line = self._pointed(line)
-        base = self._base()
         strip = Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
         if strip.cell_length > width >= _MARKED and strip.crop(width).text.strip():
             strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, FAINT)])
