@@ -114,7 +114,7 @@ def reason_of(verdict: Unchecked) -> str:
 
 
 def by_reason(verdicts: Iterable[Unchecked]) -> dict[str, list[str]]:
-    """Return the unchecked rules by reason; reasons that are not a fault (calm) come last."""
+    """Return the unchecked rules by reason; reasons that are not a fault (calm) are last."""
     found: dict[str, list[str]] = {}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
         rules = found.setdefault(reason_of(verdict), [])

@@ -11,15 +11,10 @@ from sdstop.collectors.block.devices import BlockLink
 from sdstop.collectors.devicemapper.mapper import MappedDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Finding, Rule, Severity
-from sdstop.core.model import schema
 from sdstop.core.placement import NAMES, place_lines, placed
 from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.disk import Disk
-
-
-def row(family: Any, **fields: Any) -> Any:
-    numbers = {column.name: None if column.optional or column.is_text else 0 for column in schema(family).columns}
-    return family(**{**numbers, **fields})
+from tests.nodes.rows import row
 
 
 def node(volumes: int = 2) -> Topology:
