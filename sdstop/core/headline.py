@@ -89,14 +89,14 @@ def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> st
         causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
         more = f"; {len(bad) - len(causes)} more by the same cause" if len(bad) > len(causes) else ""
         others = [f"{finding.rule} {finding.subject}" for finding in causes[1:]]
-        worst = "; ".join([safe(finding_line(causes[0]), LONGEST), *([named(others)] if others else [])])
+        worst = "; ".join([safe(finding_text(causes[0]), LONGEST), *([named(others)] if others else [])])
         return f"{plural(len(causes), 'finding')}: {worst}{more}"
     if not judgement.judged:
         return "nothing was judged"
     return "no findings in what was recorded" if lacking else "no findings"
 
 
-def finding_line(finding: Finding) -> str:
+def finding_text(finding: Finding) -> str:
     """Return a finding as one line."""
     return f"{finding.rule} {finding.subject}: {finding.summary}"
 

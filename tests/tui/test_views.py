@@ -550,8 +550,7 @@ async def test_the_ring_may_be_empty_at_first() -> None:
         await shown.press(
             "1", "2", "4", "6", "!", "t", "T", "e", "b", "escape", "w", "L", "space", "enter", "?", "escape"
         )
-        feed.give()
-        shown.app._receive()
+        await shown.arrive()
         await shown.press("1")
         assert "LIVE 14:13:20Z" in shown.lines()[0] or "PAUSED" in shown.lines()[0]
 
