@@ -142,7 +142,7 @@ def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> d
         if run is None:
             continue
         denied = strict and (run.outcome is Outcome.DENIED or run.partial)
-        if run.outcome in _FAULTY or denied or (run.ok and run.doubts):
+        if run.outcome in _FAULTY or denied or (run.ok and run.defects):
             found[name] = f"{run.word}: {run.reason}"
     if not found and not any(run.ok for run in runs.values()):
         found["anything: no source brought data"] = ""
