@@ -33,7 +33,8 @@ from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind, Traits
 from sdstop.core.model import Reading
-from sdstop.core.topology import PeerGroup, Thing
+from sdstop.core.peer_group import PeerGroup
+from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 from sdstop.readings.service import Service

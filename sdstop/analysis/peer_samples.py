@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from sdstop.analysis.column import Second, StripeColumn, StripeMember
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
-from sdstop.core.topology import Thing
+from sdstop.core.thing import Thing
 from sdstop.readings.disk import Disk, DiskActivity, activity
 from sdstop.readings.service import Service
 

@@ -30,7 +30,8 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Naming
 from sdstop.core.shell import operand, quoted
 from sdstop.core.snapshot import Snapshot
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
 
 _ID = "device-hung"

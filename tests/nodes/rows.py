@@ -1,4 +1,4 @@
-"""Rows of any family, with only the fields that a test is about."""
+"""Rows of which only some fields matter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from sdstop.core.model import schema
 
 
 def row(family: Any, **fields: Any) -> Any:
-    """Return a row; numbers that are not given are 0, optional fields and texts have their defaults or None."""
+    """Return a row with these fields; other numbers are 0, texts and anything optional None."""
     numbers = {column.name: None if column.optional or column.is_text else 0 for column in schema(family).columns}
     return family(**{**numbers, **fields})
