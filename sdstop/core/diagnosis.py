@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
@@ -12,7 +13,8 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector
 from sdstop.core.coverage import settled
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, by_cause, of_rule
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule
+from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
@@ -62,40 +64,98 @@ class Episode(Struct, frozen=True):
         return max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
-def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
+def judge(
+    window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]], guard: Guard | None = None
+) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
-    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not.
+    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not. A rule that
+    raises an exception is unchecked; `guard` counts it.
     """
-    findings: list[Finding] = []
+    guard = guard or Guard()
+    ordered, checked = _in_order(rules), list[_Checked]()
+    for rule in ordered:
+        checked.append(_checked(window, rule, configured, guard, _findings(checked) if rule.after else ()))
+    return _judgement(window, ordered, checked, guard)
+
+
+def _in_order(rules: Sequence[Rule]) -> list[Rule]:
+    """Return the rules, those that need the findings of others last."""
+    return sorted(rules, key=lambda rule: bool(rule.after))
+
+
+class _Checked(Struct, frozen=True):
+    """Verdicts of one rule, its critical things that are gone, and its ID if it had data to check."""
+
+    verdicts: Sequence[Verdict] = ()
+    gone: Sequence[Finding] = ()
+    ran: str | None = None
+
+
+def _findings(checked: Iterable[_Checked]) -> list[Finding]:
+    return [v for each in checked for v in (*each.gone, *each.verdicts) if isinstance(v, Finding)]
+
+
+def _checked(
+    window: Window,
+    rule: Rule,
+    configured: Mapping[str, Mapping[str, float]],
+    guard: Guard,
+    findings: Sequence[Finding],
+) -> _Checked:
+    """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
+
+    def check() -> _Checked:
+        missing = _missing(window, rule)
+        if missing is not None:
+            return _Checked(() if missing is _UNCONCERNED else (of_rule(missing, rule.id),))
+        found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
+        verdicts = settled(window, rule, found)
+        ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
+        return _Checked(verdicts, ran=rule.id if ran else None)
+
+    return _guarded(window, rule, check, guard)
+
+
+def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _Checked:
+    """Return the verdict of a rule for which there was no time in this frame, and its findings of the last one."""
+
+    def check() -> _Checked:
+        missing = _missing(window, rule)
+        if missing is _UNCONCERNED:
+            return _Checked()
+        gone = {finding.subject for finding in gone_findings(window.now, rule)}
+        kept = [f for f in before.findings if f.rule == rule.id and missing is None and f.subject not in gone]
+        return _Checked((*kept, of_rule(missing or _NO_TIME, rule.id)))
+
+    return _guarded(window, rule, check, guard)
+
+
+def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
+    def helpless(said: str) -> _Checked:
+        return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
+
+    gone = tuple(of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
+    checked = guard.call(Part.RULE, rule.id, check, helpless)
+    return replace(checked, gone=gone) if gone else checked
+
+
+def _judgement(window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard) -> Judgement:
+    """Return the verdicts of all rules as one judgement."""
+    findings = _findings(checked)
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
-    for rule in sorted(rules, key=lambda rule: bool(rule.after)):
-        findings += (of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
-        missing = _missing(window, rule)
-        if missing is _UNCONCERNED:
-            continue
-        if missing is not None:
-            unchecked.append(of_rule(missing, rule.id))
-            continue
-        try:
-            found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
-            verdicts = settled(window, rule, found)
-        except Exception as error:  # noqa: BLE001  # isolate rule failures; report them as unchecked
-            reason = f"a bug in this rule: {type(error).__name__}: {error}"
-            unchecked.append(Unchecked(reason, rule=rule.id, gap=Gap.FAULTY))
-            continue
-        if not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts):
-            ran.append(rule.id)
-        for verdict in verdicts:
-            if isinstance(verdict, Finding):
-                findings.append(verdict)
-            elif isinstance(verdict, RuledOut):
+    for of_one in checked:
+        ran += [of_one.ran] if of_one.ran is not None else []
+        for verdict in of_one.verdicts:
+            if isinstance(verdict, RuledOut):
                 ruled_out.append(verdict)
-            else:
+            elif isinstance(verdict, Unchecked):
                 unchecked.append(verdict)
-    findings = placed(findings, window.topology, rules) if findings else []
+    if findings:
+        found = findings
+        findings = guard.call(Part.RULE, "placement", lambda: placed(found, window.topology, rules), lambda _: found)
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -109,6 +169,7 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
+_NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
@@ -144,17 +205,26 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
 
 
 class Diagnosis(Struct):
-    """Findings over time: the active ones and all episodes so far."""
+    """Findings over time: the active ones and all episodes so far.
+
+    With a time limit, rules take turns: those not reached in a frame come first in the next one, and meanwhile are
+    unchecked with their last findings.
+    """
 
     rules: Sequence[Rule]
     configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     now: Judgement = field(default_factory=Judgement)
     episodes: dict[str, Episode] = field(default_factory=dict)
     past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
+    guard: Guard = field(default_factory=Guard)
+    _first: int = 0
 
-    def add(self, window: Window) -> Judgement:
-        """Evaluate a window that ends one frame later than the previous one."""
-        self.now = judge(window, self.rules, self.configured)
+    def add(self, window: Window, until: float | None = None) -> Judgement:
+        """Evaluate a window that ends one frame later than the previous one.
+
+        From `until` on (seconds of time.monotonic), no further rule is started; at least one is.
+        """
+        self.now = self._judge(window, until)
         taken, now = window.now.taken, window.now.monotonic
         for finding in self.now.findings:
             known = self.episodes.get(finding.id)
@@ -177,6 +247,24 @@ class Diagnosis(Struct):
             else:
                 self.episodes[key] = replace(episode, until=taken, ended=now)
         return self.now
+
+    def _judge(self, window: Window, until: float | None) -> Judgement:
+        if until is None:
+            return judge(window, self.rules, self.configured, self.guard)
+        rules, found = _in_order(self.rules), dict[int, _Checked]()
+        start, self._first = self._first, 0
+        for at in (*range(start, len(rules)), *range(start)):
+            if found and time.monotonic() >= until:
+                self._first = at
+                break
+            rule, findings = rules[at], list[Finding]()
+            if rule.after:
+                done = {rules[each].id for each in found}
+                findings = [*_findings(found.values()), *(f for f in self.now.findings if f.rule not in done)]
+            found[at] = _checked(window, rule, self.configured, self.guard, findings)
+        late = (at for at in range(len(rules)) if at not in found)
+        found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
+        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard)
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from sdstop.core.collector import LIVE, Collector, Command
 from sdstop.core.evidence import Doubt, Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
 from sdstop.core.format import safe
+from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading, Rows, schema
 from sdstop.core.snapshot import DerivedRows, Run, Snapshot, snapshot
@@ -31,6 +32,10 @@ _ERRORS: Mapping[Outcome, type[Unreadable]] = {
     Outcome.FAILED: Failed,
     Outcome.TIMEOUT: TimedOut,
 }
+
+
+_Read = tuple[Outcome, str, dict[type[Reading], Rows], bool]
+"""Outcome of a run, its reason, its tables, and whether it is about recorded evidence."""
 
 
 class EvidenceHost(Host):
@@ -250,8 +255,9 @@ class Replay:
         collectors: Sequence[Collector],
         host: EvidenceHost | None = None,
         known: frozenset[str] | None = None,
+        guard: Guard | None = None,
     ) -> None:
-        """Start before the first frame.
+        """Start before the first frame; an exception in a collector makes its run a failed one.
 
         `known` are the collectors that existed when the capture was recorded; newer ones run on the evidence that is
         available. None: every collector runs as recorded in the frames.
@@ -259,6 +265,7 @@ class Replay:
         self.collectors = tuple(collectors)
         self._younger = frozenset(c.name for c in collectors) - known if known is not None else frozenset[str]()
         self.host = host or EvidenceHost()
+        self._guard = guard or Guard()
         self._runs: dict[str, Run] = {}
         self._families: Mapping[type[Reading], Run] = {}
 
@@ -351,7 +358,12 @@ class Replay:
                     run, outcome=Outcome.UNREAD, reason=f"recorded in another form: {_begins(found)}", recorded=True
                 )
 
-    def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:
+    def _read(self, collector: Collector) -> _Read:
+        return self._guard.call(
+            Part.SOURCE, collector.name, lambda: self._parsed(collector), lambda said: (Outcome.FAILED, said, {}, True)
+        )
+
+    def _parsed(self, collector: Collector) -> _Read:
         try:
             tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
             keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
@@ -373,8 +385,6 @@ class Replay:
             item = self.host.state.get(self.host.last)
             begins = f"; {_begins(item)}" if item is not None else ""
             return Outcome.UNREAD, f"not understood: {error}{begins}", {}, True
-        except Exception as error:  # noqa: BLE001  # isolate collector failures
-            return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
         else:
             return Outcome.OK, self._lacking(collector, tables), dict(tables), True
 
