@@ -96,6 +96,10 @@ class ColumnarRows(Mapping[Hashable, Reading]):
         row: Reading = make(**{name: column[place] for name, column in zip(self._names, self.columns, strict=True)})
         return row
 
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is a row, without making it."""
+        return key in self.index
+
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.index)
 
