@@ -114,7 +114,7 @@ def reason_of(verdict: Unchecked) -> str:
 
 
 def by_reason(verdicts: Iterable[Unchecked]) -> dict[str, list[str]]:
-    """Return the unchecked rules by reason; reasons that are not a fault (calm) come last."""
+    """Return the unchecked rules by reason; reasons that are not a fault (calm) are last."""
     found: dict[str, list[str]] = {}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
         rules = found.setdefault(reason_of(verdict), [])
@@ -142,7 +142,7 @@ def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> d
         if run is None:
             continue
         denied = strict and (run.outcome is Outcome.DENIED or run.partial)
-        if run.outcome in _FAULTY or denied or (run.ok and run.doubts):
+        if run.outcome in _FAULTY or denied or (run.ok and run.defects):
             found[name] = f"{run.word}: {run.reason}"
     if not found and not any(run.ok for run in runs.values()):
         found["anything: no source brought data"] = ""
