@@ -301,7 +301,7 @@ class Exposition:
             yield from of_rules(self._health, judgement, session.rules)
 
     def _text(self, family: type[Reading], rows: Mapping[Any, Reading]) -> Text:
-        """Return a family's lines; none if that raises an exception, and then start anew with the next page."""
+        """Return a family's lines; none if rendering raises an exception: the next page starts from scratch."""
         name, series = self._series[family]
         made = self.session.guard.call(Part.PAGE, family.family, lambda: series.text(rows), lambda _: None)
         if made is not None:

@@ -60,7 +60,7 @@ def _unfinished(path: str) -> None:
 def _concluded(judging: _SessionFeeder, ended: _StopRequest) -> Conclusions:
     """Return the findings, none if a signal leaves no time for them."""
     try:
-        with ended.interruptible(Wait.WORK):
+        with ended.interruptible(Interruptible.WORK):
             judging.catch_up()
             return conclusions(judging.session, judging.series)
     except _Interrupted:
@@ -86,7 +86,7 @@ _AT_ONCE, _TOGETHER = 3, 30
 """Number of first frames judged immediately, for the warnings, and batch size of later ones."""
 
 
-class Wait(enum.Enum):
+class Interruptible(enum.Enum):
     """Work that a signal may interrupt: waiting for a frame at once, judging and concluding once TIME has passed."""
 
     FRAME = enum.auto()
@@ -107,7 +107,7 @@ class _StopRequest:
     def __init__(self, unfinished: Callable[[], None]) -> None:
         self.code = 0
         self._unfinished = unfinished
-        self._doing: Wait | None = None
+        self._doing: Interruptible | None = None
         self._late = False
 
     def signalled(self, number: int, frame: FrameType | None) -> None:
@@ -117,25 +117,25 @@ class _StopRequest:
             signal.setitimer(signal.ITIMER_REAL, TIME)
             if number == signal.SIGTERM:
                 end_soon(self.code, self._unfinished)
-        self._interrupt(Wait.FRAME)
+        self._interrupt(Interruptible.FRAME)
 
     def late(self, number: int, frame: FrameType | None) -> None:
         del number, frame
         self._late = True
-        self._interrupt(Wait.WORK)
+        self._interrupt(Interruptible.WORK)
 
     @contextmanager
-    def interruptible(self, doing: Wait) -> Iterator[None]:
+    def interruptible(self, doing: Interruptible) -> Iterator[None]:
         """Raise _Interrupted in this work when the time for it is over."""
         self._doing = doing
         try:
-            if self._late or (self.code and doing is Wait.FRAME):
+            if self._late or (self.code and doing is Interruptible.FRAME):
                 raise _Interrupted
             yield
         finally:
             self._doing = None
 
-    def _interrupt(self, doing: Wait) -> None:
+    def _interrupt(self, doing: Interruptible) -> None:
         if self._doing is doing:
             self._doing = None
             raise _Interrupted
@@ -163,14 +163,14 @@ def _record(watch: Watch, judging: _SessionFeeder, writer: CaptureWriter, ended:
     count = 0
     try:
         while True:
-            with ended.interruptible(Wait.FRAME):
+            with ended.interruptible(Interruptible.FRAME):
                 frame = next(frames, None)
             if frame is None:
                 break
             start = frame.monotonic if start is None else start
             writer.add(frame)
             count += 1
-            with ended.interruptible(Wait.WORK):
+            with ended.interruptible(Interruptible.WORK):
                 judging.add(frame)
             told(frame.monotonic - start)
             if watch.sampler is not None and not where and not judging.waiting:

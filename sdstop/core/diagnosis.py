@@ -118,7 +118,7 @@ def _checked(
 
 
 def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _Checked:
-    """Return the verdict of a rule for which there was no time in this frame, and its findings of the last one."""
+    """Return the verdict of a rule that the time limit of this frame excluded, and its findings of the last frame."""
 
     def check() -> _Checked:
         missing = _missing(window, rule)
@@ -207,8 +207,8 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
 class Diagnosis(Struct):
     """Findings over time: the active ones and all episodes so far.
 
-    With a time limit, rules take turns: those not reached in a frame come first in the next one, and meanwhile are
-    unchecked with their last findings.
+    With a time limit, rules take turns: those not reached in a frame are
+    evaluated first in the next one. Until then they are unchecked and keep their last findings.
     """
 
     rules: Sequence[Rule]
@@ -222,7 +222,7 @@ class Diagnosis(Struct):
     def add(self, window: Window, until: float | None = None) -> Judgement:
         """Evaluate a window that ends one frame later than the previous one.
 
-        From `until` on (seconds of time.monotonic), no further rule is started; at least one is.
+        No rule is started after `until` (seconds of time.monotonic), except the first.
         """
         self.now = self._judge(window, until)
         taken, now = window.now.taken, window.now.monotonic

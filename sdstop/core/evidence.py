@@ -66,7 +66,7 @@ class Evidence(Struct, frozen=True, gc=False):
         return replace(self, data=data, stderr=stderr)
 
 
-class Doubt(Struct, frozen=True):
+class Defect(Struct, frozen=True):
     """Reason why nothing good can be concluded from a piece of evidence, although it was read.
 
     It is incomplete or damaged, or it contradicts itself (`contradiction`): then `reason` quotes both statements, and

@@ -1,4 +1,4 @@
-"""Judging of live frames in a thread of its own, so that keys and scrapes are answered meanwhile."""
+"""Judging of live frames in a thread of its own, so that keys and scrapes do not wait for it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from msgspec.structs import replace
 
 from sdstop.core.collector import LIVE, Collector, Command
-from sdstop.core.evidence import Doubt, Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
+from sdstop.core.evidence import Defect, Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
 from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
@@ -46,7 +46,7 @@ class EvidenceHost(Host):
         self.state: dict[str, Evidence] = {}
         self.touched: set[str] = set()
         self.denied: set[str] = set()
-        self.doubts: dict[Doubt, None] = {}
+        self.defects: dict[Defect, None] = {}
         self.last = ""
         """Key of the evidence read last, which a parser that fails is likely to have been given."""
         self._links: dict[str, str] = {}
@@ -162,9 +162,9 @@ class EvidenceHost(Host):
         item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
         return Output(item.data, item.stderr, item.exit or 0)
 
-    def doubt(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
+    def defect(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
         """Note that a piece of evidence is incomplete or contradicts itself."""
-        self.doubts[Doubt(key, reason, subject, contradiction)] = None
+        self.defects[Defect(key, reason, subject, contradiction)] = None
 
     def spoken(self) -> list[str]:
         """Return the keys of evidence other than files, listings and links: commands, answers, HTTP."""
@@ -196,7 +196,7 @@ class EvidenceHost(Host):
         if item is None:
             raise Absent(shown or key, "not recorded", recorded=False)
         if item.fault:
-            self.doubt(item.key, item.fault)
+            self.defect(item.key, item.fault)
         if item.outcome is not Outcome.OK:
             self._refuse(item)
         self.last = item.key
@@ -300,16 +300,16 @@ class Replay:
     def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
         base: dict[type[Reading], Rows]
         recorded = True
-        doubts: tuple[Doubt, ...]
+        defects: tuple[Defect, ...]
         noted = frame.ran is not None and collector.name not in self._younger
         if not concerned and before is not None:
             outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
-            doubts = before.doubts
+            defects = before.defects
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
         else:
-            self.host.touched, self.host.doubts, self.host.last = set(), {}, ""
+            self.host.touched, self.host.defects, self.host.last = set(), {}, ""
             outcome, reason, base, recorded = self._read(collector)
-            keys, doubts = frozenset(self.host.touched), tuple(self.host.doubts)
+            keys, defects = frozenset(self.host.touched), tuple(self.host.defects)
             if outcome is Outcome.OK and not noted and not self._recorded(keys):
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
@@ -331,7 +331,7 @@ class Replay:
             since, began = before.since, before.began
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
-            None if outcome is Outcome.OK else last, recorded, began, doubts,
+            None if outcome is Outcome.OK else last, recorded, began, defects,
         )  # fmt: skip
 
     def _find_unread(self, changed: set[str]) -> None:
@@ -374,6 +374,8 @@ class Replay:
                     key = keys[family] = schema(family).key
                 tables[family][key(reading)] = reading
         except Absent as error:
+            if not error.recorded and self.host.defects:  # it is recorded, and what it was cannot be seen any more
+                return Outcome.UNREAD, next(iter(self.host.defects)).text, {}, True
             return Outcome.ABSENT, str(error), {}, error.recorded
         except Denied as error:
             return Outcome.DENIED, str(error), {}, True
@@ -395,9 +397,9 @@ class Replay:
     def _lacking(self, collector: Collector, tables: Mapping[type[Reading], Rows]) -> str:
         """Return which data of a successful run was denied, or is in doubt."""
         said = [collector.lacks(tables)] if collector.lacks is not None else []
-        doubts = list(self.host.doubts)
-        said += [doubt.text for doubt in doubts[:1]]
-        said += [f"and {len(doubts) - 1} more in doubt"] if len(doubts) > 1 else []
+        defects = list(self.host.defects)
+        said += [defect.text for defect in defects[:1]]
+        said += [f"and {len(defects) - 1} more in doubt"] if len(defects) > 1 else []
         keys = sorted(self.host.touched & self.host.denied)
         if keys:
             first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"

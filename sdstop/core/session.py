@@ -115,7 +115,7 @@ class Look(Struct, frozen=True):
 class Session:
     """Frames of one node, replayed as they arrive.
 
-    One thread feeds; others may read all but `rules` and `diagnosis` meanwhile.
+    One thread feeds it; others may read everything but `rules` and `diagnosis` at the same time.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Doubt, Outcome
+from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.model import Derivation, Reading, Rows, schema
 
 R = TypeVar("R", bound=Reading)
@@ -174,7 +174,7 @@ class Run(Struct, frozen=True, eq=False):
     last: Run | None = None
     recorded: bool = True
     began: float = 0.0
-    doubts: tuple[Doubt, ...] = ()
+    defects: tuple[Defect, ...] = ()
     """Why nothing good can be concluded from parts of its evidence."""
     memo: dict[Hashable, Any] = field(default_factory=dict)
     """Cache of results derived from this run alone, kept as long as windows can request them."""

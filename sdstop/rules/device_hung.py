@@ -30,7 +30,8 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Naming
 from sdstop.core.shell import operand, quoted
 from sdstop.core.snapshot import Snapshot
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
 
 _ID = "device-hung"
@@ -42,7 +43,7 @@ _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 _COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
 """Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
-"""Most names of what is built on a device."""
+"""Maximum number of names of things built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
 _STACKED = re.compile(r"(md_?|dm-)\w+")
 """Names of stacked devices, for use if sysfs does not list the lower devices."""
@@ -224,7 +225,7 @@ class _BlockedTasks(Struct, frozen=True):
 
 
 class _Surroundings:
-    """What all hung devices have in common: the node, its stacked devices, and its tasks in each snapshot."""
+    """Facts that all hung devices share: the node, its stacked devices, and its tasks in each snapshot."""
 
     def __init__(self, window: Window, silent: Collection[str]) -> None:
         self.stacked = window.once("stacked devices", lambda: _stacked(window.topology))

@@ -19,16 +19,7 @@ from sdstop.core.history import History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
 from sdstop.core.session import Session, Timeline
-from tests.core.meters import Meter, Reader, Speed, collector
-
-
-def session(rules: tuple[Rule, ...] = (), remember: float | None = None) -> Session:
-    return Session(Origin("n"), [collector(Reader())], rules, remember=remember)
-
-
-def frame(n: int, count: int, *, outcome: Outcome = Outcome.OK, at: float | None = None) -> Frame:
-    when = float(n) if at is None else at
-    return Frame(n, 1000 + when, when, (Evidence("/m", outcome, f"a {count}".encode()),))
+from tests.core.meters import Meter, Reader, Speed, collector, frame, session
 
 
 def window_of(given: Session) -> Window:

@@ -16,8 +16,7 @@ from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, 
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.judging import MOST_WAITING, Judging, merged
-from tests.core.meters import Speed
-from tests.core.test_history import frame, session
+from tests.core.meters import Speed, frame, session
 
 
 class Clock:

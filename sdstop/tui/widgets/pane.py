@@ -188,8 +188,9 @@ class Pane(Widget, can_focus=True):
             self._painted.clear()
             return
         self.top = max(0, min(self.top, len(self.rows) - self.room))
+        base = self._base()
         for y in range(height):
-            strip = self._strip(y, width)
+            strip = self._strip(y, width, base)
             if self._painted.get(y) != strip:
                 self._painted[y] = strip
                 self.refresh(Region(0, y, width, 1))
@@ -198,13 +199,12 @@ class Pane(Widget, can_focus=True):
         """Return a painted line."""
         strip = self._painted.get(y)
         if strip is None or strip.cell_length != self.size.width:
-            strip = self._painted[y] = self._strip(y, self.size.width)
+            strip = self._painted[y] = self._strip(y, self.size.width, self._base())
         return strip
 
-    def _strip(self, y: int, width: int) -> Strip:
+    def _strip(self, y: int, width: int, base: Style | None) -> Strip:
         # Before there is data, not even the glyph set of the terminal is known.
         line = self.guarded(lambda: self._line(y, width), self.failed_line) if self.begun else ()
-        base = self._base()
         strip = Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
         if strip.cell_length > width >= _MARKED and strip.crop(width).text.strip():
             strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, FAINT)])
