@@ -14,7 +14,7 @@ from pathlib import Path
 from sdstop.core.collector import Command
 from sdstop.core.evidence import command_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
-from sdstop.node.descendants import MARK, end_orphans, signal_descendants
+from sdstop.node.descendants import MARK, adopt_orphans, end_orphans, reap, signal_descendants
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Directories that are searched for programs, regardless of the caller's PATH."""
@@ -32,10 +32,11 @@ _DEFAULTED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, sign
 class CommandRunner:
     """Runner for allow-listed commands that tracks those that hang and cannot be killed. Thread-safe.
 
-    A process that has `adopted` orphans also ends descendants of commands that hide their environment.
+    In a process that `adopts` orphans, descendants of commands are ended even if they hide their environment.
     """
 
-    adopted = False
+    adopts = False
+    """Whether this process becomes the parent of orphans before it runs the first command."""
 
     def __init__(self, allowed: Iterable[Command] = (), path: Sequence[str] = PATH, grace: float = GRACE) -> None:
         """Start with no command running."""
@@ -47,6 +48,8 @@ class CommandRunner:
         self._active: set[str] = set()
         self._prefix = f"{os.getpid()}-{id(self):x}-"
         self._started = itertools.count(1)
+        self._orphans: set[int] = set()
+        self._adopted = False
         self._abandoned: dict[str, set[int]] = {}
         self._lock = threading.Lock()
 
@@ -80,10 +83,12 @@ class CommandRunner:
             os.close(stderr)
 
     def close(self) -> None:
-        """Kill all running commands without waiting; for a process that is about to end."""
+        """Kill all running commands and what others left behind without waiting; for a process that is about to end."""
         locked = self._lock.acquire(timeout=0.1)
         for pid in tuple(self._running):
             _signal_tree(pid, signal.SIGKILL)
+        if self._adopted:
+            signal_descendants(os.getpid(), signal.SIGKILL)
         if locked:
             self._lock.release()
 
@@ -95,6 +100,8 @@ class CommandRunner:
         mark = f"{self._prefix}{next(self._started)}"
         with self._lock:
             self._active.add(mark)
+            if self.adopts and not self._adopted:
+                self._adopted = adopt_orphans()
         try:
             pid = os.posix_spawn(
                 program,
@@ -156,8 +163,9 @@ class CommandRunner:
             self._running.discard(pid)
             self._active.discard(self._marks.pop(pid, ""))
             status = os.waitpid(pid, 0)[1]
-            known = self._running.union(*self._abandoned.values())
-            end_orphans(known, self._active, self._prefix, adopted=self.adopted)
+            self._orphans = {pid for pid in self._orphans if not reap(pid)}
+            known = self._running.union(self._orphans, *self._abandoned.values())
+            self._orphans |= end_orphans(known, self._active, self._prefix, adopted=self._adopted)
             return status
 
     def _hanging(self, program: str) -> set[int]:

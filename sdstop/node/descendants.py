@@ -10,7 +10,6 @@ import contextlib
 import functools
 import os
 import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Collection
@@ -20,10 +19,9 @@ MOST = 1000
 """Maximum number of descendants that are followed."""
 MARK = "SDSTOP_COMMAND"
 """Environment variable by which descendants of a command are recognized."""
-_ROUNDS = 8
-"""Maximum number of times that orphans of ended orphans are looked for."""
+_PATIENCE = 0.1
+"""Seconds to wait for the end of what was killed, and to look for what that leaves behind in turn."""
 _PAUSE = 0.002
-"""Seconds that a killed process has to end before its children are looked for."""
 _SUBREAPER = 36
 
 
@@ -57,7 +55,7 @@ def children(pid: int) -> list[int]:
 
 @functools.cache
 def _lists_children() -> bool:
-    return Path(f"/proc/self/task/{threading.main_thread().native_id}/children").exists()
+    return Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
 def descendants(pid: int) -> dict[int, int]:
@@ -111,30 +109,34 @@ def mark_of(pid: int) -> str:
     return next((word[len(start) :].decode("ascii", "replace") for word in words if word.startswith(start)), "")
 
 
-def end_orphans(known: Collection[int], running: Collection[str], prefix: str, *, adopted: bool) -> int:
-    """Kill and reap the children of this process that ended commands have left behind, and return how many.
+def end_orphans(known: Collection[int], running: Collection[str], prefix: str, *, adopted: bool) -> set[int]:
+    """Kill and reap the children of this process that ended commands have left behind.
+
+    Return those that do not end, because they hang in the kernel.
 
     Children that are `known` are left alone, and those whose mark is that of a `running` command. `prefix` begins all
     marks of this process. Children without a mark are ended only if this process has `adopted` them and no command runs
     to which they may belong. The kernel does not give the number of a child away before it is reaped.
     """
-    ended = set[int]()
-    for _ in range(_ROUNDS):
-        left = [pid for pid in children(os.getpid()) if pid not in known and pid not in ended]
-        if not left:
-            break
-        for pid in left:
+    killed, dying = set[int](), set[int]()
+    end = time.monotonic() + _PATIENCE
+    while True:
+        fresh = [pid for pid in children(os.getpid()) if pid not in known and pid not in killed]
+        for pid in fresh:
             mark = mark_of(pid)
             if mark.startswith(prefix) and mark not in running if mark else adopted and not running:
-                ended.add(pid)
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        if ended.isdisjoint(left):
-            break
-        time.sleep(_PAUSE)  # until then their own children have become those of this process
-        for pid in ended.intersection(left):
-            reap(pid)
-    return len(ended)
+                killed.add(pid)
+                dying.add(pid)
+        if killed.isdisjoint(fresh) and not dying:
+            return dying
+        # The children of a process that ends become those of this one.
+        dying = {pid for pid in dying if not reap(pid)}
+        if time.monotonic() > end:
+            return dying
+        if dying:
+            time.sleep(_PAUSE)
 
 
 def reap(pid: int) -> bool:

@@ -106,13 +106,9 @@ def _be_worker(task: WorkerConfig, connection: socket.socket, supervisor: int) -
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # skips the parent's objects, so that their pages stay shared
-
-        def settle() -> None:
-            end_with(supervisor)
-            if isinstance(host, LiveHost):
-                host.adopt()
-
-        run_worker(task, host, connection, settle)
+        if isinstance(host, LiveHost):
+            host.adopt()
+        run_worker(task, host, connection, lambda: end_with(supervisor))
         close()
         status = 0
     except ConnectionError:

@@ -201,12 +201,10 @@ from pathlib import Path
 from sdstop.core.collector import Command
 from sdstop.core.host import TimedOut, Failed
 from sdstop.node.commands import CommandRunner
-from sdstop.node.descendants import adopt_orphans
 
 folder, seconds = sys.argv[1:]
 runner = CommandRunner([Command(("probe",), "test")], [folder], 0.3)
-runner.adopted = adopt_orphans()
-assert runner.adopted
+runner.adopts = True
 try:
     print(runner.run(["probe"], float(seconds)).text, end="")
 except TimedOut as error:
@@ -252,9 +250,8 @@ def test_a_command_that_runs_meanwhile_keeps_what_it_started(tmp_path: Path) -> 
 import sys, threading, time
 from sdstop.core.collector import Command
 from sdstop.node.commands import CommandRunner
-from sdstop.node.descendants import adopt_orphans
 runner = CommandRunner([Command(("long",), "test"), Command(("short",), "test")], [sys.argv[1]], 0.3)
-runner.adopted = adopt_orphans()
+runner.adopts = True
 found = []
 thread = threading.Thread(target=lambda: found.append(runner.run(["long"], 60).text))
 thread.start()

@@ -367,7 +367,7 @@ if {end!r} == "kill":
     def test_what_left_the_session_of_a_command_ends_with_the_worker(self, end: str, tmp_path: Path) -> None:
         said = tmp_path / "pid"
         probe = tmp_path / "probe"
-        probe.write_text(f"#!/bin/sh\n(setsid sh -c 'echo $$ >{said}; sleep 600' &)\nsleep 600\n")
+        probe.write_text(f"#!/bin/sh\n(setsid sh -c 'sleep 600 & echo $! >{said}; wait' &)\nsleep 600\n")
         probe.chmod(0o755)
         command = Command(("probe",), "test")
         runner = CommandRunner([command], [str(tmp_path)])
@@ -384,6 +384,7 @@ if {end!r} == "kill":
             pid = int(said.read_text())
             assert not gone(pid)
             if end == "kill the worker":
+                time.sleep(0.5)  # the supervisor takes its time to adopt orphans, which must not delay the first frame
                 until(lambda: sampler.receive() == [] and sampler.worker is not None)
                 assert sampler.worker is not None
                 os.kill(sampler.worker, signal.SIGKILL)
