@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector
 from sdstop.core.coverage import settled
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, by_cause, of_rule
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, by_cause, of_rule, with_members
+from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
@@ -27,7 +28,8 @@ PAST = 1000
 class Judgement(Struct, frozen=True):
     """Results of all rules for one window: findings worst first, each cause followed by the findings it explains.
 
-    `ran` lists the IDs of the rules that had data to check.
+    Findings about most of the things that share another one are folded (see sdstop.core.folding). `ran` lists the IDs
+    of the rules that had data to check.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -39,6 +41,11 @@ class Judgement(Struct, frozen=True):
     def judged(self) -> bool:
         """Whether anything was judged, good or bad."""
         return bool(self.findings or self.ruled_out)
+
+    @property
+    def every(self) -> tuple[Finding, ...]:
+        """The findings, and the members of the folded ones."""
+        return tuple(with_members(self.findings))
 
 
 class Episode(Struct, frozen=True):
@@ -62,10 +69,13 @@ class Episode(Struct, frozen=True):
         return max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
-def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
+def judge(
+    window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]], held: Folds = frozenset()
+) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
-    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not.
+    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not. `held` are the
+    folded findings of the frame before.
     """
     findings: list[Finding] = []
     ruled_out: list[RuledOut] = []
@@ -95,7 +105,8 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(verdict)
             else:
                 unchecked.append(verdict)
-    findings = placed(findings, window.topology, rules) if findings else []
+    if findings:
+        findings = folded(placed(findings, window.topology, rules), window.topology, rules, held)
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -144,39 +155,69 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
 
 
 class Diagnosis(Struct):
-    """Findings over time: the active ones and all episodes so far."""
+    """Findings over time: the active ones and all episodes so far.
+
+    `members` are the episodes of findings that are folded now; `folds` are the folded findings from a frame on.
+    """
 
     rules: Sequence[Rule]
     configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     now: Judgement = field(default_factory=Judgement)
     episodes: dict[str, Episode] = field(default_factory=dict)
     past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
+    members: dict[str, Episode] = field(default_factory=dict)
+    folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
 
     def add(self, window: Window) -> Judgement:
         """Evaluate a window that ends one frame later than the previous one."""
-        self.now = judge(window, self.rules, self.configured)
+        self.now = judge(window, self.rules, self.configured, self.folded_before(window.now.number))
         taken, now = window.now.taken, window.now.monotonic
-        for finding in self.now.findings:
-            known = self.episodes.get(finding.id)
-            # Active in two successive frames: the same episode, regardless of the time between them.
-            if known is None or (known.until is not None and now - known.seen > BRIDGE):
-                if known is not None:
-                    self.past.append(known)
-                self.episodes[finding.id] = Episode(finding, taken, None, now, None, now, window.now.number)
-            else:
-                kept = replace(known, until=None, ended=None, seen=now)
-                if finding.severity.rank >= known.finding.severity.rank or known.finding.totals:
-                    kept = replace(kept, finding=finding, frame=window.now.number)
-                self.episodes[finding.id] = kept
+        folds = folds_of(self.now.findings)
+        if folds != self.folded_before(window.now.number):
+            self.folds.append((window.now.number, folds))
+        inside = {member.id: member for finding in self.now.findings for member in finding.members}
         current = {finding.id for finding in self.now.findings}
+        self.episodes |= {key: episode for key, episode in self.members.items() if key in current}
+        self.members = {
+            key: self._continued(member, self.members.get(key) or self.episodes.pop(key, None), window)
+            for key, member in inside.items()
+        }
+        for finding in self.now.findings:
+            episode = self._continued(finding, self.episodes.get(finding.id), window)
+            if finding.members:
+                first = min((self.members[member.id] for member in finding.members), key=lambda e: e.began)
+                if first.began < episode.began:
+                    episode = replace(episode, since=first.since, began=first.began)
+            self.episodes[finding.id] = episode
+        active = current | inside.keys()
         for key, episode in list(self.episodes.items()):
             if episode.until is not None or key in current:
                 continue
-            if episode.finding.totals:  # based on totals from before sampling started, not confirmed since
+            finding = episode.finding
+            moved = finding.members and all(member.id in active for member in finding.members)
+            # Based on totals from before sampling started, not confirmed since; or all its members are told otherwise.
+            if finding.totals or moved:
                 del self.episodes[key]
             else:
                 self.episodes[key] = replace(episode, until=taken, ended=now)
         return self.now
+
+    def _continued(self, finding: Finding, known: Episode | None, window: Window) -> Episode:
+        """Return the episode of an active finding: the known one, or another if that ended too long ago."""
+        taken, now = window.now.taken, window.now.monotonic
+        # Active in two successive frames: the same episode, regardless of the time between them.
+        if known is None or (known.until is not None and now - known.seen > BRIDGE):
+            if known is not None:
+                self.past.append(known)
+            return Episode(finding, taken, None, now, None, now, window.now.number)
+        kept = replace(known, until=None, ended=None, seen=now)
+        if finding.severity.rank >= known.finding.severity.rank or known.finding.totals:
+            kept = replace(kept, finding=finding, frame=window.now.number)
+        return kept
+
+    def folded_before(self, number: int) -> Folds:
+        """Return what was folded in the frame before the one with this number."""
+        return next((folds for since, folds in reversed(self.folds) if since < number), frozenset())
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

@@ -73,6 +73,8 @@ def _effects(
 
 def place_lines(finding: Finding) -> Iterator[tuple[str, str]]:
     """Yield what to say of a finding's place: a title, and names with the number of those left out."""
+    if finding.members:
+        yield "Members", _some([member.subject for member in finding.members], len(finding.members))
     if finding.part_of:
         yield "Part of", _some(finding.part_of, len(finding.part_of))
     if finding.affected:

@@ -143,7 +143,7 @@ class Session:
         window = self._history.window(self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
         judgement = self.diagnosis.add(window)
-        self.memory.learn(shot, self.rules, self._providers, judgement.findings)
+        self.memory.learn(shot, self.rules, self._providers, judgement.every)
         return self.head(window)
 
     def _named(self, frame: Frame) -> Frame:
@@ -176,7 +176,9 @@ class Session:
         self._back = frames[index].number, replay, history
         window = history.window(replay.host.evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
-        return Look(index, window, judge(window, self.rules, self.diagnosis.configured), replay.host)
+        held = self.diagnosis.folded_before(frames[index].number)
+        judgement = judge(window, self.rules, self.diagnosis.configured, held)
+        return Look(index, window, judgement, replay.host)
 
     def _replayed(self, index: int) -> tuple[Replay, History]:
         """Replay the frames up to `index`; reuse the last replay if it ended at this frame or the previous one."""
@@ -214,7 +216,10 @@ class Session:
         known, judged = self.timeline, self.diagnosis
         copied.timeline = Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
         copied.memory = Memory(dict(self.memory.known), list(self.memory.changes))
-        copied.diagnosis = replace(judged, episodes=dict(judged.episodes), past=judged.past.copy())
+        copied.diagnosis = replace(
+            judged, episodes=dict(judged.episodes), past=judged.past.copy(), members=dict(judged.members),
+            folds=judged.folds.copy(),
+        )  # fmt: skip
         copied._history, copied._back = self._history.still(), None  # noqa: SLF001  # same class
         return copied
 
