@@ -20,7 +20,8 @@ from sdstop.collectors.fabric.sas import SasDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading, schema
-from sdstop.core.topology import Thing, Topologies, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.disk import Disk
 
 R = TypeVar("R", bound=Reading)

@@ -395,6 +395,32 @@ def graph(effort: Effort) -> Iterator[Claim]:
     yield Claim(f"{what}: what 1000 disks have in common", "ms CPU", found["common"])
 
 
+_DISASTERS = {
+    "hung": "all disks hung", "failed": "all members failed", "phys": "all phys erring", "limits": "all limits reached",
+    "dropping": "all interfaces dropping",
+}  # fmt: skip
+GROWTH = 12
+"""Most that a cost may grow for ten times the things."""
+
+
+def disasters(effort: Effort) -> Iterator[Claim]:
+    """Yield what a frame costs in which everything of one kind has failed, and scrapes meanwhile."""
+    argv = program("disasters", "--frames", str(effort.frames), *(["--things", "20,100"] if effort == QUICK else []))
+    found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    for name, what in _DISASTERS.items():
+        costs, unit = found[name]["costs"], "ms CPU"
+        for count in sorted(costs, key=int):
+            target = 250.0 if (name, count) == ("hung", "1000") else None
+            yield Claim(f"{what}, {count} of them: a frame", unit, costs[count]["frame"], target=target)
+        for part, growth in found[name]["growth"].items():
+            if part != "findings":
+                yield Claim(f"{what}: growth of a {part} for ten times as many", "x", growth, target=GROWTH)
+    if effort != QUICK:
+        argv = program("disasters", "--scrape", "1000")
+        scraped = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+        yield Claim("a scrape while 1000 hung disks are judged, p99", "ms", scraped["p99"], target=50)
+
+
 def remove(nodes: Nodes) -> None:
     """Remove the trees."""
     for tree in nodes.trees.values():

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import pytest
+from _pytest.mark import ParameterSet
 from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture
@@ -67,6 +69,11 @@ class _Declared(msgspec.Struct, forbid_unknown_fields=True):
 def names() -> list[str]:
     """Return the names of all fixtures."""
     return sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
+
+
+def third(turn: int) -> list[ParameterSet]:
+    """Return the names of all fixtures as parameters; all but every third, from `turn` on, have the marker `slow`."""
+    return [pytest.param(name, marks=() if at % 3 == turn else pytest.mark.slow) for at, name in enumerate(names())]
 
 
 @functools.cache

@@ -95,6 +95,49 @@ def test_the_files_that_the_page_names_exist() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+GUARDS = {"core/guard.py", "cli/command.py", "sampler/worker.py"}
+"""The guard, and the outermost level of the command line and of the sampler's worker."""
+BROAD = {"Exception", "BaseException"}
+
+
+def broad_handlers(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what catches every exception and goes on: handlers that do not raise it again, and suppress()."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            kinds = [node.type, *(node.type.elts if isinstance(node.type, ast.Tuple) else ())]
+            caught = any(kind is None or ast.unparse(kind) in BROAD for kind in kinds)
+            last = node.body[-1]
+            if caught and not (isinstance(last, ast.Raise) and last.exc is None):
+                yield node
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+            yield from (argument for argument in node.args if ast.unparse(argument) in BROAD)
+
+
+def test_only_the_guard_catches_every_exception() -> None:
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in sources()
+        for _ in broad_handlers(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found == GUARDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["try: a()\nexcept Exception: b()", "try: a()\nexcept: b()", "try: a()\nexcept (KeyError, BaseException): raise x",
+     "with contextlib.suppress(Exception): a()"],
+)  # fmt: skip
+def test_broad_handlers_are_seen(text: str) -> None:
+    assert [*broad_handlers(ast.parse(text))]
+
+
+@pytest.mark.parametrize(
+    "text", ["try: a()\nexcept BaseException:\n b()\n raise", "try: a()\nexcept KeyError: b()", "suppress(OSError)"]
+)
+def test_other_handlers_are_not_broad(text: str) -> None:
+    assert not [*broad_handlers(ast.parse(text))]
+
+
 LINKS = frozenset({"BlockLink", "InterfaceLink"})
 """Families whose rows are nothing but links."""
 READS_LINKS = {

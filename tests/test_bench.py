@@ -91,6 +91,33 @@ def test_what_the_topology_takes_is_measured() -> None:
     assert found["things"] > 2 * 20 + 4 + 10
 
 
+DISASTERS = ("hung", "failed", "phys", "limits", "dropping")
+
+
+def test_what_disasters_cost_is_measured() -> None:
+    found = json.loads(ran(BENCH / "disasters.py", "--things", "10,48", "--frames", "1"))
+    assert set(found) == set(DISASTERS)
+    for name in DISASTERS:
+        costs = found[name]["costs"]["48"]
+        assert set(costs) == {"frame", "page", "view", "report", "findings"}
+        assert costs["findings"] == (2 if name == "failed" else 48)  # two arrays
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("name", DISASTERS)
+def test_disasters_cost_time_in_proportion(name: str) -> None:
+    found = json.loads(ran(BENCH / "disasters.py", "--only", name))[name]
+    assert {part: growth for part, growth in found["growth"].items() if growth > 12} == {}
+    if name == "hung":
+        assert found["costs"]["1000"]["frame"] <= 250
+
+
+@pytest.mark.bench
+def test_scrapes_are_answered_while_a_thousand_hung_disks_are_judged() -> None:
+    found = json.loads(ran(BENCH / "disasters.py", "--scrape", "1000"))
+    assert found["p99"] <= 50
+
+
 @pytest.mark.bench
 def test_the_topology_of_a_large_node_is_built_and_asked_fast_enough() -> None:
     found = json.loads(ran(BENCH / "graph.py"))
@@ -103,6 +130,6 @@ def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
     for title in (
         "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
-        "views", "graph",
+        "views", "graph", "disasters",
     ):  # fmt: skip
         assert f"\n{title}\n" in said

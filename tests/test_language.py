@@ -57,7 +57,6 @@ BANNED = frozenset(
         "Twig",
         "Whole",
         "brought",
-        "doubt",
         "harms",
         "mend",
         "pain",

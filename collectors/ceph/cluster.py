@@ -25,8 +25,8 @@ def read(host: Host) -> Iterable[Reading]:
         reachable(host)
     key, text = query_monitors(host, ceph.STATUS, answers.get("status"))
     said = ceph.parse_status(text)
-    for reason in _doubts(said):
-        host.doubt(key, reason, name_of(said.fsid))
+    for reason in _defects(said):
+        host.defect(key, reason, name_of(said.fsid))
     name = name_of(said.fsid)
     return [_cluster(said, name, key), *_monitors(said, name, key), *_recoveries(said, name, key)]
 
@@ -75,7 +75,7 @@ def _healthy(said: CephStatus) -> int | None:
     return 1 if said.health == "HEALTH_OK" else None
 
 
-def _doubts(said: CephStatus) -> Iterator[str]:
+def _defects(said: CephStatus) -> Iterator[str]:
     """Yield counts that do not agree."""
     if said.pgs is not None and said.counted is not None and said.counted != said.pgs:
         yield f"pgs_by_state has {said.counted} placement groups, num_pgs is {said.pgs}"

@@ -77,8 +77,8 @@ def _status(host: Host) -> tuple[str, int, list[Resource]]:
     except Unreadable:
         if not recorded:
             raise
-    if known is not None and known.startswith("version: 8"):
-        return PROC, 8, parse_proc(known)
+    if known is not None and (known.startswith("version: 8") or not known.startswith("version:")):
+        return PROC, 8, parse_proc(known)  # raises Malformed without a version
     return command_key(STATUS), _NINE, parse_status(_said(command_key(STATUS), host.run(STATUS, 3.0)))
 
 

@@ -42,8 +42,8 @@ def read(host: Host) -> Iterable[Reading]:
     """Yield an Array for each array in mdstat, and a Rebuild for each one that is synchronizing or waiting to."""
     text = host.text(MDSTAT)
     arrays = mdstat.parse(text)
-    for reason in mdstat.doubts(text):
-        host.doubt(MDSTAT, reason)
+    for reason in mdstat.defects(text):
+        host.defect(MDSTAT, reason)
     for md in arrays:
         array = _array(host, md)
         yield array
@@ -64,7 +64,7 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
         degraded = md.raid_disks - md.working
         _compare(host, md)
     elif degraded == 0 and "_" in (md.slots or ""):
-        host.doubt(MDSTAT, f'"[{md.slots}]", and {base}/degraded is 0', md.name, contradiction=True)
+        host.defect(MDSTAT, f'"[{md.slots}]", and {base}/degraded is 0', md.name, contradiction=True)
     action = host.maybe(f"{base}/sync_action") if redundant else None
     if not action and md.progress:
         action = "recover" if md.progress.operation == "recovery" else md.progress.operation
@@ -120,7 +120,7 @@ def _compare(host: Host, md: mdstat.MdArray) -> None:
     """Note a count of members in sync that contradicts the slots: `[2/2] [U_]`."""
     if md.slots is not None and (md.slots.count("U") != md.working or len(md.slots) != md.raid_disks):
         said = f'"[{md.raid_disks}/{md.working}]" contradicts "[{md.slots}]"'
-        host.doubt(MDSTAT, said, md.name, contradiction=True)
+        host.defect(MDSTAT, said, md.name, contradiction=True)
 
 
 def _level(host: Host, md: mdstat.MdArray) -> str | None:

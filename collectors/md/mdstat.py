@@ -133,7 +133,7 @@ def parse(text: str) -> tuple[MdArray, ...]:
     return tuple(arrays)
 
 
-def doubts(text: str) -> tuple[str, ...]:
+def defects(text: str) -> tuple[str, ...]:
     """Return why a text may not be all of mdstat: lines that are not understood, or no end."""
     lines = [line for line in text.splitlines() if line.strip() and not line[0].isspace()]
     found = [f"line not understood: {line[:60]!r}" for line in lines if not _KNOWN.match(line)]

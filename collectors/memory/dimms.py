@@ -114,7 +114,7 @@ def read(host: Host) -> Iterable[Reading]:
     where, table = _table(host)
     said = contradiction(table)
     if said:
-        host.doubt(where, said, "memory", contradiction=True)
+        host.defect(where, said, "memory", contradiction=True)
     models = [] if all(p.version for p in table.processors) else _models(host)
     return list(rows(table, where, models))
 

@@ -44,8 +44,8 @@ def read(host: Host) -> Iterator[Reading]:
     key, pools = _status(host)
     sizes = _sizes(host)
     for pool in pools:
-        if pool.doubt:
-            host.doubt(key, pool.doubt, pool.name)
+        if pool.defect:
+            host.defect(key, pool.defect, pool.name)
         yield PoolState(pool.name, pool.state, key)
         yield _pool(pool, sizes.get(pool.name, {}), key)
         vdevs = [_vdev(host, pool.name, row, place, key) for place, row in enumerate(pool.vdevs)]

@@ -82,7 +82,7 @@ class PoolStatus(Struct):
     vdevs: list[StatusVdev] = field(default_factory=list)
     errors: str | None = None
     data_errors: int | None = None
-    doubt: str = ""
+    defect: str = ""
     """Why not all of it may be known: a tree that is missing or not understood, or no end."""
 
 
@@ -149,7 +149,7 @@ def parse(text: str) -> list[PoolStatus]:
         elif key == "config":
             rows, stray = _tree(lines)
             pools[-1].vdevs += rows
-            pools[-1].doubt = f"line not understood: {stray[0][:60]!r}" if stray else ""
+            pools[-1].defect = f"line not understood: {stray[0][:60]!r}" if stray else ""
         elif key == "errors":
             said = lines[0].strip()
             pools[-1].errors = None if said == NO_ERRORS else said
@@ -158,9 +158,9 @@ def parse(text: str) -> list[PoolStatus]:
             ended.add(len(pools))
     for number_of, pool in enumerate(pools, 1):
         if not pool.vdevs:
-            pool.doubt = pool.doubt or "no device tree"
+            pool.defect = pool.defect or "no device tree"
         elif number_of not in ended:
-            pool.doubt = pool.doubt or "end not shown"
+            pool.defect = pool.defect or "end not shown"
     if not pools and "no pools available" not in text:
         raise Malformed(f"no pool in what zpool status printed: {text[:80]!r}")
     return pools

@@ -29,6 +29,13 @@ REASONS = {
 _BY = ("collector",)
 BUILD = Heading("sdstop_build_info", "info", "Version of sdstop and of its Python", ("python", "version"))
 FRAME = Heading("sdstop_frame_timestamp_seconds", "gauge", "Unix time of the sample that this page shows")
+LATE = Heading("sdstop_frames_late_total", "counter", "Samples not judged because a newer one was waiting")
+TOOK = Heading(
+    "sdstop_frame_seconds", "gauge", "Time from the sample that this page shows to its findings", (), "seconds"
+)
+ERRED = Heading(
+    "sdstop_internal_errors_total", "counter", "Exceptions, each of which cost one part of a sample", ("name", "part")
+)
 ENABLED = Heading("sdstop_collector_enabled", "gauge", "1 if switched on", _BY)
 APPLICABLE = Heading("sdstop_collector_applicable", "gauge", "0 if this node has nothing for it, no error", _BY)
 SUCCESS = Heading("sdstop_collector_success", "gauge", "1 unless the last run failed, was denied or hangs", _BY)
@@ -73,8 +80,8 @@ STARTED = Heading("process_start_time_seconds", "gauge", "Unix time the exporter
 MAX_FDS = Heading("process_max_fds", "gauge", "Files that may be open")
 
 OF_SOURCES = (
-    BUILD, FRAME, RELOADED, ENABLED, APPLICABLE, SUCCESS, STALE, DURATION, RUNNING, INTERVAL, SUCCEEDED, ERRORS,
-    DROPPED,
+    BUILD, FRAME, TOOK, LATE, ERRED, RELOADED, ENABLED, APPLICABLE, SUCCESS, STALE, DURATION, RUNNING, INTERVAL,
+    SUCCEEDED, ERRORS, DROPPED,
 )  # fmt: skip
 OF_RULES = (FINDINGS, ACTIVE, HIDDEN, LASTED, EVALUATED, UNCHECKED)
 OF_PROCESS = (CPU, PEAK, STARTED, MAX_FDS)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from sdstop.core.history import Window
 from sdstop.core.joins import Relation, ThingKind
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 
 _BUILT = frozenset({Relation.MEMBER, Relation.STORED, Relation.CACHED, Relation.PATH})
 _USERS = frozenset({ThingKind.FILESYSTEM, ThingKind.MOUNT, ThingKind.TARGET, ThingKind.CLIENT})

@@ -6,11 +6,13 @@ marks their series stale; the collector metrics report the reason.
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -19,6 +21,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Limits
+from sdstop.core.guard import Part
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
 from sdstop.core.snapshot import Run
@@ -27,10 +30,13 @@ from sdstop.exporters.prometheus.choice import ALL, MEMBERS, Choice
 from sdstop.exporters.prometheus.exposition import Heading, lines
 from sdstop.exporters.prometheus.headings import headings
 from sdstop.exporters.prometheus.health import (
+    ERRED,
+    LATE,
     OF_PROCESS,
     OF_RULES,
     OF_SOURCES,
     RELOADED,
+    TOOK,
     Health,
     Told,
     of_process,
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
 
 STALE = 60.0
 """Seconds after which data are left out; three intervals for sources read less often than every 20 s."""
+OLD = 15.0
+"""Age in seconds above which the newest sample is too old to be shown; three intervals if that is longer."""
 FINDINGS, PROCESS = "findings", "process"
 """`collect[]` names of the page parts that do not belong to a collector."""
 
@@ -93,7 +101,10 @@ def catalogue(collectors: Sequence[Collector]) -> list[Heading]:
 
 
 class Exposition:
-    """Metrics page of a session, rendered on request and cached per frame and format."""
+    """Metrics page of a session, rendered on request and cached per frame and format.
+
+    One thread feeds it while another one asks for pages.
+    """
 
     def __init__(
         self, session: Session, known: Sequence[Collector] = (), chosen: Choice | None = None, interval: float = 1.0
@@ -102,12 +113,15 @@ class Exposition:
         self.session = session
         self.reloaded: bool | None = None
         """Whether the last configuration reload succeeded; None without a reloadable configuration."""
+        self.late: int | None = None
+        """Samples that were not judged so far; None if all are."""
+        self.interval = interval
         self._known = known or session.collectors
-        self._interval = interval
+        self._lock = RLock()
         self._paces = {collector.name: collector.pace for collector in session.collectors}
         self._providers = providers_of(session.collectors)
         self._health = Health()
-        self._tallies = EventCounters()
+        self._tallies = EventCounters(session.guard)
         self._members = Members()
         self._look: Look | None = None
         self._pages: dict[tuple[bool, bool, bool, PageSelection], bytes] = {}
@@ -119,18 +133,22 @@ class Exposition:
 
     def choose(self, chosen: Choice) -> None:
         """Apply a new selection; counters continue."""
-        self._chosen = chosen
         found = families_of(self.session.collectors)
+        with self._lock:
+            self._chosen = chosen
+            self._series = {
+                family: (collector.name, self._lines(family, collector))
+                for family, collector in (*found.items(), *_tallied(found).items())
+            }
+            if self._look is not None:
+                self._restrict(self._disks(self._look))
+            self._forget()
+
+    def _lines(self, family: type[Reading], collector: Collector) -> FamilyLines:
+        chosen, name = self._chosen, tallies.OF.get(family, family).family
         without = frozenset[str]() if chosen.repeat else frozenset(OTHERS)
-        self._series = {}
-        for family, collector in (*found.items(), *_tallied(found).items()):
-            name = tallies.OF.get(family, family).family
-            exclude, include = chosen.exclude.get(name), chosen.include.get(name)
-            made = FamilyLines(family, collector, chosen.most(name), exclude, include, without)
-            self._series[family] = collector.name, made
-        if self._look is not None:
-            self._restrict(self._look)
-        self._forget()
+        exclude, include = chosen.exclude.get(name), chosen.include.get(name)
+        return FamilyLines(family, collector, chosen.most(name), exclude, include, without)
 
     def feed(self, frame: Frame) -> None:
         """Feed the next frame to the session and show it."""
@@ -138,24 +156,31 @@ class Exposition:
 
     def observe(self, look: Look) -> None:
         """Make this sample the one shown."""
-        self._look = look
-        self._health.observe(look)
-        self._tallies.observe(look.window, self._limits(), self._restrict(look))
-        self._forget()
-
-    def _restrict(self, look: Look) -> frozenset[str] | None:
-        """Restrict the disk families to the selected disks and return them, None for all."""
+        guard = self.session.guard
         disks = self._disks(look)
+        guard.call(Part.TALLY, "all", lambda: self._tallies.observe(look.window, self._limits(), disks), lambda _: None)
+        with self._lock:
+            self._look = look
+            self._restrict(disks)
+            guard.call(Part.TALLY, "health", lambda: self._health.observe(look), lambda _: None)
+            self._forget()
+
+    def _restrict(self, disks: frozenset[str] | None) -> None:
+        """Restrict the disk families to the selected disks, None: all."""
         for family in (Disk, tallies.DiskSaturation):
             if family in self._series:
                 self._series[family][1].restrict(disks)
-        return disks
 
     def _disks(self, look: Look) -> frozenset[str] | None:
         """Return the selected disks, None for all."""
         if self._chosen.disks == ALL:
             return None
-        return self._members.of(look.window) if self._chosen.disks == MEMBERS else frozenset()
+        if self._chosen.disks != MEMBERS:
+            return frozenset()
+        members = self._members
+        return self.session.guard.call(
+            Part.TALLY, "members", lambda: members.of(look.window), lambda _: frozenset[str]()
+        )
 
     def _limits(self) -> Limits:
         """Return the thresholds for a hot second; the same object as the rule's, so that results are shared."""
@@ -165,7 +190,21 @@ class Exposition:
     @property
     def ready(self) -> bool:
         """Whether there is a recent sample."""
-        return self._look is not None and self._recent(self._look, self._time(self._look))
+        return self.age <= self.oldest
+
+    @property
+    def age(self) -> float:
+        """Seconds since the newest judged sample of a live node was taken; 0 for a capture, infinite before the first.
+
+        A source that hangs does not make it older.
+        """
+        look = self._look
+        return math.inf if look is None else max(self._time(look) - look.now.monotonic, 0.0)
+
+    @property
+    def oldest(self) -> float:
+        """Age in seconds above which the newest sample is not shown any more."""
+        return max(OLD, 3 * self.interval)
 
     @property
     def parts(self) -> frozenset[str]:
@@ -179,7 +218,10 @@ class Exposition:
 
         `packed`: gzip-compressed. `process`: include the metrics of this process.
         """
-        look = self._require()
+        with self._lock:
+            return self._page(self._require(), openmetrics, packed, process, part)
+
+    def _page(self, look: Look, openmetrics: bool, packed: bool, process: bool, part: PageSelection) -> bytes:  # noqa: FBT001
         now = self._time(look)
         shown = frozenset(name for name, run in look.now.runs.items() if self._fresh(look, run, now))
         if shown != self._shown:
@@ -217,13 +259,13 @@ class Exposition:
         return time.monotonic() if self.session.origin.live else look.now.monotonic
 
     def _recent(self, look: Look, now: float) -> bool:
-        return not self.session.origin.live or now - look.now.monotonic <= max(STALE, 3 * self._interval)
+        return not self.session.origin.live or now - look.now.monotonic <= self.oldest
 
     def _fresh(self, look: Look, run: Run, now: float) -> bool:
         """Return whether a run is recent; every successful run of a capture is, as run times may be unrecorded."""
         if not run.ok or not self.session.origin.live:
             return run.ok
-        limit = max(STALE, 3 * max(self._paces[run.collector], self._interval))
+        limit = max(STALE, 3 * max(self._paces[run.collector], self.interval))
         return self._recent(look, now) and now - run.started <= limit
 
     def _tables(self, look: Look, now: float, part: PageSelection) -> list[tuple[type[Reading], Mapping[Any, Reading]]]:
@@ -247,20 +289,32 @@ class Exposition:
         known = self._known if part.names is None else enabled
         fresh = {name for name, run in look.now.runs.items() if self._fresh(look, run, now)}
         yield from of_sources(
-            self._health, look.now, enabled, known, self._interval, now, dropped, fresh
+            self._health, look.now, enabled, known, self.interval, now, dropped, fresh
         )  # fmt: skip
+        yield TOOK, [({}, session.took)] if session.origin.live else []
+        yield LATE, [({}, self.late)] if self.late is not None else []
+        yield ERRED, [({"name": n, "part": part.value}, c) for (part, n), c in sorted(session.guard.counts.items())]
         if self.reloaded is not None:
             yield RELOADED, [({}, int(self.reloaded))]
         if FINDINGS in part:
             judgement = look.judgement if self._recent(look, now) else Judgement()
             yield from of_rules(self._health, judgement, session.rules)
 
+    def _text(self, family: type[Reading], rows: Mapping[Any, Reading]) -> Text:
+        """Return a family's lines; none if rendering raises an exception: the next page starts from scratch."""
+        name, series = self._series[family]
+        made = self.session.guard.call(Part.PAGE, family.family, lambda: series.text(rows), lambda _: None)
+        if made is not None:
+            return made
+        collector = next(c for c in self.session.collectors if c.name == name)
+        self._series[family] = name, self._lines(family, collector)
+        return Text(())
+
     def _pieces(
         self, look: Look, now: float, part: PageSelection, *, openmetrics: bool, process: bool
     ) -> Iterator[bytes | Text]:
         """Yield the page in order; family texts cache their compressed form."""
-        tables = [(self._series[family][1], rows) for family, rows in self._tables(look, now, part)]
-        told = [series.text(rows) for series, rows in tables]  # first, because it determines the dropped series
+        told = [self._text(*table) for table in self._tables(look, now, part)]  # first: determines dropped series
         if not self._process:
             self._process = list(of_process())
         own = (*self._own(look, now, part), *(self._process if process and PROCESS in part else ()))

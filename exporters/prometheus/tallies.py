@@ -7,7 +7,7 @@ A counter starts at 0 with this process, never decreases, and is absent while it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.column import StripeLimits
@@ -16,6 +16,7 @@ from sdstop.analysis.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.stripe import crowd
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
@@ -102,9 +103,10 @@ Rows = dict[Hashable, Reading]
 class EventCounters:
     """Counters, and the rows of those that are shown."""
 
-    def __init__(self) -> None:
-        """Start all counters at 0."""
+    def __init__(self, guard: Guard | None = None) -> None:
+        """Start all counters at 0; a counter that raises an exception is absent from the frame."""
         self.rows: dict[type[Reading], Rows] = {family: {} for family in OF}
+        self._guard = guard or Guard()
         self._totals: dict[tuple[type[Reading], Hashable], float] = {}
         self._started: float | None = None
         self._read: dict[str, float] = {}
@@ -114,15 +116,30 @@ class EventCounters:
 
         `limits` are the thresholds of the rules on striped arrays.
         """
-        self._observe_limits(window)
+        self._call((LimitSaturation,), lambda: self._observe_limits(window))
         moments = window.moments(DiskActivity)
         if not moments or moments[-1].started == self._started or moments[-1].seconds is None:
             return
         if len(window.moments(Disk)) < 2:  # recorded by another tool, which has rates only
             return
         last = moments[-1]
-        self._started, seconds = last.started, last.seconds or 0.0
+        self._started = last.started
+        self._call((DiskSaturation,), lambda: self._observe_disks(window, last, disks))
+        self._call((ArrayHeat, MemberHeat), lambda: self._observe_arrays(window, last, limits))
+
+    def _call(self, families: Sequence[type[Reading]], observe: Callable[[], None]) -> None:
+        """Count some families; they are absent if that raises an exception."""
+
+        def absent(_: str) -> None:
+            self.rows.update((family, {}) for family in families)
+
+        self._guard.call(Part.TALLY, families[0].family, observe, absent)
+
+    def _observe_disks(self, window: Window, last: Moment[DiskActivity], disks: Collection[str] | None) -> None:
         self._count(DiskSaturation, _saturated(window, last, disks), window.rows(Disk))
+
+    def _observe_arrays(self, window: Window, last: Moment[DiskActivity], limits: Mapping[str, float]) -> None:
+        seconds = last.seconds or 0.0
         arrays: dict[Hashable, float] = {}
         members: dict[Hashable, float] = {}
         for striped in striped_groups(window, limits):

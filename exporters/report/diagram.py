@@ -16,7 +16,7 @@ from sdstop.collectors.zfs.readings import Pool, PoolState
 from sdstop.core.finding import Finding, Severity, worst_by_subject
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming, Relation, ThingKind
-from sdstop.core.topology import Thing
+from sdstop.core.thing import Thing
 
 MOST = 36
 """Maximum boxes per column; further ones are only counted."""

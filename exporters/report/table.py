@@ -32,14 +32,16 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None, *, pasted: bool = False) -> list[str]:
     """Wrap a text into lines; `hanging` is the indent of all but the first (default: `indent`).
 
-    Words of `pasted` text are not broken, because the rest would become a separate shell command.
+    Words of `pasted` text are not broken, also not at an escaped blank, because the rest would become a separate shell
+    command.
     """
     hanging = indent if hanging is None else hanging
+    text = text.replace("\\ ", "\\\0") if pasted else text
     found = textwrap.wrap(
         text, max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False,
         break_long_words=not pasted,
     )  # fmt: skip
-    return found or [indent.rstrip()]
+    return [line.replace("\0", " ") for line in found] or [indent.rstrip()]
 
 
 def listing(rows: Sequence[Sequence[str]], width: int, headings: Sequence[str] = (), indent: str = "") -> list[str]:

@@ -6,6 +6,7 @@ The service never reads the node itself, so that a source that hangs can delay n
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import time
@@ -15,8 +16,10 @@ from typing import Any, Protocol
 
 import sdstop
 from sdstop.core.config_error import ConfigError
+from sdstop.core.ending import end_soon
 from sdstop.core.evidence import Frame
-from sdstop.core.format import safe
+from sdstop.core.format import duration, safe
+from sdstop.core.judging import Judging
 from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, PageSelection
@@ -26,6 +29,7 @@ from sdstop.exporters.web.notifier import Notifier
 
 TEXTFILE_SECONDS = 15.0
 """Interval in seconds at which the textfile is written."""
+INTERRUPTED = 130
 _BACKLOG = 512
 """Listen backlog: connections that the kernel queues while the loop is busy."""
 
@@ -72,20 +76,27 @@ def answer(exposition: Exposition, request: Request) -> PageResponse:
 
 
 def _ready(exposition: Exposition) -> PageResponse:
-    return PageResponse(body=b"ready\n") if exposition.ready else PageResponse(503, b"no recent sample\n")
+    return PageResponse(body=b"ready\n") if exposition.ready else _unready(exposition)
+
+
+def _unready(exposition: Exposition) -> PageResponse:
+    """Return why there is nothing to show; an old page would look like a healthy node."""
+    said = "nothing was sampled yet"
+    if math.isfinite(exposition.age):
+        said = f"the newest sample is {duration(exposition.age)} old, the limit is {duration(exposition.oldest)}"
+    return PageResponse(503, f"{said}\n".encode(), headers=(("Retry-After", "1"),))
 
 
 def _metrics(exposition: Exposition, request: Request) -> PageResponse:
+    if not exposition.ready:
+        return _unready(exposition)
     openmetrics = wants_openmetrics(request.headers.get("accept", ""))
     packed = wants_gzip(request.headers.get("accept-encoding", ""))
     try:
         part = part_of(request.query, exposition.parts)
     except ValueError as error:
         return PageResponse(400, f"{error}\n".encode())
-    try:
-        page = exposition.page(openmetrics=openmetrics, packed=packed, part=part)
-    except LookupError:
-        return PageResponse(503, b"nothing was sampled yet\n", headers=(("Retry-After", "1"),))
+    page = exposition.page(openmetrics=openmetrics, packed=packed, part=part)
     encoding = (("Content-Encoding", "gzip"),) if packed else ()
     headers = (*encoding, ("Vary", "Accept, Accept-Encoding"))
     return PageResponse(200, page, OPENMETRICS if openmetrics else TEXT, headers)
@@ -154,23 +165,23 @@ class Server:
         self._connections: Connections | None = None
         self._textfile: Path | None = None
         self._wrong = ""
+        self._judging: Judging[None] | None = None
 
     def run(self, address: tuple[str, int] | None, textfile: Path | None = None) -> int:
         """Serve on (host, port), write to `textfile`, or both. Raises OSError.
 
         Return the signal that ended the server; 0 if no more frames can arrive.
         """
+        self._textfile = textfile
         try:
-            return asyncio.run(self._run(address, textfile))
+            return asyncio.run(self._run(address))
         finally:
-            if textfile is not None:  # without updates the file would report stale values
-                textfile.resolve().unlink(missing_ok=True)
+            self._withdraw()
 
-    async def _run(self, address: tuple[str, int] | None, textfile: Path | None) -> int:
+    async def _run(self, address: tuple[str, int] | None) -> int:
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[int] = loop.create_future()
         loop.set_exception_handler(self._unexpected)
-        self._textfile = textfile
         self._connections = connections = Connections(self._answer, loop.time, self._web.tls)
         server = None
         if address is not None:
@@ -181,13 +192,23 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
                 loop.add_signal_handler(number, _end, ended, number)
+                if number != signal.SIGHUP or self._reload is None:
+                    signal.signal(number, lambda number, _: end_soon(ended_code(number), self._withdraw))
+                    signal.siginterrupt(number, False)  # noqa: FBT003  # takes no keyword
         if self._reload is not None:
             loop.add_signal_handler(signal.SIGHUP, self._reread, self._reload)
         if self._feed is not None:
-            loop.add_reader(self._feed.fileno(), self._take, self._feed, ended)
+            self._judging = judging = Judging(
+                self._exposition.feed, self._exposition.session.guard, self._exposition.interval
+            )
+            loop.add_reader(judging.fileno(), self._judged, judging)
+            loop.add_reader(self._feed.fileno(), self._take, self._feed, judging, ended)
         try:
             return await self._beat(ended)
         finally:
+            if self._judging is not None:
+                loop.remove_reader(self._judging.fileno())
+                self._judging.close()
             if self._feed is not None:
                 loop.remove_reader(self._feed.fileno())
             if server is not None:
@@ -212,19 +233,25 @@ class Server:
                 told = True
                 self._notifier.ready(self._status)
             # Without recent frames the watchdog expires, so that systemd restarts the service as for a stuck loop.
-            if self._notifier.watchdog is not None and (ready or loop.time() - began < STALE):
+            if self._notifier.watchdog is not None and min(self._exposition.age, loop.time() - began) < STALE:
                 self._notifier.alive()
-            if self._textfile is not None and loop.time() >= due and self._exposition.ready:
+            if not ready:
+                self._withdraw()
+            elif self._textfile is not None and loop.time() >= due:
                 due = loop.time() + TEXTFILE_SECONDS
                 self._write(self._textfile)
 
-    def _take(self, feed: FrameFeed, ended: asyncio.Future[int]) -> None:
+    def _take(self, feed: FrameFeed, judging: Judging[None], ended: asyncio.Future[int]) -> None:
+        """Hand the frames that have arrived to the thread that judges them."""
         if self._reload is not None or self._web.configured:
             self._exposition.reloaded = self._good and self._web.good
-        for frame in feed.receive():
-            self._exposition.feed(frame)
+        judging.put(feed.receive())
         if not feed.alive:
             _end(ended, 0)
+
+    def _judged(self, judging: Judging[None]) -> None:
+        judging.take()
+        self._exposition.late = judging.late
 
     @property
     def _status(self) -> str:
@@ -245,6 +272,11 @@ class Server:
         self._web.reload()
         self._notifier.ready(self._status)
 
+    def _withdraw(self) -> None:
+        """Remove the textfile, of which node_exporter would show old values."""
+        if self._textfile is not None:
+            self._textfile.resolve().unlink(missing_ok=True)
+
     def _write(self, path: Path) -> None:
         try:
             write_textfile(path, self._exposition.page(process=False))
@@ -262,6 +294,11 @@ class Server:
         if line != self._wrong:  # once, not every second
             self._wrong = line
             self._say(line)
+
+
+def ended_code(number: int) -> int:
+    """Return the exit code of an exporter that a signal ended; SIGTERM is the usual way."""
+    return INTERRUPTED if number == signal.SIGINT else 0
 
 
 def _end(ended: asyncio.Future[int], number: int) -> None:

@@ -11,7 +11,7 @@ from sdstop.collectors.md.readings import Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming, Relation, ThingKind
-from sdstop.core.topology import Thing
+from sdstop.core.thing import Thing
 from sdstop.readings.cluster import ClusterDevice
 
 

@@ -85,20 +85,21 @@ class PayloadHistory(Struct):
         now = watched(look)
         if now != self._watched:
             self._watched, self._seen, self._values, self._changes = now, 0, {}, []
-        timeline = session.timeline
-        if not now or not timeline.frames:
+        timeline = session.timeline if self._seen else session.timeline.copy()
+        frames = tuple(timeline.frames)
+        if not now or not frames:
             return None
         if not self._seen:
             self._take(Frame(0, 0.0, 0.0, tuple(timeline.base.values())))
         fresh: list[Frame] = []
-        for frame in reversed(timeline.frames):
+        for frame in reversed(frames):
             if frame.number <= self._seen:
                 break
             fresh.append(frame)
         for frame in reversed(fresh):
             self._take(frame)
-        self._seen = timeline.frames[-1].number
-        first = timeline.frames[0].number
+        self._seen = frames[-1].number
+        first = frames[0].number
         self._changes = [change for change in self._changes if change.number > first]
         self._turns = {change: turn for change, turn in self._turns.items() if change in self._changes}
         past_ = (c for c in reversed(self._changes) if c.number <= look.now.number)
@@ -164,10 +165,10 @@ def _number(item: Evidence) -> int | None:
 
 
 def _turn(change: PayloadChange, session: Session) -> _ChangeWindows | None:
-    index = next((at for at, frame in enumerate(session.timeline.frames) if frame.number == change.number), 0)
+    frames = tuple(session.timeline.frames)
+    index = next((at for at, frame in enumerate(frames) if frame.number == change.number), 0)
     if not index:
         return None
-    frames = session.timeline.frames
     before = session.look(index - 1).window
     upon = session.look(index).window
     family = Interface if change.watched.mtu else AoeTarget

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Relation
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 from sdstop.readings.disk import DiskActivity
 
 LEAST = 0.5

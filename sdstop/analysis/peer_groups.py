@@ -17,7 +17,7 @@ from sdstop.analysis.neighbour import Neighbour, neighbour
 from sdstop.analysis.peer_samples import (
     SECONDS,
     Columns,
-    Layout,
+    GroupColumns,
     blocks_of,
     forget,
     marks,
@@ -33,7 +33,8 @@ from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind, Traits
 from sdstop.core.model import Reading
-from sdstop.core.topology import PeerGroup, Thing
+from sdstop.core.peer_group import PeerGroup
+from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 from sdstop.readings.service import Service
@@ -118,7 +119,7 @@ class JudgedGroup(Struct, frozen=True):
 
     group: PeerGroup | None
     name: str
-    layout: Layout
+    layout: GroupColumns
     rotational: bool | None
     array: Array | None = None
     seconds: tuple[Second, ...] = ()
@@ -216,7 +217,9 @@ def _judged(window: Window, limits: StripeLimits) -> Iterator[JudgedGroup]:
         yield _judge(window, group, layout, limits)
     if not window.rows(BlockDevice) and not owned:
         for names in inferred(window):
-            yield _judge(window, None, Layout(names, tuple((name,) for name in names), (1.0,) * len(names)), limits)
+            yield _judge(
+                window, None, GroupColumns(names, tuple((name,) for name in names), (1.0,) * len(names)), limits
+            )
 
 
 # --- columns ----------------------------------------------------------------------------------------------
@@ -240,13 +243,13 @@ def is_deep(window: Window, judged: JudgedGroup, limits: Mapping[str, float]) ->
     return is_above(verdict.deficit, DEEP * verdict.deficit_limit, earlier)
 
 
-def _layout(window: Window, group: PeerGroup) -> Layout:
+def _layout(window: Window, group: PeerGroup) -> GroupColumns:
     """Return a group's columns, which stay the same as long as the topology does."""
 
-    def make() -> Layout:
+    def make() -> GroupColumns:
         columns = columns_of(group)
         own = group.upper.device if group.upper is not None else None
-        return Layout((group.kind.value, group.name), columns, _capacities(group, columns), own)
+        return GroupColumns((group.kind.value, group.name), columns, _capacities(group, columns), own)
 
     return window.topology.once(("layout", group.kind, group.name), make)
 
@@ -290,7 +293,7 @@ def _capacities(group: PeerGroup, columns: Columns) -> tuple[float, ...]:
 # --- judging ----------------------------------------------------------------------------------------------
 
 
-def _judge(window: Window, group: PeerGroup | None, layout: Layout, limits: StripeLimits) -> JudgedGroup:
+def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits: StripeLimits) -> JudgedGroup:
     rotational = window.of_run(BlockDevice, ("media", layout.columns), lambda: _is_rotational(window, layout))
     upper = group.upper if group is not None else None
     name = upper.label if upper is not None else group.name if group is not None else "+".join(layout.names)
@@ -519,7 +522,7 @@ def _actions(window: Window, start: float) -> dict[str, str]:
     return found
 
 
-def _silent(layout: Layout, moments: Sequence[Moment[DiskActivity]]) -> str | None:
+def _silent(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
     """Return a member with outstanding requests that completed none in the last samples."""
     names: Sequence[str] = layout.names
     for moment in moments[-SILENT:]:
@@ -530,7 +533,7 @@ def _silent(layout: Layout, moments: Sequence[Moment[DiskActivity]]) -> str | No
     return names[0] if names and moments else None
 
 
-def _uncounted(window: Window, layout: Layout, moments: Sequence[Moment[DiskActivity]]) -> str | None:
+def _uncounted(window: Window, layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
     """Return a member whose requests the kernel does not count, None if all are counted.
 
     Only counters that do not move are no counters: dm, DRBD and bcache devices are counted whatever queue/iostats says.
@@ -543,7 +546,7 @@ def _uncounted(window: Window, layout: Layout, moments: Sequence[Moment[DiskActi
     return None
 
 
-def _switched_off(window: Window, layout: Layout) -> tuple[str, ...]:
+def _switched_off(window: Window, layout: GroupColumns) -> tuple[str, ...]:
     devices = ((name, _device(window, name)) for name in layout.names)
     return tuple(name for name, device in devices if device is not None and device.iostats_enabled == 0)
 
@@ -553,7 +556,7 @@ def _device(window: Window, name: str) -> BlockDevice | None:
     return window.get(BlockDevice, device.parent) or device if device is not None and device.parent else device
 
 
-def _is_rotational(window: Window, layout: Layout) -> bool | None:
+def _is_rotational(window: Window, layout: GroupColumns) -> bool | None:
     """Return whether a member is rotational, None if that is unknown of all."""
     devices = [device for name in layout.names if (device := _device(window, name)) is not None]
     said = [bool(device.rotational) for device in devices if device.rotational is not None]

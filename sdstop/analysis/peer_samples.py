@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from sdstop.analysis.column import Second, StripeColumn, StripeMember
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
-from sdstop.core.topology import Thing
+from sdstop.core.thing import Thing
 from sdstop.readings.disk import Disk, DiskActivity, activity
 from sdstop.readings.service import Service
 
@@ -32,7 +32,7 @@ Columns = tuple[tuple[str, ...], ...]
 """Devices of each stripe column in order, by kernel name."""
 
 
-class Layout(Struct, frozen=True):
+class GroupColumns(Struct, frozen=True):
     """A group's columns with their capacities, and the device of the group itself, whose busy time counts.
 
     `key` is unique among the groups of a window.
@@ -62,19 +62,19 @@ def recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskAct
     return window.once(("recent", seconds, fewest), find)
 
 
-def seconds_of(layout: Layout, moments: Sequence[Moment[DiskActivity]]) -> tuple[Second, ...]:
+def seconds_of(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> tuple[Second, ...]:
     """Return a group's figures in each sample that has all of its members."""
     found = (_second(layout, moment) for moment in moments)
     return tuple([second for second in found if second is not None])
 
 
-def forget(window: Window, layout: Layout, kept: int) -> None:
+def forget(window: Window, layout: GroupColumns, kept: int) -> None:
     """Drop the group's cached figures from samples before the last `kept`: they are large and not used again."""
     for moment in window.moments(DiskActivity)[:-kept][-kept:]:
         moment.memo.pop(("second", layout.key), None)
 
 
-def _second(layout: Layout, moment: Moment[DiskActivity]) -> Second | None:
+def _second(layout: GroupColumns, moment: Moment[DiskActivity]) -> Second | None:
     """Return the group's figures in one sample, cached with the sample because ten windows use it."""
     known: tuple[Columns, Second | None] | None = moment.memo.get(("second", layout.key))
     if known is None or known[0] != layout.columns:
@@ -83,7 +83,7 @@ def _second(layout: Layout, moment: Moment[DiskActivity]) -> Second | None:
     return known[1]
 
 
-def _read(layout: Layout, rows: Mapping[object, DiskActivity]) -> Second | None:
+def _read(layout: GroupColumns, rows: Mapping[object, DiskActivity]) -> Second | None:
     made = []
     get = rows.get
     for names, capacity in zip(layout.columns, layout.capacities, strict=True):
@@ -129,7 +129,7 @@ def marks(window: Window) -> Sequence[Moment[Disk]]:
     return window.once("marks", find)
 
 
-def blocks_of(window: Window, layout: Layout) -> tuple[Second, ...]:
+def blocks_of(window: Window, layout: GroupColumns) -> tuple[Second, ...]:
     """Return a group's figures in each of the last blocks that has all of its members; () if they are too few."""
     edges = marks(window)[-BLOCKS - 1 :]
     if len(edges) <= FEWEST_BLOCKS or edges[-1].started - edges[0].started < SHORTEST:
@@ -139,7 +139,7 @@ def blocks_of(window: Window, layout: Layout) -> tuple[Second, ...]:
     return known if len(known) >= FEWEST_BLOCKS else ()
 
 
-def _block(layout: Layout, before: Moment[Disk], after: Moment[Disk]) -> Second | None:
+def _block(layout: GroupColumns, before: Moment[Disk], after: Moment[Disk]) -> Second | None:
     key = ("block", layout.key)
     known: tuple[Columns, float, Second | None] | None = after.memo.get(key)
     if known is None or known[:2] != (layout.columns, before.started):
@@ -158,7 +158,7 @@ def _block(layout: Layout, before: Moment[Disk], after: Moment[Disk]) -> Second 
 # --- service times ----------------------------------------------------------------------------------------
 
 
-def services_of(window: Window, layout: Layout, members: Mapping[str, Thing]) -> tuple[Second, ...]:
+def services_of(window: Window, layout: GroupColumns, members: Mapping[str, Thing]) -> tuple[Second, ...]:
     """Return a group's figures in each interval of a tool that prints service times of all of its members.
 
     `members` are the things by the name that stands in the layout's columns.
@@ -195,7 +195,7 @@ def _by_member(window: Window, moment: Moment[Service], members: Mapping[str, Th
     return max(by_tool.values(), key=len, default={})
 
 
-def _printed(layout: Layout, rows: Mapping[str, Service]) -> Second | None:
+def _printed(layout: GroupColumns, rows: Mapping[str, Service]) -> Second | None:
     legs = {name: _served(name, row) for name, row in rows.items()}
     if any(leg is None for leg in legs.values()):
         return None

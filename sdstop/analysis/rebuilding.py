@@ -177,7 +177,7 @@ def _devices(window: Window, row: Rebuild) -> list[str]:
     """Return the participating devices; md's members have a separate source."""
     if row.kind != "md":
         return list(dict.fromkeys(name for name in (row.devices or "").split(",") if name))
-    return [m.device for m in window.rows(Member).values() if m.array == row.array and m.state in _AT_WORK]
+    return [m.device for m in window.where(Member, "array", row.array) if m.state in _AT_WORK]
 
 
 _AT_WORK = frozenset({"in_sync", "rebuilding", "replacement", "unknown"})

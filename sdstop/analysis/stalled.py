@@ -10,7 +10,7 @@ from sdstop.collectors.system.node import Node
 from sdstop.collectors.system.tasks import BlockedTask
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Window
-from sdstop.core.topology import Thing
+from sdstop.core.thing import Thing
 
 GRACE = 0.5
 """Tolerance in seconds: samples arrive slightly early."""

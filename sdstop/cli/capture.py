@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import enum
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,11 +16,12 @@ from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.ending import end_soon
 from sdstop.core.evidence import Frame
 from sdstop.core.format import plural, safe
 from sdstop.core.joins import Naming
 from sdstop.core.session import Session
-from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
+from sdstop.exporters.capture import NOTHING, CaptureWriter, Conclusions, Unwritable, conclusions
 from sdstop.exporters.report.series import ReportSeries
 from sdstop.readings.cache import Cache
 
@@ -29,23 +31,40 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Write a capture; a signal ends it early, and the frames so far are kept. Raises Problem."""
-    with begin(options) as watch, _signals() as ended:
+    with begin(options) as watch, _signals(lambda: _unfinished(options.output)) as ended:
         session, origin, series = watch.session(watch.frames_kept), watch.origin, ReportSeries()
+        judging = _SessionFeeder(session, series)
         try:
             with CaptureWriter(
                 options.output, origin.name, privileged=origin.privileged, facts=origin.facts,
                 collectors=origin.collectors,
             ) as writer:  # fmt: skip
-                _record(watch, session, series, writer, ended, options.duration)
-                if not session.frames_seen:
+                frames = _record(watch, judging, writer, ended, options.duration)
+                if not frames:
                     raise Problem("ended before the first frame", ended.code)
-                writer.finish(conclusions(session, series))
+                concluded = _concluded(judging, ended)
+                writer.finish(concluded)
         except Unwritable as error:
             raise Problem(str(error)) from error
         mapped = _checked(watch.redactor, options.output) if watch.redactor is not None else ""
     early = ", ended early" if ended.code else ""
-    output.say(f"sdstop: {safe(options.output)}: {plural(session.frames_seen, 'frame')}{early}{mapped}")
+    blind = ", without findings: `sdstop --from` judges it" if concluded is NOTHING else ""
+    output.say(f"sdstop: {safe(options.output)}: {plural(frames, 'frame')}{early}{blind}{mapped}")
     return ended.code
+
+
+def _unfinished(path: str) -> None:
+    output.say(f"sdstop: {safe(path)}: ended before it was complete; its whole frames are kept")
+
+
+def _concluded(judging: _SessionFeeder, ended: _StopRequest) -> Conclusions:
+    """Return the findings, none if a signal leaves no time for them."""
+    try:
+        with ended.interruptible(Interruptible.WORK):
+            judging.catch_up()
+            return conclusions(judging.session, judging.series)
+    except _Interrupted:
+        return NOTHING
 
 
 def _checked(redactor: Redactor, path: str) -> str:
@@ -67,68 +86,106 @@ _AT_ONCE, _TOGETHER = 3, 30
 """Number of first frames judged immediately, for the warnings, and batch size of later ones."""
 
 
-class _Interrupted(Exception):  # noqa: N818
-    """Raised by a signal while waiting for a frame."""
+class Interruptible(enum.Enum):
+    """Work that a signal may interrupt: waiting for a frame at once, judging and concluding once TIME has passed."""
+
+    FRAME = enum.auto()
+    WORK = enum.auto()
+
+
+TIME = 0.8
+"""Seconds from a signal until judging is given up, so that the capture can be completed."""
+
+
+class _Interrupted(BaseException):  # not to be isolated like a failing rule
+    """Raised by a signal in interruptible work."""
 
 
 class _StopRequest:
-    """Stop request by a signal: immediate while waiting for a frame, otherwise after the current frame."""
+    """Stop request by a signal."""
 
-    def __init__(self) -> None:
+    def __init__(self, unfinished: Callable[[], None]) -> None:
         self.code = 0
-        self.waiting = False
+        self._unfinished = unfinished
+        self._doing: Interruptible | None = None
+        self._late = False
 
     def signalled(self, number: int, frame: FrameType | None) -> None:
         del frame
-        self.code = 128 + number
-        if self.waiting:
-            self.waiting = False
+        if not self.code:
+            self.code = 128 + number
+            signal.setitimer(signal.ITIMER_REAL, TIME)
+            if number == signal.SIGTERM:
+                end_soon(self.code, self._unfinished)
+        self._interrupt(Interruptible.FRAME)
+
+    def late(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._late = True
+        self._interrupt(Interruptible.WORK)
+
+    @contextmanager
+    def interruptible(self, doing: Interruptible) -> Iterator[None]:
+        """Raise _Interrupted in this work when the time for it is over."""
+        self._doing = doing
+        try:
+            if self._late or (self.code and doing is Interruptible.FRAME):
+                raise _Interrupted
+            yield
+        finally:
+            self._doing = None
+
+    def _interrupt(self, doing: Interruptible) -> None:
+        if self._doing is doing:
+            self._doing = None
             raise _Interrupted
 
 
 @contextmanager
-def _signals() -> Iterator[_StopRequest]:
-    end = _StopRequest()
+def _signals(unfinished: Callable[[], None]) -> Iterator[_StopRequest]:
+    end = _StopRequest(unfinished)
     before = {number: signal.signal(number, end.signalled) for number in (signal.SIGINT, signal.SIGTERM)}
+    before[signal.SIGALRM] = signal.signal(signal.SIGALRM, end.late)
     try:
         yield end
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _record(
-    watch: Watch, session: Session, series: ReportSeries, writer: CaptureWriter, ended: _StopRequest, seconds: float
-) -> None:
+def _record(watch: Watch, judging: _SessionFeeder, writer: CaptureWriter, ended: _StopRequest, seconds: float) -> int:
+    """Write frames and judge them, and return how many were written."""
     told = output.progress(seconds) if watch.sampler is not None else lambda _: None
     frames = iter(watch.frames(seconds))
     start: float | None = None
     where = ""
-    judging = _SessionFeeder(session, series)
+    count = 0
     try:
-        while not ended.code:
-            ended.waiting = True
-            frame = next(frames, None)
-            ended.waiting = False
+        while True:
+            with ended.interruptible(Interruptible.FRAME):
+                frame = next(frames, None)
             if frame is None:
                 break
             start = frame.monotonic if start is None else start
             writer.add(frame)
-            judging.add(frame)
+            count += 1
+            with ended.interruptible(Interruptible.WORK):
+                judging.add(frame)
             told(frame.monotonic - start)
             if watch.sampler is not None and not where and not judging.waiting:
-                where = _stands_on(session, writer.path)
+                where = _stands_on(judging.session, writer.path)
                 if where:
                     output.clear_progress()
                     output.say(f"sdstop: {where}")
     except _Interrupted:
         for frame in watch.held_back():
             writer.add(frame)
-            judging.add(frame)
+            count += 1
+            judging.waiting.append(frame)
     finally:
-        ended.waiting = False
         output.clear_progress()
-    judging.catch_up()
+    return count
 
 
 class _SessionFeeder:
@@ -138,18 +195,18 @@ class _SessionFeeder:
     """
 
     def __init__(self, session: Session, series: ReportSeries) -> None:
-        self._session = session
-        self._series = series
+        self.session = session
+        self.series = series
         self.waiting: list[Frame] = []
 
     def add(self, frame: Frame) -> None:
         self.waiting.append(frame)
-        if self._session.frames_seen < _AT_ONCE or len(self.waiting) >= _TOGETHER:
+        if self.session.frames_seen < _AT_ONCE or len(self.waiting) >= _TOGETHER:
             self.catch_up()
 
     def catch_up(self) -> None:
         for frame in self.waiting:
-            self._series.add(self._session.feed(frame).now)
+            self.series.add(self.session.feed(frame).now)
         self.waiting.clear()
 
 

@@ -22,7 +22,7 @@ from sdstop.cli.watch import begin
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import safe
-from sdstop.core.headline import LONGEST, WORDS, by_reason, told
+from sdstop.core.headline import LONGEST, WORDS, by_reason, finding_text
 from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 
@@ -85,7 +85,7 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
     bad = [finding for finding in judgement.findings if finding.severity is not Severity.INFO]
     lines = [f"{finding.severity.upper()}: {_placed(finding)}" for finding in bad]
     whole = len(bad) <= 1 and all(
-        _placed(finding) == told(finding) and len(told(finding)) <= LONGEST for finding in bad
+        _placed(finding) == finding_text(finding) and len(finding_text(finding)) <= LONGEST for finding in bad
     )
     details = [] if whole else lines
     details += [f"NOT SEEN: {name} ({why})" if why else f"NOT SEEN: {name}" for name, why in said.unseen.items()]
@@ -100,4 +100,4 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
 
 def _placed(finding: Finding) -> str:
     """Return the finding with the owner of its thing and those affected."""
-    return "; ".join([told(finding), *(f"{title.lower()} {names}" for title, names in place_lines(finding))])
+    return "; ".join([finding_text(finding), *(f"{title.lower()} {names}" for title, names in place_lines(finding))])

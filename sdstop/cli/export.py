@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import time
 from pathlib import Path
 
@@ -29,6 +28,8 @@ def run(options: argparse.Namespace) -> int:
         if watch.sampler is None:
             for frame in watch.frames(0.0):
                 exposition.feed(frame)
+        else:
+            exposition.session.budget = watch.interval
         return _serve(options, watch, exposition)
 
 
@@ -50,7 +51,7 @@ def _target(textfile: str | None) -> output.Target:
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
     from sdstop.core.config_error import ConfigError
     from sdstop.exporters.web.guard import RequestGuard
-    from sdstop.exporters.web.server import Server
+    from sdstop.exporters.web.server import Server, ended_code
 
     textfile = None if options.textfile is None else Path(options.textfile)
     address = options.listen or (LISTEN if textfile is None else None)
@@ -84,4 +85,4 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
         raise Problem(f"cannot listen on {safe(host) or '*'}:{port}: {error.strerror or error}") from error
     if not ended and watch.sampler is not None:
         raise Problem(f"the process that reads the node is gone: {watch.sampler.trouble}")
-    return 130 if ended == signal.SIGINT else 0
+    return ended_code(ended)

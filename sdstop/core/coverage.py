@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Doubt
+from sdstop.core.evidence import Defect
 from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
@@ -27,8 +27,8 @@ _MAPPER = "mapper/"
 
 def settled(window: Window, rule: Rule, verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Return a rule's verdicts: nothing doubtful is ruled out, none is missing, and those alike are one."""
-    doubts = _doubts(window, rule)
-    said = _merged(_doubted(verdicts, doubts) if doubts else verdicts, rule.id)
+    defects = _defects(window, rule)
+    said = _merged(_distrusted(verdicts, defects) if defects else verdicts, rule.id)
     return [*said, *(replace(verdict, rule=rule.id) for verdict in _missing(window, rule, said))]
 
 
@@ -97,28 +97,28 @@ def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Un
     yield from unchecked(missing, NO_VERDICT)
 
 
-def _doubts(window: Window, rule: Rule) -> list[Doubt]:
-    """Return the doubts about the evidence of the families that a rule needs."""
-    runs: Mapping[str, tuple[Doubt, ...]] = window.once(
-        "doubts", lambda: {name: run.doubts for name, run in window.now.runs.items() if run.ok and run.doubts}
+def _defects(window: Window, rule: Rule) -> list[Defect]:
+    """Return the defects of the evidence of the families that a rule needs."""
+    runs: Mapping[str, tuple[Defect, ...]] = window.once(
+        "defects", lambda: {name: run.defects for name, run in window.now.runs.items() if run.ok and run.defects}
     )
     if not runs:
         return []
     names = dict.fromkeys(name for family in rule.needs for name in window.providers.get(family, ()))
-    return [doubt for name in names for doubt in runs.get(name, ())]
+    return [defect for name in names for defect in runs.get(name, ())]
 
 
-def _doubted(verdicts: Iterable[Verdict], doubts: Sequence[Doubt]) -> Iterator[Verdict]:
+def _distrusted(verdicts: Iterable[Verdict], defects: Sequence[Defect]) -> Iterator[Verdict]:
     """Replace verdicts on doubtful evidence by unchecked ones: what was ruled out; findings on a contradiction, too."""
-    everything = next((doubt for doubt in doubts if not doubt.subject), None)
-    single = {doubt.subject: doubt for doubt in doubts if doubt.subject}
+    everything = next((defect for defect in defects if not defect.subject), None)
+    single = {defect.subject: defect for defect in defects if defect.subject}
     for verdict in verdicts:
         if isinstance(verdict, Finding):
-            doubt = next((single[name] for name in names_in(verdict.subject) if name in single), None)
-            if doubt is None or not doubt.contradiction:
+            defect = next((single[name] for name in names_in(verdict.subject) if name in single), None)
+            if defect is None or not defect.contradiction:
                 yield verdict
             else:
-                yield Unchecked(doubt.text, verdict.subject, gap=Gap.FAULTY)
+                yield Unchecked(defect.text, verdict.subject, gap=Gap.FAULTY)
         elif isinstance(verdict, Unchecked):
             yield verdict
         elif everything is not None:
@@ -126,11 +126,11 @@ def _doubted(verdicts: Iterable[Verdict], doubts: Sequence[Doubt]) -> Iterator[V
         else:
             good = []
             for subject in verdict.subjects:
-                doubt = next((single[name] for name in names_in(subject) if name in single), None)
-                if doubt is None:
+                defect = next((single[name] for name in names_in(subject) if name in single), None)
+                if defect is None:
                     good.append(subject)
                 else:
-                    yield Unchecked(doubt.text, subject, gap=Gap.FAULTY)
+                    yield Unchecked(defect.text, subject, gap=Gap.FAULTY)
             if good:
                 yield replace(verdict, subject=good[0], others=tuple(good[1:]))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
@@ -12,8 +13,9 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector
 from sdstop.core.coverage import settled
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, by_cause, of_rule, with_members
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule, with_members
 from sdstop.core.folding import Folds, folded, folds_of
+from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
@@ -47,6 +49,11 @@ class Judgement(Struct, frozen=True):
         """The findings, and the members of the folded ones."""
         return tuple(with_members(self.findings))
 
+    @property
+    def singles(self) -> tuple[Finding, ...]:
+        """The findings as the rules made them."""
+        return tuple(finding for finding in self.every if not finding.members)
+
 
 class Episode(Struct, frozen=True):
     """A finding with its time span; `until` and `ended` are None while it is active.
@@ -70,43 +77,104 @@ class Episode(Struct, frozen=True):
 
 
 def judge(
-    window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]], held: Folds = frozenset()
+    window: Window,
+    rules: Sequence[Rule],
+    configured: Mapping[str, Mapping[str, float]],
+    guard: Guard | None = None,
+    held: Folds = frozenset(),
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
-    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not. `held` are the
-    folded findings of the frame before.
+    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not. A rule that
+    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before.
     """
-    findings: list[Finding] = []
+    guard = guard or Guard()
+    ordered, checked = _in_order(rules), list[_Checked]()
+    for rule in ordered:
+        checked.append(_checked(window, rule, configured, guard, _findings(checked) if rule.after else ()))
+    return _judgement(window, ordered, checked, guard, held)
+
+
+def _in_order(rules: Sequence[Rule]) -> list[Rule]:
+    """Return the rules, those that need the findings of others last."""
+    return sorted(rules, key=lambda rule: bool(rule.after))
+
+
+class _Checked(Struct, frozen=True):
+    """Verdicts of one rule, its critical things that are gone, and its ID if it had data to check."""
+
+    verdicts: Sequence[Verdict] = ()
+    gone: Sequence[Finding] = ()
+    ran: str | None = None
+
+
+def _findings(checked: Iterable[_Checked]) -> list[Finding]:
+    return [v for each in checked for v in (*each.gone, *each.verdicts) if isinstance(v, Finding)]
+
+
+def _checked(
+    window: Window,
+    rule: Rule,
+    configured: Mapping[str, Mapping[str, float]],
+    guard: Guard,
+    findings: Sequence[Finding],
+) -> _Checked:
+    """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
+
+    def check() -> _Checked:
+        missing = _missing(window, rule)
+        if missing is not None:
+            return _Checked(() if missing is _UNCONCERNED else (of_rule(missing, rule.id),))
+        found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
+        verdicts = settled(window, rule, found)
+        ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
+        return _Checked(verdicts, ran=rule.id if ran else None)
+
+    return _guarded(window, rule, check, guard)
+
+
+def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _Checked:
+    """Return the verdict of a rule that the time limit of this frame excluded, and its findings of the last frame."""
+
+    def check() -> _Checked:
+        missing = _missing(window, rule)
+        if missing is _UNCONCERNED:
+            return _Checked()
+        gone = {finding.subject for finding in gone_findings(window.now, rule)}
+        kept = [f for f in before.singles if f.rule == rule.id and missing is None and f.subject not in gone]
+        return _Checked((*kept, of_rule(missing or _NO_TIME, rule.id)))
+
+    return _guarded(window, rule, check, guard)
+
+
+def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
+    def helpless(said: str) -> _Checked:
+        return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
+
+    gone = tuple(of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
+    checked = guard.call(Part.RULE, rule.id, check, helpless)
+    return replace(checked, gone=gone) if gone else checked
+
+
+def _judgement(
+    window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard, held: Folds
+) -> Judgement:
+    """Return the verdicts of all rules as one judgement."""
+    findings = _findings(checked)
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
     ran: list[str] = []
-    for rule in sorted(rules, key=lambda rule: bool(rule.after)):
-        findings += (of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
-        missing = _missing(window, rule)
-        if missing is _UNCONCERNED:
-            continue
-        if missing is not None:
-            unchecked.append(of_rule(missing, rule.id))
-            continue
-        try:
-            found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
-            verdicts = settled(window, rule, found)
-        except Exception as error:  # noqa: BLE001  # isolate rule failures; report them as unchecked
-            reason = f"a bug in this rule: {type(error).__name__}: {error}"
-            unchecked.append(Unchecked(reason, rule=rule.id, gap=Gap.FAULTY))
-            continue
-        if not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts):
-            ran.append(rule.id)
-        for verdict in verdicts:
-            if isinstance(verdict, Finding):
-                findings.append(verdict)
-            elif isinstance(verdict, RuledOut):
+    for of_one in checked:
+        ran += [of_one.ran] if of_one.ran is not None else []
+        for verdict in of_one.verdicts:
+            if isinstance(verdict, RuledOut):
                 ruled_out.append(verdict)
-            else:
+            elif isinstance(verdict, Unchecked):
                 unchecked.append(verdict)
     if findings:
-        findings = folded(placed(findings, window.topology, rules), window.topology, rules, held)
+        found, topology = findings, window.topology
+        placed_ = guard.call(Part.RULE, "placement", lambda: placed(found, topology, rules), lambda _: found)
+        findings = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -120,6 +188,7 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
+_NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
@@ -157,7 +226,9 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
 class Diagnosis(Struct):
     """Findings over time: the active ones and all episodes so far.
 
-    `members` are the episodes of findings that are folded now; `folds` are the folded findings from a frame on.
+    With a time limit, rules take turns: those not reached in a frame are
+    evaluated first in the next one. Until then they are unchecked and keep their last findings. `members` are the
+    episodes of findings that are folded now; `folds` are the folded findings from a frame on.
     """
 
     rules: Sequence[Rule]
@@ -167,10 +238,15 @@ class Diagnosis(Struct):
     past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
     members: dict[str, Episode] = field(default_factory=dict)
     folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
+    guard: Guard = field(default_factory=Guard)
+    _first: int = 0
 
-    def add(self, window: Window) -> Judgement:
-        """Evaluate a window that ends one frame later than the previous one."""
-        self.now = judge(window, self.rules, self.configured, self.folded_before(window.now.number))
+    def add(self, window: Window, until: float | None = None) -> Judgement:
+        """Evaluate a window that ends one frame later than the previous one.
+
+        No rule is started after `until` (seconds of time.monotonic), except the first.
+        """
+        self.now = self._judge(window, until)
         taken, now = window.now.taken, window.now.monotonic
         folds = folds_of(self.now.findings)
         if folds != self.folded_before(window.now.number):
@@ -218,6 +294,25 @@ class Diagnosis(Struct):
     def folded_before(self, number: int) -> Folds:
         """Return what was folded in the frame before the one with this number."""
         return next((folds for since, folds in reversed(self.folds) if since < number), frozenset())
+
+    def _judge(self, window: Window, until: float | None) -> Judgement:
+        held = self.folded_before(window.now.number)
+        if until is None:
+            return judge(window, self.rules, self.configured, self.guard, held)
+        rules, found = _in_order(self.rules), dict[int, _Checked]()
+        start, self._first = self._first, 0
+        for at in (*range(start, len(rules)), *range(start)):
+            if found and time.monotonic() >= until:
+                self._first = at
+                break
+            rule, findings = rules[at], list[Finding]()
+            if rule.after:
+                done = {rules[each].id for each in found}
+                findings = [*_findings(found.values()), *(f for f in self.now.singles if f.rule not in done)]
+            found[at] = _checked(window, rule, self.configured, self.guard, findings)
+        late = (at for at in range(len(rules)) if at not in found)
+        found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
+        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held)
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

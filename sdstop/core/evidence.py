@@ -13,7 +13,6 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -67,7 +66,7 @@ class Evidence(Struct, frozen=True, gc=False):
         return replace(self, data=data, stderr=stderr)
 
 
-class Doubt(Struct, frozen=True):
+class Defect(Struct, frozen=True):
     """Reason why nothing good can be concluded from a piece of evidence, although it was read.
 
     It is incomplete or damaged, or it contradicts itself (`contradiction`): then `reason` quotes both statements, and
@@ -216,97 +215,3 @@ def http_keys(key: str) -> list[str]:
     plain = key.partition("~")[0]
     keys = [key, plain, *(f"http-slug:{http_slug(name)}" for name in (key, plain))]
     return list(dict.fromkeys(keys))
-
-
-def json_excerpt(data: bytes, needle: str) -> tuple[str, str]:
-    """Return the relevant part of a JSON document, and the text that marks it in the displayed document.
-
-    `IDENT>NAME,NAME` selects the name and the given fields of the object with this ID or under this key; a name alone
-    selects the first field with that name. Documents are displayed one field per line: `"NAME": value`. Both results
-    are "" if nothing matches.
-    """
-    return _document(data).excerpt(needle)
-
-
-class _Document:
-    """JSON document with cached excerpts: rules quote the same ones every second, and documents may be large."""
-
-    def __init__(self, data: bytes) -> None:
-        self._text = data.decode("utf-8", "replace")
-        self._known: dict[str, tuple[str, str]] = {}
-
-    @cached_property
-    def _ids(self) -> dict[str, re.Match[str]]:
-        """Position of each object's ID; the first one if several are equal."""
-        return {match[1]: match for match in reversed([*_ID.finditer(self._text)])}
-
-    @cached_property
-    def _keys(self) -> dict[str, re.Match[str]]:
-        return {match[1]: match for match in reversed([*_KEY.finditer(self._text)])}
-
-    def excerpt(self, needle: str) -> tuple[str, str]:
-        """Return the result of `json_excerpt`, cached."""
-        if needle not in self._known:
-            self._known[needle] = self._find(needle)
-        return self._known[needle]
-
-    def _find(self, needle: str) -> tuple[str, str]:
-        text = self._text
-        ident, _, names = needle.partition(">")
-        if not names:
-            found = re.search(rf'"{re.escape(ident)}"\s*:\s*("[^"]*"|[^\s,}}\]]+)', text) if ident else None
-            return (found[0], f'"{ident}": {found[1]}') if found else ("", "")
-        if match := self._ids.get(ident):
-            start, mark, lines = _object_around(text, match), f'"id": "{ident}"', []
-        elif match := self._keys.get(ident):
-            start, mark, lines = match.end(), f'"{ident}": {{', [match[0]]
-        else:
-            return "", ""
-        fields = _fields(text, start)
-        kept = [fields[name] for name in ("name", "id", *names.split(",")) if name in fields]
-        return "\n".join([*lines, *kept]), mark
-
-
-_ID = re.compile(r'"id"\s*:\s*"([^"]{1,200})"')
-_NAME = re.compile(r'[\s,]*"([^"\\]{1,200})"\s*:\s*')
-_KEY = re.compile(r'"([^"]{1,200})"\s*:\s*(?=\{)')
-
-
-@lru_cache(maxsize=4)
-def _document(data: bytes) -> _Document:
-    return _Document(data)
-
-
-def _fields(text: str, start: int) -> dict[str, str]:
-    """Return the fields of the object that begins at `start`, each as its original text including the name."""
-    found: dict[str, str] = {}
-    at = start + 1
-    while match := _NAME.match(text, at):
-        end = _end(text, match.end())
-        if end == match.end():
-            break
-        found.setdefault(match[1], text[match.start(1) - 1 : end])
-        at = end
-    return found
-
-
-def _end(text: str, start: int) -> int:
-    """Return the end of the JSON value that begins at `start`, or `start` if there is none."""
-    import json  # noqa: PLC0415
-
-    try:
-        return json.JSONDecoder().raw_decode(text, start)[1]
-    except (ValueError, RecursionError):
-        return start
-
-
-def _object_around(text: str, match: re.Match[str]) -> int:
-    """Return the start of the innermost object that contains a field, found by trying the preceding braces."""
-    start = match.start()
-    for _ in range(200):
-        start = text.rfind("{", 0, start)
-        if start < 0:
-            break
-        if _end(text, start) > match.end():
-            return start
-    return match.start()

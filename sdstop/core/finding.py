@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -24,7 +26,10 @@ class Severity(enum.StrEnum):
     @property
     def rank(self) -> int:
         """0 for info, 2 for critical."""
-        return list(Severity).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class Value(Struct, frozen=True):
@@ -305,12 +310,36 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
         found.append(OrderedFinding(first, follows=False, severity=worst))
         rest = [place for place in story if place != first]
-        while rest:  # a finding follows the one that explains it
-            ids = {key for place in rest for key in findings[place].explains}
-            place = next((place for place in rest if findings[place].id not in ids), rest[0])
-            rest.remove(place)
-            found.append(OrderedFinding(place, follows=True, severity=findings[place].severity))
+        found += [
+            OrderedFinding(place, follows=True, severity=findings[place].severity)
+            for place in _explained_last(rest, findings)
+        ]
     return found
+
+
+def _explained_last(places: Sequence[int], findings: Sequence[Finding]) -> Iterator[int]:
+    """Yield places in order, but a finding that another one explains after it; circles are broken at the first."""
+    if len(places) < 2:
+        yield from places
+        return
+    causes = Counter(key for place in places for key in set(findings[place].explains))
+    held: dict[str, list[int]] = {}
+    for place in places:
+        held.setdefault(findings[place].id, []).append(place)
+    ready = [place for place in places if not causes[findings[place].id]]
+    heapify(ready)
+    left, done = iter(places), set[int]()
+    while len(done) < len(places):
+        place = heappop(ready) if ready else next(place for place in left if place not in done)
+        if place in done:
+            continue
+        done.add(place)
+        yield place
+        for key in set(findings[place].explains):
+            causes[key] -= 1
+            if not causes[key]:
+                for freed in held.get(key, ()):
+                    heappush(ready, freed)
 
 
 def _first_cause(place: int, cause: Mapping[int, int]) -> int:

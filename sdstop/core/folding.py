@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from sdstop.core.finding import Finding, Rule, Value, cites
 from sdstop.core.joins import Relation, ThingKind
-from sdstop.core.placement import NAMES
+from sdstop.core.placement import NAMES, kinds_of, thing_of
 from sdstop.core.shell import quoted
 from sdstop.core.topology import Thing, Topology
 
@@ -82,29 +82,45 @@ def folds_of(findings: Iterable[Finding]) -> Folds:
     return frozenset((finding.rule, finding.subject) for finding in findings if finding.members)
 
 
+class _Group(Struct, frozen=True, eq=False):
+    """Affected things of one kind that may share the same things."""
+
+    kind: str
+    shared: tuple[_Shared, ...]
+
+
 def folded(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule], held: Folds) -> list[Finding]:
     """Return the findings, folded; `held` are the folds of the frame before. Findings have their rule and place."""
-    counted = Counter(finding.rule for finding in findings)
     known = {rule.id: rule for rule in rules}
-    least = {rule: 2 if any(rule == each for each, _ in held) else LEAST for rule in counted}
-    groups: dict[tuple[str, str], dict[int, list[Finding]]] = {}
+    by_rule: dict[str, list[Finding]] = {}
     for finding in findings:
-        if counted[finding.rule] >= least[finding.rule] and finding.rule in known:
-            thing = topology.find(finding.subject)
-            kind = _kind(topology, thing) if thing is not None else ""
-            if thing is not None and kind:
-                groups.setdefault((finding.rule, kind), {}).setdefault(thing.place, []).append(finding)
+        by_rule.setdefault(finding.rule, []).append(finding)
     made: list[Finding] = []
-    for (rule, kind), about in groups.items():
-        if len(about) >= least[rule]:
-            taken = {each.subject for each in findings if each.rule == rule}
-            for shared, places in _chosen(topology, about, {s for r, s in held if r == rule}, taken):
-                made.append(_fold(topology, known[rule], kind, shared, places, about))
+    for name, found in by_rule.items():
+        kept = {subject for rule, subject in held if rule == name}
+        if name in known and len(found) >= (2 if kept else LEAST):
+            made += _folds(topology, known[name], found, kept)
     if not made:
         return list(findings)
     inside = {member.id: fold.id for fold in made for member in fold.members}
     rest = [finding for finding in findings if finding.id not in inside]
     return [_relinked(finding, inside) for finding in (*made, *rest)]
+
+
+def _folds(topology: Topology, rule: Rule, findings: Sequence[Finding], held: AbstractSet[str]) -> Iterator[Finding]:
+    """Yield the findings on shared things that findings of one rule become."""
+    kinds = kinds_of(rule)
+    by_kind: dict[str, dict[_Group, dict[int, list[Finding]]]] = {}
+    for finding in findings:
+        thing = thing_of(topology, finding.subject, kinds)
+        group = _group(topology, thing.place) if thing is not None else None
+        if thing is not None and group is not None:
+            by_kind.setdefault(group.kind, {}).setdefault(group, {}).setdefault(thing.place, []).append(finding)
+    taken = {finding.subject for finding in findings}
+    for kind, groups in by_kind.items():
+        for shared, chosen in _chosen(groups, held, taken):
+            about = {place: each for group in chosen for place, each in groups[group].items()}
+            yield _fold(topology, rule, kind, shared, about)
 
 
 def _relinked(finding: Finding, inside: Mapping[str, str]) -> Finding:
@@ -143,23 +159,31 @@ def _counts(topology: Topology, thing: Thing) -> Counter[str]:
     )
 
 
-def _candidates(topology: Topology, place: int) -> tuple[_Shared, ...]:
-    """Return what a thing may share with others of its kind."""
+def _group(topology: Topology, place: int) -> _Group | None:
+    """Return the group of a thing, the same object for all of a group; None if it shares nothing."""
+    known: dict[tuple[str, tuple[int, ...]], _Group] = topology.once("fold groups", dict)
 
-    def make() -> tuple[_Shared, ...]:
+    def make() -> tuple[_Group | None]:
         thing = topology.things[place]
         kind = _kind(topology, thing)
-        found = []
-        for other in topology.below(thing, _REACHED):
-            rank = next((rank for rank, each in enumerate(_SHARED) if each in other.kinds), None)
-            count = _counts(topology, other)[kind] if rank is not None else 0
-            if rank is not None and count >= LEAST:
-                found.append(_Shared(other, count, rank))
-        if kind == "disk":
+        ranked = [(other, _rank(other)) for other in topology.below(thing, _REACHED)]
+        found = [
+            _Shared(other, count, rank)
+            for other, rank in ranked
+            if rank is not None and (count := _counts(topology, other)[kind]) >= LEAST
+        ]
+        if kind == "disk" and _disks(topology) >= LEAST:
             found.append(_Shared(None, _disks(topology), len(_SHARED)))
-        return tuple(found)
+        if not kind or not found:
+            return (None,)
+        key = kind, tuple(each.thing.place if each.thing is not None else -1 for each in found)
+        return (known.setdefault(key, _Group(kind, tuple(found))),)
 
-    return topology.once(("shared by", place), make)
+    return topology.once(("fold group", place), make)[0]
+
+
+def _rank(thing: Thing) -> int | None:
+    return next((rank for rank, kind in enumerate(_SHARED) if kind in thing.kinds), None)
 
 
 def _disks(topology: Topology) -> int:
@@ -167,24 +191,26 @@ def _disks(topology: Topology) -> int:
 
 
 def _chosen(
-    topology: Topology, about: Mapping[int, Sequence[Finding]], held: AbstractSet[str], taken: AbstractSet[str]
-) -> Iterator[tuple[_Shared, list[int]]]:  # fmt: skip
-    """Yield the shared things and the places of the affected ones; each is in one of them at most."""
-    below: dict[str, list[int]] = {}
+    groups: Mapping[_Group, Mapping[int, object]], held: AbstractSet[str], taken: AbstractSet[str]
+) -> Iterator[tuple[_Shared, list[_Group]]]:
+    """Yield shared things and the groups that are folded on them, each group at most once; none on those `taken`."""
     shared: dict[str, _Shared] = {}
-    for place in about:
-        for each in _candidates(topology, place):
+    below: dict[str, list[_Group]] = {}
+    affected = Counter[str]()
+    for group, places in groups.items():
+        for each in group.shared:
             subject = each.subject
-            shared.setdefault(subject, each)
-            below.setdefault(subject, []).append(place)
-    left = set(about)
-    affected = {subject: len(places) for subject, places in below.items() if subject not in taken}
+            if subject not in taken:
+                shared.setdefault(subject, each)
+                below.setdefault(subject, []).append(group)
+                affected[subject] += len(places)
 
     def order(subject: str) -> tuple[int, bool, int, int, str]:
         each = shared[subject]
         return each.count - 2 * affected[subject], subject not in held, each.rank, each.count, subject
 
-    queue = [order(subject) for subject in affected if affected[subject] > 1]
+    left = set(groups)
+    queue = [order(subject) for subject in shared]
     heapq.heapify(queue)
     while queue:
         found = heapq.heappop(queue)
@@ -192,17 +218,13 @@ def _chosen(
         now = order(subject)
         if now != found:  # some of its things are in another fold
             heapq.heappush(queue, now)
-            continue
-        each, count = shared[subject], affected[subject]
-        if not _is_enough(each, count, is_held=subject in held):
-            continue
-        places = [place for place in below[subject] if place in left]
-        yield each, places
-        left.difference_update(places)
-        for place in places:
-            for other in _candidates(topology, place):
-                if other.subject in affected:
-                    affected[other.subject] -= 1
+        elif _is_enough(shared[subject], affected[subject], is_held=subject in held):
+            chosen = [group for group in below[subject] if group in left]
+            yield shared[subject], chosen
+            left.difference_update(chosen)
+            for group in chosen:
+                for each in group.shared:
+                    affected[each.subject] -= len(groups[group])
 
 
 def _is_enough(shared: _Shared, count: int, *, is_held: bool) -> bool:
@@ -214,25 +236,25 @@ def _is_enough(shared: _Shared, count: int, *, is_held: bool) -> bool:
 
 
 def _fold(
-    topology: Topology, rule: Rule, kind: str, shared: _Shared, places: Sequence[int],
-    about: Mapping[int, Sequence[Finding]],
-) -> Finding:  # fmt: skip
-    """Return the finding about a shared thing that stands for those about the affected ones."""
-    members = tuple(finding for place in places for finding in about[place])
-    worst = max(members, key=lambda finding: finding.severity.rank)
-    certain = [member.confidence for member in members if member.severity is worst.severity]
+    topology: Topology, rule: Rule, kind: str, shared: _Shared, about: Mapping[int, Sequence[Finding]]
+) -> Finding:
+    """Return the finding about a shared thing that stands for those about the affected ones, by place."""
+    members = tuple(finding for each in about.values() for finding in each)
+    severity = max({member.severity for member in members}, key=lambda severity: severity.rank)
+    as_bad = [member for member in members if member.severity is severity]
+    certain = {member.confidence for member in as_bad}
+    worst = as_bad[0]
     nouns = f"{_NOUNS.get(kind, kind)}s"
-    number = f"{len(places)}" if len(places) == shared.count else f"{len(places)} of {shared.count}"
+    number = f"{len(about)}" if len(about) == shared.count else f"{len(about)} of {shared.count}"
     said = f"{number} {nouns} {shared.words}{' ' if rule.many else ': '}{rule.many or rule.says}"
-    as_bad = sum(member.severity is worst.severity for member in members)
-    mixed = f" ({as_bad} {worst.severity.value})" if as_bad < len(members) else ""
-    affected = dict.fromkeys(thing.label for thing in topology.affected(*(topology.things[place] for place in places)))
+    mixed = f" ({len(as_bad)} {severity.value})" if len(as_bad) < len(members) else ""
+    affected, count = _affected(topology, f"{rule.id}:{shared.subject}", tuple(about))
     return Finding(
-        severity=worst.severity,
+        severity=severity,
         subject=shared.subject,
         summary=f"{said}{mixed}; {worst.subject}: {worst.summary}",
-        values=(Value("affected", f"{nouns} affected", len(places)), Value("all", f"{nouns} in all", shared.count)),
-        evidence=cites(*(cite for member in members[:CITED] for cite in member.evidence[:1])),
+        values=(Value("affected", f"{nouns} affected", len(about)), Value("all", f"{nouns} in all", shared.count)),
+        evidence=cites(*(cite for member in as_bad[:CITED] for cite in member.evidence[:1])),
         advice=(*_advice(shared), *worst.advice[:2]),
         refuted_by=f"{worst.subject}, and so the others: {worst.refuted_by}" if worst.refuted_by else "",
         confidence=None if None in certain else max(filter(None, certain), default=None),
@@ -241,10 +263,20 @@ def _fold(
         totals=all(member.totals for member in members),
         rule=rule.id,
         part_of=tuple(dict.fromkeys(name for member in members for name in member.part_of))[:NAMES],
-        affected=tuple(affected)[:NAMES],
-        affected_count=len(affected),
+        affected=affected,
+        affected_count=count,
         members=members,
     )
+
+
+def _affected(topology: Topology, fold: str, places: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
+    """Return the names of what needs the affected things, and their number; kept while the things are the same."""
+    known: dict[str, tuple[tuple[int, ...], tuple[str, ...], int]] = topology.once("affected by folds", dict)
+    if fold not in known or known[fold][0] != places:
+        things = topology.affected(*(topology.things[place] for place in places))
+        names = tuple(dict.fromkeys(thing.label for thing in things))
+        known[fold] = places, names[:NAMES], len(names)
+    return known[fold][1:]
 
 
 def _advice(shared: _Shared) -> Iterator[str]:

@@ -89,14 +89,14 @@ def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> st
         causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
         more = f"; {len(bad) - len(causes)} more by the same cause" if len(bad) > len(causes) else ""
         others = [f"{finding.rule} {finding.subject}" for finding in causes[1:]]
-        worst = "; ".join([safe(told(causes[0]), LONGEST), *([named(others)] if others else [])])
+        worst = "; ".join([safe(finding_text(causes[0]), LONGEST), *([named(others)] if others else [])])
         return f"{plural(len(causes), 'finding')}: {worst}{more}"
     if not judgement.judged:
         return "nothing was judged"
     return "no findings in what was recorded" if lacking else "no findings"
 
 
-def told(finding: Finding) -> str:
+def finding_text(finding: Finding) -> str:
     """Return a finding as one line."""
     return f"{finding.rule} {finding.subject}: {finding.summary}"
 
@@ -114,7 +114,7 @@ def reason_of(verdict: Unchecked) -> str:
 
 
 def by_reason(verdicts: Iterable[Unchecked]) -> dict[str, list[str]]:
-    """Return the unchecked rules by reason; reasons that are not a fault (calm) come last."""
+    """Return the unchecked rules by reason; reasons that are not a fault (calm) are last."""
     found: dict[str, list[str]] = {}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
         rules = found.setdefault(reason_of(verdict), [])
@@ -142,7 +142,7 @@ def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> d
         if run is None:
             continue
         denied = strict and (run.outcome is Outcome.DENIED or run.partial)
-        if run.outcome in _FAULTY or denied or (run.ok and run.doubts):
+        if run.outcome in _FAULTY or denied or (run.ok and run.defects):
             found[name] = f"{run.word}: {run.reason}"
     if not found and not any(run.ok for run in runs.values()):
         found["anything: no source brought data"] = ""

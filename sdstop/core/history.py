@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct, field
 
-from sdstop.core.evidence import Cite, Evidence, json_excerpt, readable
+from sdstop.core.evidence import Cite, Evidence, readable
+from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.model import Reading, Rows
 from sdstop.core.snapshot import ColumnarRows, DerivedRows, Run, Snapshot, age
 from sdstop.core.topology import Topologies, Topology
@@ -27,9 +28,6 @@ REMEMBERED = 2048
 """Runs kept per source of a `remembered` family: hours of a slow source, half an hour at 1 s."""
 COURSE = 32
 """Minimum number of these that are used whatever their age: half an hour of a source read once a minute."""
-
-EXCERPT = 400
-"""Maximum number of characters of raw evidence quoted by a finding."""
 
 
 class Moment(Struct, Generic[R], frozen=True):
@@ -102,6 +100,17 @@ class Window(Struct, frozen=True, eq=False):
         """Return one of the newest rows, or None if not present."""
         return self.now.get(family, key)
 
+    def where(self, family: type[R], field: str, value: Hashable) -> Sequence[R]:
+        """Return the newest rows with this value of a field, in order; rows are grouped by it once per run."""
+
+        def grouped() -> dict[Hashable, list[R]]:
+            found: dict[Hashable, list[R]] = {}
+            for row in self.rows(family).values():
+                found.setdefault(getattr(row, field), []).append(row)
+            return found
+
+        return self.of_run(family, ("where", family, field), grouped).get(value, ())
+
     def moments(self, family: type[R]) -> list[Moment[R]]:
         """Return the family's distinct runs in this window, oldest first.
 
@@ -165,13 +174,9 @@ class Window(Struct, frozen=True, eq=False):
             return None
         if key.startswith("http:"):
             text, mark = json_excerpt(item.data, needle)
-            return Cite(key, self.now.number, _begun(text or readable(item.data[: 2 * EXCERPT], "replace")), mark)
-        text = readable(item.data[: 1 << 20], "replace")
-        if needle:
-            lines = [line for line in text.splitlines() if needle in line]
-            text = "\n".join(lines[:4]) or text
-            return Cite(key, self.now.number, _around(text, needle), needle)
-        return Cite(key, self.now.number, _begun(text.strip("\n")), needle)
+            shown = beginning(text or readable(item.data[: 2 * EXCERPT], "replace"))
+            return Cite(key, self.now.number, shown, mark)
+        return Cite(key, self.now.number, text_excerpt(item.data, needle), needle)
 
 
 def _tables(shot: Snapshot) -> dict[type[Reading], Rows]:
@@ -181,33 +186,6 @@ def _tables(shot: Snapshot) -> dict[type[Reading], Rows]:
         for family, rows in (run.last.tables if run.last is not None else {}).items():
             found.setdefault(family, rows)
     return {family: rows for family, rows in found.items() if not isinstance(rows, DerivedRows)}
-
-
-_ENDS = " ,\t\n"
-
-
-def _around(text: str, needle: str) -> str:
-    """Return the part of a text that contains the needle, which may be in the middle of one long line of JSON."""
-    at = text.find(needle)
-    if len(text) > EXCERPT and at + len(needle) > EXCERPT:
-        start = at + len(needle) - 3 * EXCERPT // 4
-        word = min((found + 1 for end in _ENDS if 0 <= (found := text.find(end, start)) < at), default=start)
-        text = text[max(min(word, at), 0) :]
-    text = text.strip("\n")
-    return _begun(text, max(text.find(needle), 0) + len(needle))
-
-
-def _begun(text: str, least: int = 0) -> str:
-    """Return the beginning of a text, at most EXCERPT characters, cut at the end of a line or word.
-
-    The result has at least `least` characters, and at least half of EXCERPT.
-    """
-    if len(text) <= EXCERPT:
-        return text
-    kept, least = text[:EXCERPT], max(least, EXCERPT // 2)
-    line, word = kept.rfind("\n"), max(map(kept.rfind, _ENDS))
-    ends = line if line >= least else word
-    return kept[:ends].rstrip() if ends >= least else kept
 
 
 class Past:
@@ -236,9 +214,9 @@ class Past:
                         course.pop()  # keep only the last of successive runs without rows
                     course.append(Moment(run.started, run.taken, run.seconds, rows, {}))
 
-    def courses(self, family: type[R]) -> list[deque[Moment[R]]]:
-        """Return the runs by collector, oldest first."""
-        return [course for (of, _), course in self._courses.items() if of is family]
+    def courses(self, family: type[R]) -> list[list[Moment[R]]]:
+        """Return the runs by collector, oldest first; unaffected by runs that another thread adds."""
+        return [list(course) for (of, _), course in tuple(self._courses.items()) if of is family]
 
 
 class History:

@@ -144,8 +144,8 @@ class Host(ABC):
         del seconds
         return self.text(path)
 
-    def doubt(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
-        """Note that a piece of evidence is incomplete or contradicts itself (see Doubt).
+    def defect(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
+        """Note that a piece of evidence is incomplete or contradicts itself (see Defect).
 
         Parsers' rows count, but nothing that rests on them is ruled out. No effect on a live node, whose evidence is
         parsed again on replay.

@@ -149,6 +149,9 @@ class Relation(enum.StrEnum):
     """The upper thing, a client, does I/O to the lower one."""
 
 
+CONTAINS = frozenset({Relation.MEMBER, Relation.PART, Relation.STORED, Relation.CACHED, Relation.PATH})
+"""Relations by which the lower thing is a part of the upper one, or holds its data."""
+
 T = TypeVar("T")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from sdstop.core.finding import Finding, Rule, Severity
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.joins import ThingKind
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 
 NAMES = 64
 """Most names of affected things that a finding holds; the others are counted."""
@@ -15,7 +17,7 @@ SHOWN = 6
 """Most names that a line of text shows."""
 
 
-def placed(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule]) -> list[Finding]:
+def placed(findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule]) -> list[Finding]:
     """Return the findings with what their things are part of, who is affected, and which findings they explain.
 
     A finding explains those of the rules that its rule declares (`explains`) if their things are its own, or need it.
@@ -27,7 +29,8 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule
             named.setdefault(cause, []).append(finding.id)
     if named:
         findings = [replace(f, explains=(*f.explains, *named[f.id])) if f.id in named else f for f in findings]
-    things = [topology.find(finding.subject) for finding in findings]
+    kinds = {rule.id: kinds_of(rule) for rule in rules}
+    things = [thing_of(topology, finding.subject, kinds.get(finding.rule, _ANY)) for finding in findings]
     about: dict[str, dict[int, list[str]]] = {}
     for finding, thing in zip(findings, things, strict=True):
         if thing is not None:
@@ -37,6 +40,20 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule
         finding if thing is None else _placed(finding, thing, topology, about, explains.get(finding.rule, ()))
         for finding, thing in zip(findings, things, strict=True)
     ]
+
+
+_ANY: frozenset[ThingKind] = frozenset()
+
+
+def thing_of(topology: Topology, subject: str, kinds: frozenset[ThingKind]) -> Thing | None:
+    """Return the thing that a finding's subject means; `kinds` are those of its rule, which it need not have."""
+    return topology.exact(subject, kinds) or topology.find(subject)
+
+
+def kinds_of(rule: Rule) -> frozenset[ThingKind]:
+    """Return the kinds of what a rule covers: a cluster and a device may have the same name."""
+    subjects = (next(iter(covers.family.things.values()), None) for covers in rule.covered)
+    return frozenset(subject.kind for subject in subjects if subject and isinstance(subject.kind, ThingKind))
 
 
 def _placed(

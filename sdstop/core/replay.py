@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 from msgspec.structs import replace
 
 from sdstop.core.collector import LIVE, Collector, Command
-from sdstop.core.evidence import Doubt, Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
+from sdstop.core.evidence import Defect, Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
 from sdstop.core.format import safe
+from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading, Rows, schema
 from sdstop.core.snapshot import DerivedRows, Run, Snapshot, snapshot
@@ -33,6 +34,10 @@ _ERRORS: Mapping[Outcome, type[Unreadable]] = {
 }
 
 
+_Read = tuple[Outcome, str, dict[type[Reading], Rows], bool]
+"""Outcome of a run, its reason, its tables, and whether it is about recorded evidence."""
+
+
 class EvidenceHost(Host):
     """Host backed by evidence alone; reads of missing evidence raise Absent, "not recorded"."""
 
@@ -41,7 +46,7 @@ class EvidenceHost(Host):
         self.state: dict[str, Evidence] = {}
         self.touched: set[str] = set()
         self.denied: set[str] = set()
-        self.doubts: dict[Doubt, None] = {}
+        self.defects: dict[Defect, None] = {}
         self.last = ""
         """Key of the evidence read last, which a parser that fails is likely to have been given."""
         self._links: dict[str, str] = {}
@@ -157,9 +162,9 @@ class EvidenceHost(Host):
         item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
         return Output(item.data, item.stderr, item.exit or 0)
 
-    def doubt(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
+    def defect(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
         """Note that a piece of evidence is incomplete or contradicts itself."""
-        self.doubts[Doubt(key, reason, subject, contradiction)] = None
+        self.defects[Defect(key, reason, subject, contradiction)] = None
 
     def spoken(self) -> list[str]:
         """Return the keys of evidence other than files, listings and links: commands, answers, HTTP."""
@@ -191,7 +196,7 @@ class EvidenceHost(Host):
         if item is None:
             raise Absent(shown or key, "not recorded", recorded=False)
         if item.fault:
-            self.doubt(item.key, item.fault)
+            self.defect(item.key, item.fault)
         if item.outcome is not Outcome.OK:
             self._refuse(item)
         self.last = item.key
@@ -250,8 +255,9 @@ class Replay:
         collectors: Sequence[Collector],
         host: EvidenceHost | None = None,
         known: frozenset[str] | None = None,
+        guard: Guard | None = None,
     ) -> None:
-        """Start before the first frame.
+        """Start before the first frame; an exception in a collector makes its run a failed one.
 
         `known` are the collectors that existed when the capture was recorded; newer ones run on the evidence that is
         available. None: every collector runs as recorded in the frames.
@@ -259,6 +265,7 @@ class Replay:
         self.collectors = tuple(collectors)
         self._younger = frozenset(c.name for c in collectors) - known if known is not None else frozenset[str]()
         self.host = host or EvidenceHost()
+        self._guard = guard or Guard()
         self._runs: dict[str, Run] = {}
         self._families: Mapping[type[Reading], Run] = {}
 
@@ -293,16 +300,16 @@ class Replay:
     def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
         base: dict[type[Reading], Rows]
         recorded = True
-        doubts: tuple[Doubt, ...]
+        defects: tuple[Defect, ...]
         noted = frame.ran is not None and collector.name not in self._younger
         if not concerned and before is not None:
             outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
-            doubts = before.doubts
+            defects = before.defects
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
         else:
-            self.host.touched, self.host.doubts, self.host.last = set(), {}, ""
+            self.host.touched, self.host.defects, self.host.last = set(), {}, ""
             outcome, reason, base, recorded = self._read(collector)
-            keys, doubts = frozenset(self.host.touched), tuple(self.host.doubts)
+            keys, defects = frozenset(self.host.touched), tuple(self.host.defects)
             if outcome is Outcome.OK and not noted and not self._recorded(keys):
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
@@ -324,7 +331,7 @@ class Replay:
             since, began = before.since, before.began
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
-            None if outcome is Outcome.OK else last, recorded, began, doubts,
+            None if outcome is Outcome.OK else last, recorded, began, defects,
         )  # fmt: skip
 
     def _find_unread(self, changed: set[str]) -> None:
@@ -351,7 +358,12 @@ class Replay:
                     run, outcome=Outcome.UNREAD, reason=f"recorded in another form: {_begins(found)}", recorded=True
                 )
 
-    def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:
+    def _read(self, collector: Collector) -> _Read:
+        return self._guard.call(
+            Part.SOURCE, collector.name, lambda: self._parsed(collector), lambda said: (Outcome.FAILED, said, {}, True)
+        )
+
+    def _parsed(self, collector: Collector) -> _Read:
         try:
             tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
             keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
@@ -373,8 +385,6 @@ class Replay:
             item = self.host.state.get(self.host.last)
             begins = f"; {_begins(item)}" if item is not None else ""
             return Outcome.UNREAD, f"not understood: {error}{begins}", {}, True
-        except Exception as error:  # noqa: BLE001  # isolate collector failures
-            return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
         else:
             return Outcome.OK, self._lacking(collector, tables), dict(tables), True
 
@@ -385,9 +395,9 @@ class Replay:
     def _lacking(self, collector: Collector, tables: Mapping[type[Reading], Rows]) -> str:
         """Return which data of a successful run was denied, or is in doubt."""
         said = [collector.lacks(tables)] if collector.lacks is not None else []
-        doubts = list(self.host.doubts)
-        said += [doubt.text for doubt in doubts[:1]]
-        said += [f"and {len(doubts) - 1} more in doubt"] if len(doubts) > 1 else []
+        defects = list(self.host.defects)
+        said += [defect.text for defect in defects[:1]]
+        said += [f"and {len(defects) - 1} more in doubt"] if len(defects) > 1 else []
         keys = sorted(self.host.touched & self.host.denied)
         if keys:
             first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import time
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,6 +16,7 @@ from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
 from sdstop.core.finding import Rule
+from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.memory import Memory, with_vanished
@@ -31,18 +34,31 @@ _WORTH_PACKING = 4096
 
 
 class Timeline(Struct):
-    """Frames in order; a live timeline drops the oldest ones but keeps their latest evidence as its base."""
+    """Frames in order; a live timeline drops the oldest ones but keeps their latest evidence as its base.
+
+    One thread appends while others read.
+    """
 
     seconds: float | None = None
     frames: deque[Frame] = field(default_factory=deque)
     base: dict[str, Evidence] = field(default_factory=dict)
     ran: dict[str, RunMark] = field(default_factory=dict)
     _bytes: int = 0
+    _lock: Lock = field(default_factory=Lock)
 
     def append(self, frame: Frame) -> None:
         """Add the newest frame."""
         packs = self.seconds is not None and self._bytes > RING_LOOSE
         packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if packs else frame
+        with self._lock:
+            self._append(frame, packed)
+
+    def copy(self) -> Timeline:
+        """Return a copy that is unaffected by new frames."""
+        with self._lock:
+            return Timeline(self.seconds, deque(self.frames), dict(self.base), dict(self.ran))
+
+    def _append(self, frame: Frame, packed: Frame) -> None:
         self.frames.append(packed)
         if self.seconds is None:
             return
@@ -57,10 +73,10 @@ class Timeline(Struct):
 
     def recall(self, start: int, stop: int) -> list[Frame]:
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
-        known = dict(self.base)
-        ran = dict(self.ran)
+        still = self.copy()
+        known, ran = still.base, still.ran
         chosen: list[Frame] = []
-        for index, frame in enumerate(self.frames):
+        for index, frame in enumerate(still.frames):
             if index >= stop:
                 break
             if index <= start:
@@ -70,7 +86,7 @@ class Timeline(Struct):
                 marks = None if frame.ran is None else ran
                 chosen.append(replace(frame, evidence=tuple(_unpack(e) for e in known.values()), ran=marks))
             elif index > start:
-                chosen.append(self.frame(index))
+                chosen.append(still.frame(index))
         return chosen
 
     def frame(self, index: int) -> Frame:
@@ -97,7 +113,10 @@ class Look(Struct, frozen=True):
 
 
 class Session:
-    """Frames of one node, replayed as they arrive."""
+    """Frames of one node, replayed as they arrive.
+
+    One thread feeds it; others may read everything but `rules` and `diagnosis` at the same time.
+    """
 
     def __init__(
         self,
@@ -107,8 +126,11 @@ class Session:
         thresholds: Mapping[str, Mapping[str, float]] | None = None,
         *,
         remember: float | None = None,
+        budget: float | None = None,
     ) -> None:
         """Start before the first frame; `remember` is the number of seconds of frames to keep (None: all).
+
+        `budget` limits the seconds that a frame may take, for live views; None: every rule is checked in every frame.
 
         `started` and `began` are the Unix and monotonic time of the first frame; `ran_back` is the total number of
         seconds that the wall clock was set back since then.
@@ -117,20 +139,27 @@ class Session:
         self.collectors = tuple(collectors)
         self.rules = tuple(rules)
         self.timeline = Timeline(remember)
-        self.diagnosis = Diagnosis(rules, dict(thresholds or {}))
+        self.budget = budget
+        self.guard = Guard()
+        self.diagnosis = Diagnosis(rules, dict(thresholds or {}), guard=self.guard)
         self.memory = Memory()
         self.started: float | None = None
         self.began = 0.0
         self.ran_back = 0.0
         self.frames_seen = 0
+        self.took = 0.0
+        """Seconds that the newest frame took."""
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
-        self._replay = Replay(collectors, known=origin.collectors)
+        self._replay = Replay(collectors, known=origin.collectors, guard=self.guard)
         self._history = History(self._providers)
+        self._head: Look | None = None
         self._back: tuple[int, Replay, History] | None = None
 
     def feed(self, frame: Frame) -> Look:
         """Add the next frame and evaluate the window that ends with it."""
+        start = time.monotonic()
+        until = None if self.budget is None else start + self.budget
         frame = self._named(frame)
         if self.started is None:
             self.started, self.began = frame.taken, frame.monotonic
@@ -142,9 +171,11 @@ class Session:
         self._history.add(shot)
         window = self._history.window(self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
-        judgement = self.diagnosis.add(window)
-        self.memory.learn(shot, self.rules, self._providers, judgement.every)
-        return self.head(window)
+        judgement = self.diagnosis.add(window, until)
+        self.memory.learn(shot, self.rules, self._providers, judgement.singles)
+        self._head = Look(len(self.timeline.frames) - 1, window, judgement, self._replay.host)
+        self.took = time.monotonic() - start
+        return self._head
 
     def _named(self, frame: Frame) -> Frame:
         """Replace slugs of hand-made captures by the full commands, so that users can run the cited commands."""
@@ -158,12 +189,16 @@ class Session:
         for frame in frames:
             self.feed(frame)
 
-    def head(self, window: Window | None = None) -> Look:
-        """Return the state at the newest frame. Raises LookupError before the first frame."""
-        window = window or self._history.window(self._replay.host.evidence)
-        if window is None:
+    @property
+    def latest(self) -> Look | None:
+        """State at the newest frame that was judged, None before the first one."""
+        return self._head
+
+    def head(self) -> Look:
+        """Return the state at the newest frame that was judged. Raises LookupError before the first one."""
+        if self._head is None:
             raise LookupError("no frame yet")
-        return Look(len(self.timeline.frames) - 1, window, self.diagnosis.now, self._replay.host)
+        return self._head
 
     def look(self, index: int) -> Look:
         """Return the state of the node at frame `index` of the timeline (0 is the oldest one kept)."""
@@ -177,7 +212,7 @@ class Session:
         window = history.window(replay.host.evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
         held = self.diagnosis.folded_before(frames[index].number)
-        judgement = judge(window, self.rules, self.diagnosis.configured, held)
+        judgement = judge(window, self.rules, self.diagnosis.configured, self.guard, held)
         return Look(index, window, judgement, replay.host)
 
     def _replayed(self, index: int) -> tuple[Replay, History]:
@@ -193,7 +228,7 @@ class Session:
         start = index
         while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
             start -= 1
-        replay = Replay(self.collectors, known=self.origin.collectors)
+        replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
         history = History(self._providers, past=self._history.past)
         for frame in self.timeline.recall(start, index + 1):
             self._add(history, replay, frame)
@@ -213,8 +248,8 @@ class Session:
     def still(self) -> Session:
         """Return a copy of the current state that is unaffected by new frames, for long operations."""
         copied = copy.copy(self)
-        known, judged = self.timeline, self.diagnosis
-        copied.timeline = Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
+        judged = self.diagnosis
+        copied.timeline = self.timeline.copy()
         copied.memory = Memory(dict(self.memory.known), list(self.memory.changes))
         copied.diagnosis = replace(
             judged, episodes=dict(judged.episodes), past=judged.past.copy(), members=dict(judged.members),

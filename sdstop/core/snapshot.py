@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Doubt, Outcome
+from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.model import Derivation, Reading, Rows, schema
 
 R = TypeVar("R", bound=Reading)
@@ -96,6 +96,10 @@ class ColumnarRows(Mapping[Hashable, Reading]):
         row: Reading = make(**{name: column[place] for name, column in zip(self._names, self.columns, strict=True)})
         return row
 
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is a row, without making it."""
+        return key in self.index
+
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.index)
 
@@ -170,7 +174,7 @@ class Run(Struct, frozen=True, eq=False):
     last: Run | None = None
     recorded: bool = True
     began: float = 0.0
-    doubts: tuple[Doubt, ...] = ()
+    defects: tuple[Defect, ...] = ()
     """Why nothing good can be concluded from parts of its evidence."""
     memo: dict[Hashable, Any] = field(default_factory=dict)
     """Cache of results derived from this run alone, kept as long as windows can request them."""

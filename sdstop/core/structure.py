@@ -126,7 +126,7 @@ class LinkGraph(Struct, eq=False):
     kinds: list[frozenset[ThingKind]]
     lower: list[dict[int, Relation]]
     upper: list[dict[int, Relation]]
-    _spaces: Mapping[Naming, Mapping[str, int]]
+    _spaces: Mapping[Naming, Mapping[str | None, int]]
     _things: list[int]
     _firsts: Mapping[type[Reading], Mapping[str, Firsts]]
 
@@ -142,7 +142,8 @@ class LinkGraph(Struct, eq=False):
         return [tuple([things[number] for number in numbers]) for numbers in rows]
 
 
-_NO_NAMES: Mapping[str, int] = {}
+_NO_NAMES: Mapping[str | None, int] = {}
+_is_none = partial(operator.is_, None)
 
 
 def assembled(tables: Iterable[DeclaredTable]) -> LinkGraph:
@@ -155,7 +156,7 @@ class _Assembly:
 
     def __init__(self, tables: Sequence[DeclaredTable]) -> None:
         self.tables = tables
-        self.spaces: dict[Naming, dict[str, int]] = {}
+        self.spaces: dict[Naming, dict[str | None, int]] = {}
         self.naming: list[Naming] = []
         self.text: list[str] = []
         self.primary: set[int] = set()
@@ -166,21 +167,16 @@ class _Assembly:
 
     def _numbered(self, naming: Naming, texts: Iterable[str | None]) -> _Single:
         """Return the numbers of names, -1 for None."""
-        space = self.spaces.setdefault(naming, {})
-        known, every = space.get, self.text
-        found = _Single()
-        add = found.append
-        for text in texts:
-            if text is None:
-                add(-1)
-                continue
-            number = known(text)
-            if number is None:
-                number = space[text] = len(every)
-                every.append(text)
-            add(number)
-        self.naming += [naming] * (len(every) - len(self.naming))
-        return found
+        space = self.spaces.setdefault(naming, {None: -1})
+        texts = list(texts)
+        found = list(map(space.get, texts))
+        if None in found:
+            new = list(dict.fromkeys(compress(texts, map(_is_none, found))))
+            space.update(zip(new, range(len(self.text), len(self.text) + len(new)), strict=True))
+            self.text += new  # type: ignore[arg-type]  # None has a number
+            self.naming += [naming] * len(new)
+            found = list(map(space.get, texts))
+        return _Single(found)  # type: ignore[arg-type]  # all have numbers now
 
     def _named(self, role: Role) -> Firsts:
         """Return the numbers of the first names of each row."""
@@ -219,6 +215,12 @@ class _Assembly:
     def _also(self, firsts: _Single, aliases: _Single) -> None:
         """Note aliases of each row; one without another name takes the place of its first."""
         known = self.aliases
+        new = dict(zip(aliases, firsts, strict=True))
+        new.pop(-1, None)
+        fresh = len(new) == len(aliases) - aliases.count(-1) and known.keys().isdisjoint(new)
+        if fresh and -1 not in firsts and not any(map(operator.eq, aliases, firsts)):
+            known.update(new)
+            return
         for row, (first, alias) in enumerate(zip(firsts, aliases, strict=True)):
             if alias < 0 or alias == first:
                 continue

@@ -40,15 +40,16 @@ def filled_column(template: str, columns: Mapping[str, Sequence[Any]]) -> list[s
 
 
 def _alternatives(columns: Sequence[Sequence[Any]], form: str | None) -> list[str | None]:
-    texts = [
-        [(value or None) if value.__class__ is str else None if value is None else str(value) or None for value in each]
-        if form is None
-        else [_text(value, form) or None for value in each]
-        for each in columns
-    ]
+    texts = [_plain(each) if form is None else [_text(value, form) or None for value in each] for each in columns]
     if len(texts) == 1:
         return texts[0]
     return [next((text for text in row if text is not None), None) for row in zip(*texts, strict=True)]
+
+
+def _plain(column: Sequence[Any]) -> list[str | None]:
+    if not set(map(type, column)) <= {str, type(None)}:
+        return [None if value is None else str(value) or None for value in column]
+    return [value or None for value in column] if "" in column else list(column)
 
 
 @functools.cache

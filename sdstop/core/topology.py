@@ -6,92 +6,27 @@ counters did. Rules, views and reports ask it instead of following links.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from sdstop.core.format import natural
-from sdstop.core.joins import GroupKind, Naming, Peers, Relation, ThingKind, Traits
+from sdstop.core.joins import CONTAINS, Naming, Relation, ThingKind
 from sdstop.core.model import Reading
-from sdstop.core.structure import DeclaredTable, Facts, LinkGraph, Places, assembled, facts, structural, table
+from sdstop.core.peer_group import PeerGroup, peer_groups
+from sdstop.core.structure import DeclaredTable, Facts, LinkGraph, assembled, facts, structural, table
+from sdstop.core.thing import Thing, by_name, canonical_name
 
 T = TypeVar("T")
 
-_CONTAINS = frozenset(
-    {Relation.MEMBER, Relation.PART, Relation.STORED, Relation.CACHED, Relation.PATH}
-)  # fmt: skip
-"""Relations by which the lower thing is a part of the upper one, or holds its data."""
 _HOLDS = frozenset({Relation.MEMBER, Relation.STORED, Relation.CACHED})
 _WHOLES = frozenset(
     {ThingKind.GROUP, ThingKind.ARRAY, ThingKind.POOL, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.BOND,
      ThingKind.OSD, ThingKind.CLUSTER}
 )  # fmt: skip
 """Kinds of things that consist of others."""
+_TOPS = frozenset({ThingKind.ARRAY, ThingKind.POOL, ThingKind.CACHE, ThingKind.CLUSTER})
 _USED = frozenset({ThingKind.VOLUME, ThingKind.FILESYSTEM, ThingKind.MOUNT, ThingKind.TARGET, ThingKind.CLIENT})
 """Kinds of things that a user of the node knows: they are affected by a fault below them."""
-_PLAIN = ("mapper/", "disk/", "zvol/")
-_NAMED_BY_OWNER = (Naming.VOLUME, Naming.ZFS, Naming.LINK)
-_OWNED = frozenset({ThingKind.VOLUME, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, ThingKind.POOL, ThingKind.FILESYSTEM})
-
-
-class Thing(Struct, frozen=True, eq=False, gc=False):
-    """A thing of one topology: its kinds, its canonical name and all names with their namespaces.
-
-    A block device is called by its kernel name, anything else by the name that its first family gives it. Without kinds
-    it was only referenced. `place` is its number in this topology; things of two topologies are compared by name.
-    """
-
-    kinds: frozenset[ThingKind]
-    name: str
-    names: tuple[tuple[Naming, str], ...]
-    place: int
-
-    def named(self, naming: Naming) -> str | None:
-        """Return its first name in a namespace, None if it has none."""
-        return next((name for known, name in self.names if known is naming), None)
-
-    @property
-    def device(self) -> str | None:
-        """Kernel name, of block devices."""
-        return self.named(Naming.DEV)
-
-    @property
-    def label(self) -> str:
-        """Name given by its owner, otherwise the canonical one: vg0/home for dm-3, tank/vm1 for zd16."""
-        if not _OWNED.isdisjoint(self.kinds):
-            for naming in _NAMED_BY_OWNER:
-                for known, name in self.names:
-                    if known is naming and name != self.name and not name.startswith(_PLAIN):
-                        return name
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"<{'+'.join(sorted(self.kinds)) or 'thing'} {self.name}>"
-
-
-class PeerGroup(Struct, frozen=True, eq=False):
-    """Things that should behave alike.
-
-    `upper` is the thing that they belong to, if any. `members` are in the order declared (slots of an array), otherwise
-    by name. `weights` are the shares of the load that each should get, in the same order, () if equal or unknown.
-    `by` are the values that distinguish groups of one upper thing: a device class, a model.
-    """
-
-    kind: GroupKind
-    upper: Thing | None
-    members: tuple[Thing, ...]
-    traits: Traits
-    weights: tuple[float, ...] = ()
-    slots: tuple[int, ...] = ()
-    """Value of the order field by member, () if none is declared: slots of an array, without those that are empty."""
-    by: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Name that is stable while the group exists: `md2`, `tank/raidz2`, `cluster/pool/SSD`."""
-        return "/".join([*([self.upper.name] if self.upper is not None else []), *filter(None, self.by)])
 
 
 class Topology:
@@ -103,7 +38,7 @@ class Topology:
         self.tables = tables
         self._memo: dict[Hashable, Any] = {}
         self.things: tuple[Thing, ...] = tuple(
-            Thing(kinds, _canonical(names), names, place)
+            Thing(kinds, canonical_name(names), names, place)
             for place, (names, kinds) in enumerate(zip(structure.names, structure.kinds, strict=True))
         )
         """All things, in the order of the rows that name them."""
@@ -119,22 +54,26 @@ class Topology:
         """Return the thing with a name, or of a finding's subject; None if it is unknown.
 
         A name counts in all namespaces, those of block devices first; `kinds` are those that the thing may have. A
-        subject may be `md2/sdc` (a member), `vol:NAME`, or a name with something that is not a thing behind it.
+        subject may be `md2/sdc` (a member), `vol:NAME`, `vol:NAME@CLIENT`, or a name with something that is not a thing
+        behind it.
         """
         return self.once(("find", name, tuple(kinds)), lambda: self._found(name, frozenset(kinds)) or _NONE) or None
 
     def _found(self, name: str, kinds: frozenset[ThingKind]) -> Thing | None:
         name = name.removeprefix("vol:")
-        found = self._called(name, kinds)
+        found = self.exact(name, kinds)
+        if found is None and "@" in name:  # the volume as one client sees it
+            found = self.exact(name.rpartition("@")[0], kinds)
         if found is not None or "/" not in name:
             return found
         head, _, tail = name.rpartition("/")
-        whole, part = self._found(head, frozenset()), self._called(tail, kinds)
+        whole, part = self._found(head, frozenset()), self.exact(tail, kinds)
         if whole is not None and part is not None and (part in self.below(whole) or part in self.above(whole)):
             return part
         return whole if whole is not None and (not kinds or kinds & whole.kinds) else None
 
-    def _called(self, name: str, kinds: frozenset[ThingKind]) -> Thing | None:
+    def exact(self, name: str, kinds: frozenset[ThingKind] = frozenset()) -> Thing | None:
+        """Return the thing with exactly this name in any namespace, those of block devices first."""
         for naming in Naming:
             place = self.structure.called(naming, name)
             if place is not None and (not kinds or kinds & self.things[place].kinds):
@@ -202,24 +141,44 @@ class Topology:
 
         def make() -> tuple[Thing, ...]:
             owners = [other for other, how in self.lower(thing).items() if how is Relation.PART]
-            above = [other for other in self.above(thing, _CONTAINS) if not _WHOLES.isdisjoint(other.kinds)]
+            above = [other for other in self._containing(thing) if not _WHOLES.isdisjoint(other.kinds)]
             return tuple(dict.fromkeys([*owners, *above]))
 
         return self.once(("part of", thing.place), make)
+
+    def _containing(self, thing: Thing) -> list[Thing]:
+        """Return what a thing's data is a part of; of what is a part of the thing only partitions lead there."""
+        order, seen = [thing], {thing}
+        for each in order:  # grows while it is read: the nearest first
+            for other, relation in self.upper(each).items():
+                up = relation in CONTAINS and (relation is not Relation.PART or ThingKind.DEVICE in other.kinds)
+                if up and other not in seen:
+                    seen.add(other)
+                    order.append(other)
+        return order[1:]
 
     def affected(self, *things: Thing) -> tuple[Thing, ...]:
         """Return the volumes, filesystems, mounts, targets and clients that need one of these things, nearest first.
 
         Volumes that are only a part of another, such as a leg of an LVM mirror, are left out, and so are pools, whose
-        root is a filesystem.
+        root is a filesystem. Where none is known, these are the arrays, pools and clusters on top that do not contain
+        the thing but need it, such as the pool of an HBA's disks.
         """
 
         def make() -> tuple[Thing, ...]:
             above = self._reached(self.structure.upper, things, frozenset())
-            used = (other for other in above if _USED & other.kinds and ThingKind.POOL not in other.kinds)
-            return tuple(other for other in used if not self._is_inner(other))
+            users = (other for other in above if _USED & other.kinds and ThingKind.POOL not in other.kinds)
+            found = tuple(other for other in users if not self._is_inner(other))
+            return found or tuple(self._tops(above, {each for thing in things for each in self.part_of(thing)}))
 
         return self.once(("affected", things[0].place), make) if len(things) == 1 else make()
+
+    def _tops(self, above: Sequence[Thing], contain: Container[Thing]) -> Iterator[Thing]:
+        """Yield the arrays, pools and clusters that nothing like them is above."""
+        for other in above:
+            higher = (each for each in self.above(other) if _TOPS & each.kinds)
+            if _TOPS & other.kinds and other not in contain and next(higher, None) is None:
+                yield other
 
     def _is_inner(self, thing: Thing) -> bool:
         """Return whether a thing is a member or the cache of a volume."""
@@ -233,7 +192,7 @@ class Topology:
         thing = self.named(Naming.DEV, device)
         if thing is None:
             return (device,)
-        below = (name for other in self.below(thing, _CONTAINS) if (name := other.device) is not None)
+        below = (name for other in self.below(thing, CONTAINS) if (name := other.device) is not None)
         return (device, *below)
 
     def partitions(self, device: str) -> tuple[str, ...]:
@@ -266,13 +225,13 @@ class Topology:
         return self.once(("disks", thing.place), lambda: self._disks(thing))
 
     def _disks(self, thing: Thing) -> tuple[Thing, ...]:
-        held = [thing, *self.below(thing, _CONTAINS)]
+        held = [thing, *self.below(thing, CONTAINS)]
         return tuple(
             each
             for each in held
             if ThingKind.DEVICE in each.kinds
             and each.device is not None
-            and not any(other.device is not None for other in self.below(each, _CONTAINS))
+            and not any(other.device is not None for other in self.below(each, CONTAINS))
         )
 
     def common(self, things: Iterable[Thing]) -> Thing | None:
@@ -313,7 +272,7 @@ class Topology:
 
     def groups(self) -> tuple[PeerGroup, ...]:
         """Return all peer groups of at least two members, by kind and name."""
-        return self.once("groups", self._groups)
+        return self.once("groups", lambda: peer_groups(self.structure, self.things, self.tables))
 
     def groups_of(self, thing: Thing) -> tuple[PeerGroup, ...]:
         """Return the peer groups that a thing is a member of, those of a common upper thing first."""
@@ -332,128 +291,8 @@ class Topology:
                 found[member.place] = (*found.get(member.place, ()), group)
         return found
 
-    def _groups(self) -> tuple[PeerGroup, ...]:
-        traits = self._traits()
-        found: dict[tuple[GroupKind, int | None, tuple[str, ...]], PeerGroup] = {}
-        for each in self.tables:
-            for declared in each.family.peers:
-                for key, rows in self._grouped(each, declared).items():
-                    kind, upper, by = key
-                    group = self._group(kind, upper, by, rows, traits)
-                    if len(group.members) > 1 and group.traits.comparable is not False:
-                        found[key] = group if declared.member else found.get(key, group)
-        order = list(GroupKind)
-        return tuple(sorted(found.values(), key=lambda group: (order.index(group.kind), natural(group.name))))
-
-    def _grouped(
-        self, each: DeclaredTable, declared: Peers
-    ) -> dict[tuple[GroupKind, int | None, tuple[str, ...]], list[tuple[Any, float | None, int]]]:
-        """Return the members by group, each with its order and weight."""
-        named, count = self.structure.named, len(each.facts)
-        none: list[Places] = [()] * count
-        uppers = named(each.family, declared.upper) if declared.upper else none
-        members = (
-            named(each.family, declared.member) if declared.member else [self._directly_below(row) for row in uppers]
-        )
-        kinds = each.stated(declared.kind)
-        only = each.stated(declared.only) if declared.only is not None else (True,) * count
-        orders = each.columns[declared.order] if declared.order else (0,) * count
-        weights = each.columns[declared.weight] if declared.weight else (None,) * count
-        bys = list(zip(*(each.columns[name] for name in declared.by), strict=True)) if declared.by else [()] * count
-        found: dict[tuple[GroupKind, int | None, tuple[str, ...]], list[tuple[Any, float | None, int]]] = {}
-        rows = zip(uppers, members, kinds, only, orders, weights, bys, strict=True)
-        for upper, places, kind, counts, order, weight, by in rows:
-            if kind is None or not counts or order is None or None in by or (declared.upper and not upper):
-                continue
-            for place in places:
-                words = tuple(str(word) for word in by)
-                if declared.alike:
-                    words = (*words, *self._use(place))
-                key = (kind, upper[0] if upper else None, words)
-                found.setdefault(key, []).append((order, weight, place))
-        return found
-
-    def _directly_below(self, places: Places) -> Places:
-        return tuple(
-            other
-            for place in places
-            for other, relation in self.structure.lower[place].items()
-            if relation in {Relation.MEMBER, Relation.STORED, Relation.PATH}
-        )
-
-    def _use(self, place: int) -> tuple[str, ...]:
-        """Return the kinds of the things built on a disk or its partitions."""
-        uses: set[str] = set()
-        todo = [place]
-        for each in todo:
-            for other, relation in self.structure.upper[each].items():
-                if relation is Relation.PART and ThingKind.DEVICE in self.things[other].kinds and len(todo) < _PARTS:
-                    todo.append(other)
-                elif relation in _CONTAINS:
-                    uses.update(self.things[other].kinds)
-        return tuple(sorted(uses))
-
-    def _group(
-        self,
-        kind: GroupKind,
-        upper: int | None,
-        by: tuple[str, ...],
-        rows: Sequence[tuple[Any, float | None, int]],
-        traits: Mapping[int, Traits],
-    ) -> PeerGroup:
-        chosen = {place: (order, weight) for order, weight, place in rows}
-        order = sorted(chosen, key=lambda place: (chosen[place][0], natural(self.things[place].name)))
-        weights = tuple(weight for place in order if (weight := chosen[place][1]))
-        slots = tuple(chosen[place][0] for place in order)
-        about = traits.get(upper, Traits()) if upper is not None else Traits()
-        if about == Traits():
-            about = next((traits[place] for place in self._owners(order) if place in traits), about)
-        return PeerGroup(
-            GroupKind.LEGS if kind is GroupKind.COLUMNS and about.mirrored else kind,
-            self.things[upper] if upper is not None else None,
-            tuple(self.things[place] for place in order),
-            about,
-            weights if len(weights) == len(order) else (),
-            slots if any(slots) else (),
-            by,
-        )
-
-    def _owners(self, places: Sequence[int]) -> Iterable[int]:
-        for place in places:
-            yield place
-            yield from self.structure.upper[place]
-
-    def _traits(self) -> dict[int, Traits]:
-        """Return the traits by thing, as declared by the families whose subject it is; the first that knows counts."""
-        found: dict[int, Traits] = {}
-        for each in self.tables:
-            declared = each.family.traits
-            if not declared:
-                continue
-            subjects = self.structure.named(each.family, next(iter(each.family.things)))
-            columns = [each.columns[name] for name in declared.values()]
-            for places, values in zip(subjects, zip(*columns, strict=True), strict=True):
-                for place in places:
-                    known = found.get(place, Traits())
-                    new = {name: value for name, value in zip(declared, values, strict=True) if value is not None}
-                    found[place] = replace(
-                        known, **{name: value for name, value in new.items() if getattr(known, name) is None}
-                    )
-        return found
-
 
 _NONE: Any = ()
-_PARTS = 256
-"""Maximum number of partitions of a disk that are considered."""
-
-
-def by_name(things: Iterable[Thing]) -> tuple[Thing, ...]:
-    """Return things in the natural order of their names."""
-    return tuple(sorted(things, key=lambda thing: (natural(thing.name), thing.place)))
-
-
-def _canonical(names: Sequence[tuple[Naming, str]]) -> str:
-    return next((name for naming, name in names if naming is Naming.DEV), names[0][1])
 
 
 def _stages(place: int, links: Sequence[Mapping[int, Relation]]) -> list[list[int]]:

@@ -227,7 +227,7 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
         "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
         "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
         "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
-        "local": Identity(ThingKind.DEVICE, Naming.DEV),
+        "local": Identity(ThingKind.DEVICE, Naming.DEV, "{backing}"),
     }
     joins = (
         Join("pool|cluster", "device", Relation.MEMBER),
@@ -267,6 +267,12 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def backing(self) -> str | None:
+        """Kernel name of the device below; None for a DRBD device whose backing device is unknown."""
+        itself = self.local is not None and self.local.startswith("drbd") and self.device == f"/dev/{self.local}"
+        return None if itself else self.local
 
     @property
     def medium(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from functools import cache
 
-from sdstop.core.model import Column, Name, Reading, schema
+from sdstop.core.model import Name, Reading, schema
 from sdstop.core.snapshot import DerivedRows, Run, Snapshot
 
 Shown = Callable[[Name, str], str]
@@ -33,22 +34,34 @@ def _tables(before: Run, after: Run, shown: Shown, same: Shown) -> set[str]:
     for family, rows in before.tables.items():
         if isinstance(rows, DerivedRows):  # derived from other tables
             continue
-        columns = schema(family).columns
+        fields = _fields(family)
         others = after.tables.get(family, {})
-        wanted = Counter(_row(row, columns, shown) for row in rows.values())
-        if wanted != Counter(_row(row, columns, same) for row in others.values()):
+        wanted = Counter(_row(row, fields, shown) for row in rows.values())
+        if wanted != Counter(_row(row, fields, same) for row in others.values()):
             wrong.add(family.family)
     return wrong
 
 
-def _row(row: Reading, columns: tuple[Column, ...], shown: Shown) -> tuple[Hashable, ...]:
+_Fields = tuple[tuple[str, ...], tuple[tuple[str, Name], ...]]
+"""Names of the fields without names of things; names and kinds of the others that are compared."""
+
+
+@cache
+def _fields(family: type[Reading]) -> _Fields:
+    columns = schema(family).columns
+    plain = tuple(column.name for column in columns if column.names is None)
+    kinds = ((column.name, column.names) for column in columns)
+    return plain, tuple((name, kind) for name, kind in kinds if kind is not None and kind not in _UNCOMPARED)
+
+
+def _row(row: Reading, fields: _Fields, shown: Shown) -> tuple[Hashable, ...]:
     """Return a row's values in a comparable form.
 
     Names are mapped by `shown` and sorted, because the order of a pair's ends can depend on their names.
     """
-    plain = tuple(_plain(getattr(row, column.name)) for column in columns if column.names is None)
-    named = [(c.names, getattr(row, c.name)) for c in columns if c.names is not None and c.names not in _UNCOMPARED]
-    names = sorted(name for kind, value in named if value is not None for name in _shown(kind, value, shown))
+    plain = tuple([_plain(getattr(row, name)) for name in fields[0]])
+    named = [(kind, getattr(row, name)) for name, kind in fields[1]]
+    names = sorted([name for kind, value in named if value is not None for name in _shown(kind, value, shown)])
     return plain, tuple(names)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.md.readings import Array, Member
@@ -90,7 +90,7 @@ def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> F
 
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
     name, left = array.array, array.tolerates
-    members = [m for m in window.rows(Member).values() if m.array == name]
+    members = window.where(Member, "array", name)
     known = next(
         (known for known in rebuild_analyses(window) if known.name == name and known.rebuild.kind == "md"), None
     )
@@ -135,7 +135,7 @@ def _doing(array: Array, known: RebuildAnalysis | None) -> tuple[str, bool]:
     return "nothing is rebuilding" + ("" if array.spares else ": there is no spare"), False
 
 
-def _risk(array: Array, members: list[Member]) -> str:
+def _risk(array: Array, members: Sequence[Member]) -> str:
     left = array.tolerates
     if left is None:
         return "how many more may fail is not known"
@@ -149,7 +149,7 @@ def _risk(array: Array, members: list[Member]) -> str:
     return "no redundancy is left: the next failure loses data"
 
 
-def _holders(array: Array, members: list[Member]) -> list[str]:
+def _holders(array: Array, members: Sequence[Member]) -> list[str]:
     """Return the devices without a redundant copy, in slot order; empty if the slots are unknown."""
     if array.slots is None or array.level is None or array.far_copies != 1:
         return []
@@ -158,7 +158,7 @@ def _holders(array: Array, members: list[Member]) -> list[str]:
     return [device[slot] for slot in sole_holders(layout, array.slots) if slot in device]
 
 
-def _advice(array: Array, members: list[Member], *, running: bool) -> Iterator[str]:
+def _advice(array: Array, members: Sequence[Member], *, running: bool) -> Iterator[str]:
     name = array.array
     failed = [m.device for m in members if m.state == "faulty"]
     if running:
@@ -189,7 +189,7 @@ def _advice(array: Array, members: list[Member], *, running: bool) -> Iterator[s
 
 
 def _inactive(window: Window, array: Array) -> Finding:
-    members = [m for m in window.rows(Member).values() if m.array == array.array]
+    members = window.where(Member, "array", array.array)
     listed = f"{len(members)} device{'' if len(members) == 1 else 's'}" if members else "its devices"
     return Finding(
         severity=Severity.CRITICAL,
@@ -217,7 +217,7 @@ def _inactive(window: Window, array: Array) -> Finding:
 
 
 def _broken(window: Window, array: Array) -> Finding:
-    members = [m for m in window.rows(Member).values() if m.array == array.array and m.state == "faulty"]
+    members = [m for m in window.where(Member, "array", array.array) if m.state == "faulty"]
     return Finding(
         severity=Severity.CRITICAL,
         subject=array.array,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Container, Hashable, Iterator, Sequence
 
 from msgspec import Struct
@@ -28,7 +29,9 @@ from sdstop.core.finding import (
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Naming
 from sdstop.core.shell import operand, quoted
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.snapshot import Snapshot
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
 
 _ID = "device-hung"
@@ -40,7 +43,7 @@ _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 _COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
 """Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
-"""Most names of what is built on a device."""
+"""Maximum number of names of things built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
 _STACKED = re.compile(r"(md_?|dm-)\w+")
 """Names of stacked devices, for use if sysfs does not list the lower devices."""
@@ -82,12 +85,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     hung = {
         name: s for name, s in silent.items() if s.seconds >= limits["seconds"] and s.readings >= limits["readings"]
     }
+    node = _Surroundings(window, silent)
     for name in sorted(hung):
         leaves = [device for device in window.topology.devices(name)[1:] if device in hung]
         if leaves:
             yield Unchecked(f"waits for {leaves[0]}, which hangs", name, calm=True)
         else:
-            yield _hung(window, hung[name], limits, hung, silent)
+            yield _hung(window, hung[name], limits, hung, node)
     uncounted = set[str]()
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
         if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
@@ -125,30 +129,56 @@ def _good(silent: Sequence[_Stall]) -> str:
 
 
 def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Stall]:
+    newest, starts = moments[-1], [moment.started for moment in moments]
+    for name, stretch in _stretches(window, moments).items():
+        row, first = newest.rows[name], bisect_left(starts, stretch.since)
+        yield _Stall(
+            row.device,
+            newest.started - starts[first],
+            len(moments) - first,
+            row.in_flight or 0,
+            stretch.ticked > starts[first],
+            first > 0 and _worked(moments, name, row),
+            first == 0,
+            starts[first],
+        )
+
+
+class _Stretch(Struct, frozen=True):
+    """Time without a completion: its start, and when the busy time last moved (monotonic seconds)."""
+
+    since: float
+    ticked: float
+
+
+def _stretches(window: Window, moments: Sequence[Moment[Disk]]) -> dict[Hashable, _Stretch]:
+    """Return the silent devices of the newest moment, kept with it: the next moment continues where this one ends."""
     newest, earlier = moments[-1], moments[-2::-1]
+    found: dict[Hashable, _Stretch] = newest.memo.setdefault(_ID, {})
+    if found or not earlier:
+        return found
+    before: dict[Hashable, _Stretch] = earlier[0].memo.get(_ID, {})
     for name, row in newest.rows.items():
         if not row.in_flight:
             continue
-        last = earlier[0].rows.get(name) if earlier else None
+        last = earlier[0].rows.get(name)
         # Fast path: skip devices that completed I/O since the last sample.
         if last is None or last.reads != row.reads or last.writes != row.writes or _exempt(window, str(name)):
             continue
-        first, oldest, readings = newest, row, 1
+        known = before.get(name)
+        if known is not None and _completed(last) == _completed(row):
+            found[name] = _Stretch(known.since, newest.started if row.io_time > last.io_time else known.ticked)
+            continue
+        since, ticked, later = newest.started, -math.inf, row
         for moment in earlier:
             then = moment.rows.get(name)
             if then is None or not then.in_flight or _completed(then) != _completed(row):
                 break
-            first, oldest, readings = moment, then, readings + 1
-        yield _Stall(
-            row.device,
-            newest.started - first.started,
-            readings,
-            row.in_flight,
-            row.io_time > oldest.io_time,
-            _worked(moments, name, row),
-            first is moments[0],
-            first.started,
-        )
+            if math.isinf(ticked) and later.io_time > then.io_time:
+                ticked = since
+            since, later = moment.started, then
+        found[name] = _Stretch(since, ticked)
+    return found
 
 
 def _worked(moments: Sequence[Moment[Disk]], name: Hashable, row: Disk) -> bool:
@@ -194,38 +224,57 @@ class _BlockedTasks(Struct, frozen=True):
     for_it: bool
 
 
-def _waiting(window: Window, silence: _Stall, silent: Collection[str]) -> _BlockedTasks:
-    counts, quiet = [], False
-    stacked = window.once("stacked devices", lambda: _stacked(window.topology))
-    for shot in window.snapshots:
-        tasks = [node.tasks_blocked for node in shot.rows(Node).values() if node.tasks_blocked is not None]
-        if shot.monotonic < silence.since or not tasks:
-            continue
-        counts.append(tasks[0])
-        others = (
-            name
-            for name, row in ((str(key), row) for key, row in shot.rows(Disk).items())
-            if row.in_flight and name not in silent and name not in stacked and not _STACKED.fullmatch(name)
-        )
-        quiet = quiet or all(_exempt(window, name) for name in others)
-    return _BlockedTasks(min(counts, default=None), quiet and min(counts) > 0)
+class _Surroundings:
+    """Facts that all hung devices share: the node, its stacked devices, and its tasks in each snapshot."""
+
+    def __init__(self, window: Window, silent: Collection[str]) -> None:
+        self.stacked = window.once("stacked devices", lambda: _stacked(window.topology))
+        self.kernel = next((node.kernel for node in window.rows(Node).values()), None)
+        self._window = window
+        self._silent = silent
+        self._tasks: list[tuple[Snapshot, int]] = []
+        for shot in reversed(window.snapshots):
+            tasks = [node.tasks_blocked for node in shot.rows(Node).values() if node.tasks_blocked is not None]
+            self._tasks += [(shot, tasks[0])] if tasks else []
+        self.blocked = window.quote(STAT, "procs_blocked") if self._tasks and silent else None
+        self._quiet: dict[int, bool] = {}
+        self._waiting: dict[float, _BlockedTasks] = {}
+
+    def waiting(self, silence: _Stall) -> _BlockedTasks:
+        """Return which tasks wait while a device is silent."""
+        known = self._waiting.get(silence.since)
+        if known is None:
+            shots = [each for each in self._tasks if each[0].monotonic >= silence.since]
+            fewest = min((tasks for _, tasks in shots), default=None)
+            known = _BlockedTasks(fewest, bool(fewest) and any(self._is_quiet(shot) for shot, _ in shots))
+            self._waiting[silence.since] = known
+        return known
+
+    def _is_quiet(self, shot: Snapshot) -> bool:
+        """Return whether no responding device had a request, leaving out those that cannot hang by themselves."""
+        if shot.number not in self._quiet:
+            self._quiet[shot.number] = all(
+                name in self._silent or name in self.stacked or _STACKED.fullmatch(name) or _exempt(self._window, name)
+                for name, row in ((str(key), row) for key, row in shot.rows(Disk).items())
+                if row.in_flight
+            )
+        return self._quiet[shot.number]
 
 
 def _stacked(topology: Topology) -> frozenset[str]:
     return frozenset(thing.device for thing in topology.things if thing.device and topology.is_stacked(thing))
 
 
-def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str], silent: Collection[str]) -> Finding:
+def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str], node: _Surroundings) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
     thing = window.topology.named(Naming.DEV, name)
     above, users = _above(window.topology, thing, hung)
-    linked = thing is not None and window.topology.is_stacked(thing)
+    linked = name in node.stacked
     stacked = linked or _STACKED.fullmatch(name) is not None
     waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
     waits = f"{silence.in_flight} request{'' if silence.in_flight == 1 else 's'} in flight"
-    waiting = _waiting(window, silence, silent)
-    kernel = next((node.kernel for node in window.rows(Node).values()), None)
+    waiting, kernel = node.waiting(silence), node.kernel
     # A single request that no task waits for is as likely a stale count.
     lost = silence.in_flight == 1 and not above and not waiting.for_it and _keeps(kernel)
     atleast = "at least " if silence.whole else ""
@@ -254,7 +303,7 @@ def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str],
         ),
         evidence=cites(
             window.cite(row) if row is not None else None,
-            window.quote(STAT, "procs_blocked") if waiting.tasks is not None else None,
+            node.blocked if waiting.tasks is not None else None,
             *(window.cite(r) for r in (window.get(Disk, upper) for upper in above[:3]) if r is not None),
         ),
         advice=tuple(_advice(name, device, stacked=stacked)),

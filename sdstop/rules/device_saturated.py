@@ -24,7 +24,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
-from sdstop.core.topology import Thing
+from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
 
 _NAMED = 3

@@ -146,12 +146,14 @@ def _unwanted(dropped: int, detail: dict[str, int] | None, softnet: int) -> int 
 
 def _detail(window: Window, interface: str) -> dict[str, int] | None:
     """Return the growth of each counter between the first and the last sysfs reading in the window."""
-    rows = [row for _, row in window.series(Interface, interface) if row is not None]
-    if len(rows) < 2:
+    moments = window.moments(Interface)
+    first = next((moment for moment in moments if interface in moment.rows), None)
+    last = next((moment for moment in reversed(moments) if interface in moment.rows), None)
+    if first is None or last is None or first is last:
         return None
-    found = {}
+    found, old, new = {}, first.rows[interface], last.rows[interface]
     for field in STATISTICS:
-        before, after = getattr(rows[0], field), getattr(rows[-1], field)
+        before, after = getattr(old, field), getattr(new, field)
         if before is not None and after is not None and after > before:
             found[field] = after - before
     return found

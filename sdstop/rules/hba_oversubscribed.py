@@ -55,7 +55,7 @@ def _said(load: HbaLoad, share: float) -> str:
 
 def _phys(window: Window, load: HbaLoad) -> list[SasPhy]:
     """Return the phys of the HBA that are up."""
-    hosts = {path.host for path in window.rows(DiskPath).values() if path.hba == load.hba.hba}
+    hosts = {path.host for path in window.where(DiskPath, "hba", load.hba.hba)}
     return [row for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None]
 
 

@@ -72,7 +72,7 @@ def _speed(window: Window, name: str) -> float | None:
         below = window.get(Interface, row.parent)
         return None if below is None or below.kind == "vlan" else _speed(window, row.parent)
     if row.kind == "bond":
-        slaves = [other for other in window.rows(Interface).values() if other.master == name and other.active]
+        slaves = [other for other in window.where(Interface, "master", name) if other.active]
         speeds = [slave.speed for slave in slaves]
         return float(sum(speed or 0 for speed in speeds)) if speeds and None not in speeds else None
     return None if row.speed is None else float(row.speed)

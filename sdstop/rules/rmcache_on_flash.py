@@ -35,7 +35,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _seen(window: Window, pool: ScaleioPool) -> str | None:
     """Return the media of the pool's local devices from the kernel, for clusters that do not report it."""
-    devices = (d for d in window.rows(ClusterDevice).values() if (d.cluster, d.pool) == (pool.cluster, pool.pool))
+    devices = (d for d in window.where(ClusterDevice, "pool", pool.pool) if d.cluster == pool.cluster)
     known = (window.get(BlockDevice, d.local) for d in devices if d.local is not None)
     kinds = {row.rotational for row in known if row is not None and row.rotational is not None}
     return {0: "SSD", 1: "HDD"}.get(next(iter(kinds))) if len(kinds) == 1 else None

@@ -79,8 +79,8 @@ def _judge(window: Window, whole: PoolAnalysis, rate: float, whose: str) -> Verd
     lacks = f"its log device {_names(broken)} is {broken[0].state}" if broken else "it has no log device"
     by = f", most of them by {whose}" if whose else ""
     log = next(iter(window.rows(IntentLog).values()), None)
-    counted = next((d for d in window.rows(Dataset).values() if d.pool == whole.name and d.dataset == whose), None)
-    forced = [s.dataset for s in window.rows(DatasetSettings).values() if s.pool == whole.name and s.sync == "always"]
+    counted = next((d for d in window.where(Dataset, "pool", whole.name) if d.dataset == whose), None)
+    forced = [s.dataset for s in window.where(DatasetSettings, "pool", whole.name) if s.sync == "always"]
     disk = next((d for v in disks if (d := disk_of(window, v.device)) is not None and d.rotational), None)
     wait = load.write_wait / 1e9 if load is not None and load.write_wait is not None else None
     return Finding(
@@ -123,7 +123,7 @@ _TURN = 0.008
 
 
 def _volumes(window: Window, whole: PoolAnalysis, whose: str) -> list[DatasetSettings]:
-    rows = [row for row in window.rows(DatasetSettings).values() if row.pool == whole.name and row.kind == "volume"]
+    rows = [row for row in window.where(DatasetSettings, "pool", whole.name) if row.kind == "volume"]
     return [row for row in rows if not whose or row.dataset == whose]
 
 

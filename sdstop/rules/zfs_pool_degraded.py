@@ -72,7 +72,7 @@ def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
     if not whole.leaves:
         yield Unchecked("no device tree in zpool status", whole.name, gap=Gap.FAULTY)
     elif pool is not None and pool.state and pool.state != whole.state:
-        said = f'the kernel says "{human.safe(whole.state, 20)}", zpool status "{human.safe(pool.state, 20)}"'
+        said = f'state "{human.safe(whole.state, 20)}" in the kernel, "{human.safe(pool.state, 20)}" in zpool status'
         yield Unchecked(said, whole.name, gap=Gap.FAULTY)
     elif whole.state != "ONLINE" or strange is not None:
         word = whole.state if strange is None else f"{strange.state} of {strange.vdev}"

@@ -150,7 +150,7 @@ def _judge(
     moved = f"{human.quantity(load.written_bytes, 'bytes_per_second')} written"
     if not said:
         return RuledOut(row.dataset, f"blocks of {human.bytes_(block)} fit what lies below; {moved}")
-    files = [s for s in window.rows(DatasetSettings).values() if s.pool == row.pool and (s.recordsize or 0) > block]
+    files = [s for s in window.where(DatasetSettings, "pool", row.pool) if (s.recordsize or 0) > block]
     if files:
         advice.append(f"or a file in a file system with recordsize {human.bytes_(files[0].recordsize or 0)} behind it")
     return Finding(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import queue
 import threading
@@ -10,6 +9,8 @@ import time
 from collections.abc import Callable
 
 from msgspec import Struct
+
+from sdstop.core.guard import caught
 
 BLINK = 0.005
 """Seconds that queued tasks wait for the end of the current one."""
@@ -68,6 +69,5 @@ class SerialExecutor:
         while not worker.left:  # if set just after this check, one more task runs in parallel to the new thread
             order = self._orders.get()
             worker.began = self._clock()
-            with contextlib.suppress(Exception):  # the task has already reported it; the thread must go on
-                order()
+            caught(order)  # the task has already reported its exception; the thread must go on
             worker.began = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector
 from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.guard import caught, described
 from sdstop.core.host import Host, Unreadable
 from sdstop.core.recording import Listed, RecordingHost
 from sdstop.core.retention import Retention
@@ -17,11 +17,14 @@ from sdstop.core.retention import Retention
 
 def run(collector: Collector, host: Host) -> None:
     """Run a collector only for its evidence; the replay produces readings and errors."""
-    with contextlib.suppress(Exception):
+
+    def read() -> None:
         readings = collector.read(host)
         if not collector.eager:
             for _ in readings:
                 pass
+
+    caught(read)
 
 
 def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:
@@ -131,9 +134,7 @@ class CollectorRunner:
         return RecordingHost(self._host, self._clock, self._wall, keep=self._keep)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
-        try:
-            return fingerprint(self.recording)
-        except Unreadable as error:
-            return type(error).__name__, error.key, error.detail
-        except Exception as error:  # noqa: BLE001  # isolate collector failures
-            return type(error).__name__, str(error)
+        mark = caught(lambda: fingerprint(self.recording))
+        if isinstance(mark, Unreadable):
+            return type(mark).__name__, mark.key, mark.detail
+        return described(mark) if isinstance(mark, Exception) else mark

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from sdstop.core.session import Session
+from sdstop.core.judging import Judging
+from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.facts import FactSubject
@@ -30,8 +31,10 @@ class Dashboard(Commands):
         super().__init__(options)
         self.session = session
         self.feed = frames
+        self.judging: Judging[Look] | None = None
         self.playhead = Playhead(session, following=frames is not None)
         self.interval: float = getattr(frames, "interval", 1.0)
+        self.guard = session.guard
         self.playing = False
         self.main = Main(HINTS)
         self._heard = time.monotonic()
@@ -47,6 +50,9 @@ class Dashboard(Commands):
         """Start listening for frames and signals, and start checking the terminal."""
         self.heed_signals()
         if self.feed is not None:
+            self.judging = Judging(self.session.feed, self.session.guard, self.interval)
+            asyncio.get_running_loop().add_reader(self.judging.fileno(), self._judged)
+            self.pace(self.interval)
             self._listen()
         self.set_interval(1.0, self._watch)
         self.paint()
@@ -65,16 +71,28 @@ class Dashboard(Commands):
             loop.add_reader(self._reader, self._receive)
 
     def _receive(self) -> None:
-        """Process all available frames, then paint once."""
-        if self.feed is None:
+        """Hand all available frames to the thread that judges them."""
+        if self.feed is None or self.judging is None:
             return
         received = self.feed.receive()
-        for frame in received:
-            self.playhead.newest(self.session.feed(frame))
         self._listen()
         if received:
             self._heard = time.monotonic()
+            self.judging.put(received)
+
+    def _judged(self) -> None:
+        """Take over the judged frames, then paint once."""
+        looks = self.judging.take() if self.judging is not None else []
+        for look in looks:
+            self.playhead.newest(look)
+        if looks:
             self.paint()
+
+    def pace(self, interval: float) -> None:
+        """Sample at this interval in seconds, and judge each frame within it."""
+        self.interval = self.session.budget = interval
+        if self.judging is not None:
+            self.judging.interval = interval
 
     def _watch(self) -> None:
         """Check the terminal and the sampler, and advance a playing capture; runs once per second."""
@@ -84,21 +102,33 @@ class Dashboard(Commands):
         if self.playing:
             self.playing = self.playhead.step(1)
             self.paint()
-        elif self._silent() is not None:
+        elif self._silent() is not None or self._behind() is not None:
             self.paint()
 
     def _silent(self) -> float | None:
         quiet = time.monotonic() - self._heard
         return quiet if self.feed is not None and quiet > max(3 * self.interval, 5.0) else None
 
+    def _behind(self) -> float | None:
+        """Return the seconds that the current frame has been judged for, None unless that is too long."""
+        seconds = self.judging.seconds if self.judging is not None else 0.0
+        return seconds if seconds > max(3 * self.interval, 5.0) else None
+
     def _trouble(self) -> str:
-        """Return why no frames arrive, if the feed reports a reason."""
+        """Return why nothing new is shown, if that is known."""
+        behind = self._behind()
+        if behind is not None:
+            return f"judging the last frame for {behind:.0f} s"
         return str(getattr(self.feed, "trouble", ""))
 
     def on_unmount(self) -> None:
-        """Stop watching the feed's file descriptor."""
+        """Stop watching the feed's file descriptor, and the thread that judges."""
+        loop = asyncio.get_running_loop()
         if self._reader >= 0:
-            asyncio.get_running_loop().remove_reader(self._reader)
+            loop.remove_reader(self._reader)
+        if self.judging is not None:
+            loop.remove_reader(self.judging.fileno())
+            self.judging.close()
 
     # -- painting ---------------------------------------------------------------------------------------------
 
@@ -112,7 +142,8 @@ class Dashboard(Commands):
         mode = Mode.REPLAY if not live else Mode.LIVE if self.playhead.following else Mode.PAUSED
         return Scene(
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
-            self._silent() if mode is Mode.LIVE else None, self._trouble(),
+            self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
+            self.judging.late if self.judging is not None else 0,
         )  # fmt: skip
 
     def paint(self) -> None:

@@ -124,6 +124,10 @@ class Commands(Shell):
         """Open a sheet on top of the current screen."""
         raise NotImplementedError
 
+    def pace(self, interval: float) -> None:
+        """Sample at this interval in seconds."""
+        raise NotImplementedError
+
     async def action_view(self, key: str) -> None:
         """Show a view and close all sheets; if the view is already visible, turn its page."""
         if not isinstance(self.screen, Sheet) and self.main.entry.key == key:
@@ -211,7 +215,7 @@ class Commands(Shell):
         if self.feed is None:
             self.foot.say("a capture has the interval it was recorded with")
             return
-        self.interval = stepped(INTERVALS, self.interval, direction)
+        self.pace(stepped(INTERVALS, self.interval, direction))
         self.feed.set_interval(self.interval)
         self.foot.say(f"every {self.interval:g} s")
         self.paint()

@@ -89,7 +89,7 @@ class Main(Screen[None]):
         self.status.put([Row(line=lambda width: status_line(scene, width))], palette)
         self.tabs.put([Row(line=lambda width: tabs_line(self.entry, width))], palette)
         self.foot.show(palette)
-        self.shown.show(scene)
+        self.shown.paint(scene)
 
     # -- keys -------------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Main(Screen[None]):
             self.entry = entry
         self.set_focus(view.main)
         if self.scene is not None:
-            view.show(self.scene)  # places the cursor before the next key; painted again after layout
+            view.paint(self.scene)  # places the cursor before the next key; painted again after layout
             self.call_after_refresh(self.show, self.scene)
 
     async def go(self, place: ViewPlace) -> None:

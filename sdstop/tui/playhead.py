@@ -27,8 +27,8 @@ class Playhead:
     @property
     def look(self) -> Look | None:
         """The selected moment, None before the first frame."""
-        if self._look is None and self.session.timeline.frames:
-            self._look = self.session.head()
+        if self._look is None:
+            self._look = self.session.latest
         return self._look
 
     def newest(self, look: Look) -> None:
@@ -48,14 +48,14 @@ class Playhead:
     @property
     def behind(self) -> float:
         """Seconds from the selected moment to the newest one."""
-        frames = self.session.timeline.frames
+        frames = tuple(self.session.timeline.frames)
         look = self.look
         return frames[-1].monotonic - look.now.monotonic if look is not None and frames else 0.0
 
     @property
     def at_end(self) -> bool:
         """Whether the newest frame is selected."""
-        frames = self.session.timeline.frames
+        frames = tuple(self.session.timeline.frames)
         look = self.look
         return not frames or look is None or look.now.number >= frames[-1].number
 
@@ -64,7 +64,7 @@ class Playhead:
         look = self.look
         if look is None:
             return False
-        numbers = [frame.number for frame in self.session.timeline.frames]
+        numbers = [frame.number for frame in tuple(self.session.timeline.frames)]
         now = bisect_left(numbers, look.now.number)
         if by < 0 and (now >= len(numbers) or numbers[now] != look.now.number):
             now = min(now, len(numbers) - 1)  # the selected frame was discarded: the oldest is next
@@ -74,7 +74,7 @@ class Playhead:
 
     def go(self, taken: float) -> bool:
         """Move to the last frame taken at or before `taken` (Unix seconds), or to the oldest frame."""
-        frames = self.session.timeline.frames
+        frames = tuple(self.session.timeline.frames)
         until = (n for n in reversed(range(len(frames))) if frames[n].taken <= taken + 0.0005)
         return bool(frames) and self._go(next(until, 0))  # a linear search: the clock may have been set back
 
@@ -85,7 +85,7 @@ class Playhead:
             return False
         times = {e.began for e in self.session.episodes()}
         times |= {e.ended for e in self.session.episodes() if e.ended is not None}
-        frames = [frame.monotonic for frame in self.session.timeline.frames]
+        frames = [frame.monotonic for frame in tuple(self.session.timeline.frames)]
         now = look.now.monotonic
         ahead = sorted(t for t in times if (t > now if direction > 0 else frames[0] <= t < now))
         return bool(ahead) and self._go(max(bisect_right(frames, ahead[0 if direction > 0 else -1]) - 1, 0))

@@ -23,7 +23,7 @@ def stored_evidence(session: Session, quote: Quote) -> Evidence | None:
 
     If a capture does not record when the evidence was read, the time of the frame that brought it is used instead.
     """
-    frames = session.timeline.frames
+    frames = tuple(session.timeline.frames)
     for index, frame in enumerate(frames):
         if frame.number == quote.frame:
             whole = session.timeline.recall(index, index + 1)[0]
@@ -40,7 +40,7 @@ def stored_evidence(session: Session, quote: Quote) -> Evidence | None:
 
 def _since(session: Session, index: int, key: str) -> float:
     """Return the time of the frame that brought the evidence for `key` that is current at frame `index`."""
-    frames = [frame for _, frame in zip(range(index + 1), session.timeline.frames, strict=False)]
+    frames = tuple(session.timeline.frames)[: index + 1]
     brought = (frame.taken for frame in reversed(frames) if any(item.key == key for item in frame.evidence))
     return next(brought, frames[0].taken)
 

@@ -76,6 +76,8 @@ class Scene(Struct, frozen=True):
     """Seconds since the last output of the sampler, None unless that is too long."""
     trouble: str = ""
     """Reason for the silence, "" if unknown."""
+    late: int = 0
+    """Frames that were not judged because newer ones were waiting."""
 
     @property
     def window(self) -> Window:

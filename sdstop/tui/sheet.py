@@ -61,7 +61,11 @@ class Sheet(Screen[None]):
         self.scene = scene
         self.status.put([Row(line=lambda width: status_line(scene, width))], scene.palette)
         self.foot.show(scene.palette)
-        self.fill(scene, self.size.width)
+        self.pane.guarded(lambda: self.fill(scene, self.size.width), lambda said: self._failed(said, scene))
+
+    def _failed(self, said: str, scene: Scene) -> None:
+        self.head.fail("", scene.palette)
+        self.pane.fail(said, scene.palette)
 
     def fill(self, scene: Scene, width: int) -> None:
         """Fill the pane with rows."""

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from textual import events
 from textual.app import App
 
+from sdstop.core.ending import end_soon
+from sdstop.core.guard import Guard
 from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, wants_no_colour
 from sdstop.tui.widgets.foot import FooterBar
@@ -42,6 +44,8 @@ class Shell(App[None]):
         self.theme = options.theme if options.theme in self.available_themes else "ansi-dark"
         self.animation_level = "none"
         self.failure: Exception | None = None
+        self.guard = Guard()
+        """Guard of whatever is painted."""
 
     @property
     def foot(self) -> FooterBar:
@@ -55,10 +59,23 @@ class Shell(App[None]):
     # -- life -------------------------------------------------------------------------------------------------
 
     def heed_signals(self) -> None:
-        """End cleanly on SIGTERM, SIGHUP and SIGINT, with the exit code that shells expect."""
+        """End cleanly on SIGTERM, SIGHUP and SIGINT, with the exit code that shells expect.
+
+        A loop that is busy ends uncleanly: Python calls the second handler between any two steps of the loop's work.
+        """
         loop = asyncio.get_running_loop()
         for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, INTERRUPTED)):
             loop.add_signal_handler(number, self._end, code)
+            signal.signal(number, lambda *_, code=code: end_soon(code, self._restore))
+            signal.siginterrupt(number, False)  # noqa: FBT003  # takes no keyword
+
+    def _restore(self) -> None:
+        """Leave the terminal as it was found."""
+        driver = self._driver
+        if isinstance(driver, TerminalDriver):
+            driver._disable_mouse_support()  # noqa: SLF001  # its caller in Textual works in the main thread only
+            driver.stop_application_mode()
+            driver.close()
 
     def abandoned(self) -> bool:
         """Return whether the terminal is gone; if so, end the program."""

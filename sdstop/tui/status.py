@@ -91,7 +91,8 @@ def _notes(scene: Scene) -> list[str]:
 def _note(scene: Scene) -> str:
     origin = scene.session.origin
     if scene.mode is Mode.LIVE:
-        return scene.palette.word(scene.trouble) if scene.silent is not None else f"every {scene.interval:g} s"
+        late = f", {scene.late} frame{'s' * (scene.late != 1)} not judged" if scene.late else ""
+        return scene.palette.word(scene.trouble) if scene.silent is not None else f"every {scene.interval:g} s{late}"
     if origin.live:
         return "recording goes on"
     frames = scene.session.timeline.frames

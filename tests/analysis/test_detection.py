@@ -3,38 +3,54 @@
 The limits in `analysis.stripe.StripeLimits` were chosen on `scenarios.TUNING` (columns 4, 6, 8, 12, 23; seeds below
 1000). Here only `scenarios.HELD_OUT` is judged: other numbers of columns (5 to 30), disks, chunks, clone sizes and
 counts, loads and seeds. What is a convoy is said by the positions of the simulated clones (`scenarios.convoy`), never
-by a counter. These are two samples, one quick enough for every run; `python -m bench.detection` runs all of it.
+by a counter. These are samples: one quick enough for every run, larger ones by `-m slow`; `python -m bench.detection`
+runs all of it.
 """
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sdstop.analysis.stripe import StripePattern
 from tests.arrays.measure import Outcome, outcomes, score
-from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Expected, scenario
+from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Expected, Scenario, scenario
 from tests.arrays.spec import Level
 
 _SEED = 5000
 
-CONVOYS = {1: 14, 4: 40}
-"""Clone loads on spinning disks for each level and number of columns, and how many windows must hold a convoy."""
+CONVOYS = {0: 14, 1: 14, 4: 40}
+"""Clone loads on spinning disks for each level and number of columns, and how many windows must hold a convoy.
 
-OTHERS = [
-    scenario(HELD_OUT, name, level, HELD_OUT.columns[(index + turn) % 5], media, _SEED)
-    for index, (name, family) in enumerate(FAMILIES.items())
-    if name != "clones"
-    for turn, level in enumerate(family.levels)
-    for media in family.media
-    if turn == 0 or media != "flash"
-]
+0 is the sample of every run: one load as by 1, of limited flash one number of columns for each level, and of each
+healthy family one level.
+"""
+_SLOW = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", params=[1, pytest.param(4, marks=pytest.mark.slow)], ids=lambda seeds: f"{seeds}-seeds")
+def loads(*, whole: bool) -> Iterator[Scenario]:
+    """Yield the loads that are no clones; if not `whole`, of each healthy family at one level, another for each."""
+    for index, (name, family) in enumerate(FAMILIES.items()):
+        for turn, level in enumerate(family.levels if name != "clones" else ()):
+            chosen = whole or turn == index % len(family.levels) or family.expected in {Expected.HOT, Expected.SLOW}
+            for media in family.media if chosen else ():
+                if not whole or turn == 0 or media != "flash":
+                    yield scenario(HELD_OUT, name, level, HELD_OUT.columns[(index + turn) % 5], media, _SEED)
+
+
+@functools.cache
+def judged(*, whole: bool) -> list[Outcome]:
+    return [outcome for each in loads(whole=whole) for outcome in outcomes(each, windows=1)]
+
+
+@pytest.fixture(
+    scope="module", params=[0, pytest.param(1, marks=_SLOW), pytest.param(4, marks=_SLOW)], ids=["sample", "1", "4"]
+)
 def seeds(request: pytest.FixtureRequest) -> int:
     number: int = request.param
     return number
@@ -42,19 +58,19 @@ def seeds(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture(scope="module")
 def clones(seeds: int) -> list[Outcome]:
-    loads = (
+    chosen = (
         scenario(HELD_OUT, "clones", level, columns, media, _SEED + number)
-        for media, several in (("spinning", seeds), ("limited", 1))
-        for level in Level
-        for columns in HELD_OUT.columns
+        for media, several in (("spinning", max(seeds, 1)), ("limited", 1))
+        for turn, level in enumerate(Level)
+        for columns in (HELD_OUT.columns if seeds or media == "spinning" else HELD_OUT.columns[turn : turn + 1])
         for number in range(several)
     )
-    return [outcome for each in loads for outcome in outcomes(each)]
+    return [outcome for each in chosen for outcome in outcomes(each)]
 
 
 @pytest.fixture(scope="module")
-def others() -> list[Outcome]:
-    return [outcome for each in OTHERS for outcome in outcomes(each, windows=1)]
+def others(seeds: int) -> list[Outcome]:
+    return judged(whole=seeds > 0)
 
 
 def _told(every: list[Outcome]) -> str:

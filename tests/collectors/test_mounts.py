@@ -16,7 +16,8 @@ from sdstop.core.host import Absent
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost
 from sdstop.core.retention import mount_table
-from sdstop.core.topology import Thing, Topologies, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topologies, Topology
 
 TABLE = r"""proc /proc proc rw 0 0
 tmpfs /run tmpfs rw 0 0

@@ -1,4 +1,4 @@
-"""A collector of counters in one file, and their rates."""
+"""A collector of counters in one file, their rates, and sessions of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.finding import Rule
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
+from sdstop.core.session import Session
 
 
 class Meter(Reading, frozen=True):
@@ -49,3 +52,12 @@ class Reader:
 
 def collector(read: Callable[[Host], Iterable[Reading]], pace: float = 1.0) -> Collector:
     return Collector("meter", "Meters", read, (Meter,), (), pace, derives=(Derivation(Meter, Speed, speed),))
+
+
+def session(rules: tuple[Rule, ...] = (), remember: float | None = None) -> Session:
+    return Session(Origin("n"), [collector(Reader())], rules, remember=remember)
+
+
+def frame(n: int, count: int, *, outcome: Outcome = Outcome.OK, at: float | None = None) -> Frame:
+    when = float(n) if at is None else at
+    return Frame(n, 1000 + when, when, (Evidence("/m", outcome, f"a {count}".encode()),))

@@ -44,10 +44,10 @@ def read(host: Host) -> Iterator[Reading]:
         if not dents.rstrip("?").isdigit():
             raise Malformed(f"no number: {line}")
         if dents.endswith("?"):
-            host.doubt(SHELF, f'"{dents}" is in doubt', name, contradiction=True)
+            host.defect(SHELF, f'"{dents}" is in doubt', name, contradiction=True)
         yield Box(name, int(dents.rstrip("?")))
     if "end" not in text:
-        host.doubt(SHELF, "end not shown")
+        host.defect(SHELF, "end not shown")
 
 
 BOXES = Collector("boxes", "Boxes", read, (Box,), (Need(SHELF, "boxes"), Command(("shelf", "--json"), "boxes")))
@@ -143,7 +143,7 @@ def test_a_rule_declares_what_it_covers(covers: tuple[Covers, ...], owed: list[s
     assert [subject for v in judged("a 1\nb 2\nend\n", rule=rule).unchecked for subject in v.subjects] == owed
 
 
-# --- doubt ----------------------------------------------------------------------------------------------------
+# --- defect ----------------------------------------------------------------------------------------------------
 
 
 def test_without_its_end_nothing_is_good_and_findings_count() -> None:

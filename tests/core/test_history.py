@@ -1,5 +1,6 @@
 """Windows of snapshots, and findings over time."""
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
@@ -11,21 +12,14 @@ from hypothesis import strategies as st
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
+from sdstop.core.excerpt import EXCERPT
 from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
-from sdstop.core.history import EXCERPT, History, Window
+from sdstop.core.guard import Part
+from sdstop.core.history import History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
 from sdstop.core.session import Session, Timeline
-from tests.core.meters import Meter, Reader, Speed, collector
-
-
-def session(rules: tuple[Rule, ...] = (), remember: float | None = None) -> Session:
-    return Session(Origin("n"), [collector(Reader())], rules, remember=remember)
-
-
-def frame(n: int, count: int, *, outcome: Outcome = Outcome.OK, at: float | None = None) -> Frame:
-    when = float(n) if at is None else at
-    return Frame(n, 1000 + when, when, (Evidence("/m", outcome, f"a {count}".encode()),))
+from tests.core.meters import Meter, Reader, Speed, collector, frame, session
 
 
 def window_of(given: Session) -> Window:
@@ -157,7 +151,10 @@ def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
     given = session((Rule("broken", "s", Severity.INFO, broken, (Meter,)), FAST))
     given.feed(frame(1, 0))
     judgement = given.feed(frame(2, 5)).judgement
-    assert judgement.unchecked == (Unchecked("a bug in this rule: KeyError: 2", rule="broken", gap=Gap.FAULTY),)
+    (helpless,) = judgement.unchecked
+    assert (helpless.rule, helpless.gap) == ("broken", Gap.FAULTY)
+    assert re.fullmatch(r"a bug in this rule: KeyError: 2 \(test_history.py:\d+\)", helpless.reason)
+    assert given.guard.counts == {(Part.RULE, "broken"): 2}
     assert [r.rule for r in judgement.ruled_out] == ["too-fast"]
     assert judgement.ran == ("too-fast",)
 

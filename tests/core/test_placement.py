@@ -11,15 +11,12 @@ from sdstop.collectors.block.devices import BlockLink
 from sdstop.collectors.devicemapper.mapper import MappedDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Finding, Rule, Severity
-from sdstop.core.model import schema
+from sdstop.core.model import Reading
 from sdstop.core.placement import NAMES, place_lines, placed
 from sdstop.core.topology import Topologies, Topology
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterVolume
 from sdstop.readings.disk import Disk
-
-
-def row(family: Any, **fields: Any) -> Any:
-    numbers = {column.name: None if column.optional or column.is_text else 0 for column in schema(family).columns}
-    return family(**{**numbers, **fields})
+from tests.nodes.rows import row
 
 
 def node(volumes: int = 2) -> Topology:
@@ -64,6 +61,26 @@ def test_a_subject_that_is_not_a_thing_stays_as_it_is() -> None:
     alone = finding("low", "memory")
     assert placed([alone], node(), RULES) == [alone]
     assert list(place_lines(alone)) == []
+
+
+def test_of_two_things_with_one_name_the_one_that_the_rule_covers_is_meant() -> None:
+    rows: list[Reading] = [
+        row(Cluster, cluster="md0"),
+        row(ClusterVolume, cluster="md0", volume="v"),
+        row(Array, array="md0", level="raid1"),
+        row(MappedDevice, mapping="vg-v0", volume="vg/v0", device="dm-0", targets="linear"),
+        BlockLink("dm-0", "md0", "slave"),
+    ]
+    topology = Topologies().of({type(one): {0: one} for one in rows})
+    rules = [replace(rule("clusters"), needs=(Cluster,)), replace(rule("arrays"), needs=(Array,)), rule("low")]
+    found = placed([finding("clusters", "md0"), finding("arrays", "md0"), finding("low", "md0")], topology, rules)
+    assert [each.affected for each in found] == [("v",), ("vg/v0",), ("vg/v0",)]
+
+
+def test_a_drbd_device_is_not_below_itself() -> None:
+    own = row(ClusterDevice, cluster="r0", node="n", device="/dev/drbd0", local="drbd0")
+    sds = row(ClusterDevice, cluster="c", node="n", device="/dev/sdb", local="sdb")
+    assert (own.backing, sds.backing, replace(own, local="sda").backing) == (None, "sdb", "sda")
 
 
 def test_many_names_are_counted() -> None:

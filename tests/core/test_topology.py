@@ -30,12 +30,15 @@ from sdstop.core.joins import (
     links,
     named,
 )  # fmt: skip
-from sdstop.core.model import Fact, Label, Reading, schema
+from sdstop.core.model import Fact, Label, Reading
+from sdstop.core.peer_group import PeerGroup
 from sdstop.core.replay import Replay
-from sdstop.core.topology import PeerGroup, Thing, Topologies, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import Disk
 from tests.fixtures import names, opened
+from tests.nodes.rows import row
 
 _PLAIN: Any = Label("x", plain=True)
 
@@ -74,12 +77,6 @@ class Built(Reading, frozen=True):
     how: Annotated[str, Fact("h", "h", plain=True)] = "stored"
     is_a: Annotated[str, Fact("k", "k", plain=True)] = "array"
     wwn: Annotated[str | None, Fact("w", "w", plain=True)] = None
-
-
-def row(family: Any, **fields: Any) -> Any:
-    """Return a row of which only some fields matter."""
-    numbers = {column.name: None if column.optional or column.is_text else 0 for column in schema(family).columns}
-    return family(**{**numbers, **fields})
 
 
 def tables(rows: Iterable[Reading]) -> dict[type[Reading], dict[Hashable, Reading]]:
@@ -187,7 +184,8 @@ def test_disks_of_an_hba_are_those_attached_to_it_at_any_depth() -> None:
 @pytest.mark.parametrize(
     ("subject", "name"),
     [("md0", "md0"), ("md0/sda", "sda"), ("vol:dm-0", "dm-0"), ("md0/changes", "md0"), ("md0/sdz", "md0"),
-     ("md1/sda", "md1"), ("box/sda", "sda"), ("nothing/sda", None), ("sda/", "sda"), ("", None)],
+     ("md1/sda", "md1"), ("box/sda", "sda"), ("nothing/sda", None), ("sda/", "sda"), ("", None),
+     ("vol:dm-0@10.0.0.1", "dm-0"), ("dm-9@x", None)],
 )  # fmt: skip
 def test_the_subject_of_a_finding_leads_to_its_thing(subject: str, name: str | None) -> None:
     found = graph(Drive("sda", shelf="box"), Built("md0", "sda"), Built("md1", "sdb"), Built("dm-0", "md0"))
@@ -230,6 +228,27 @@ def test_what_a_thing_is_part_of_and_who_is_affected() -> None:
     hba = known(found, "0000:02:00.0")
     assert found.part_of(hba) == ()
     assert set(found.affected(disk)) <= set(found.affected(hba))
+
+
+def test_a_pool_is_not_a_part_of_its_datasets_nor_a_cluster_of_its_pools() -> None:
+    found = window("scaleio-4node").topology
+    assert found.part_of(known(found, "flash4")) == ()
+    assert told(found.part_of(known(found, "flash4/nvme"))) == ["flash4"]
+
+
+def test_where_no_volume_is_known_the_arrays_and_pools_on_top_are_affected() -> None:
+    found = window("draid-one-hba").topology
+    hba = known(found, "0000:02:00.0")
+    assert (found.part_of(hba), told(found.affected(hba))) == ((), ["N58-C3-D16-P3-S1"])
+    assert found.affected(known(found, "sda")) == ()  # it is part of the pool
+    stacked = graph(Drive("sda", shelf="box"), Built("md0", "sda"), Built("md1", "md0"), Built("md2", "sdz"))
+    assert told(stacked.affected(known(stacked, "box"))) == ["md1"]
+
+
+def test_a_volume_is_called_by_its_shortest_name() -> None:
+    found = window("drbd-resync").topology
+    assert known(found, "drbd0").label == "r0/0"
+    assert known(window("scaleio-4node").topology, "flash4/bench1").label == "bench1"
 
 
 def test_the_parts_of_a_volume_are_not_affected_but_the_volume_is() -> None:

@@ -12,7 +12,7 @@ from sdstop.core.model import Reading
 from sdstop.core.topology import Topologies
 from sdstop.exporters.prometheus.members import members_of
 from sdstop.readings.cluster import ClusterDevice
-from tests.core.test_placement import row
+from tests.nodes.rows import row
 
 
 def members(*rows: Reading) -> frozenset[str]:

@@ -27,7 +27,7 @@ from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import Choice, choice
 from sdstop.exporters.prometheus.exposition import Heading, all_thousandths, bound, label, lines, number, thousandths
 from sdstop.exporters.prometheus.health import MOST_FINDINGS
-from sdstop.exporters.prometheus.metrics import STALE, Exposition, catalogue, render
+from sdstop.exporters.prometheus.metrics import OLD, Exposition, catalogue, render
 from sdstop.rules import RULES
 from tests.exporters.meters import IDLE, KEY, METERS, Meter, Mood, Wire, frame, refusal, session
 
@@ -384,10 +384,10 @@ def test_old_rows_leave_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     page = exposed(frame(1, [Meter("a", count=1, mood=Mood.LOUD)]), live=True)
     key = ("sdstop_meter_count_total", "name=a", "room=r")
-    now[0] = STALE + 1
+    now[0] = OLD + 1
     assert key in samples(page.page())
     assert page.ready
-    now[0] = STALE + 1.5
+    now[0] = OLD + 1.5
     found = samples(page.page())
     assert key not in found
     assert not any(

@@ -203,7 +203,7 @@ def test_what_is_known_of_a_capture_is_said() -> None:
     made.feed(frame(1, [CALM]))
     shown = text_report(made)
     assert shown.startswith(
-        "\\x1b[2J: unknown: not seen: idle\n1 frame 2027-01-15 08:00:01Z, from a capture\nNot privileged: "
+        "\\x1b[2J: unknown: not seen: idle\n1 frame 2027-01-15 08:00:01Z, from a capture\nNot root: "
     )
     assert "The capture is not complete.\nNote: it ends early\n" in shown
 

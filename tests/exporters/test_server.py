@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdstop.core.evidence import Outcome
+from sdstop.core.format import duration
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.web import http
 from sdstop.exporters.web.http import (
@@ -25,7 +28,7 @@ from sdstop.exporters.web.http import (
     preferences,
 )
 from sdstop.exporters.web.server import answer, wants_gzip, wants_openmetrics, write_textfile
-from tests.exporters.meters import Meter, frame, session
+from tests.exporters.meters import Meter, frame, refusal, session
 
 OPENMETRICS = "application/openmetrics-text"
 PROMETHEUS_2 = (
@@ -93,6 +96,36 @@ def test_before_the_first_frame() -> None:
     assert answer(page, Request("GET", "/metrics")).status == 503
     assert answer(page, Request("GET", "/-/ready")).status == 503
     assert answer(page, Request("GET", "/-/healthy")).status == 200
+
+
+@pytest.mark.parametrize(("interval", "limit"), [(1.0, 15.0), (10.0, 30.0)])
+def test_old_samples_are_not_shown(interval: float, limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    page = Exposition(session(live=True), interval=interval)
+    paths = "/metrics", "/-/ready"
+    for path in paths:
+        refused = answer(page, Request("GET", path))
+        assert (refused.status, refused.body) == (503, b"nothing was sampled yet\n")
+    page.feed(frame(1, [Meter("a", count=1)]))
+    now[0] += limit
+    assert [answer(page, Request("GET", path)).status for path in paths] == [200, 200]
+    now[0] += 0.6
+    for path in paths:
+        refused = answer(page, Request("GET", path))
+        assert refused.status == 503
+        assert refused.headers == (("Retry-After", "1"),)
+        assert refused.body.decode() == f"the newest sample is {duration(now[0] - 1)} old, the limit is {limit:.0f} s\n"
+    assert answer(page, Request("GET", "/-/healthy")).status == 200
+    page.feed(frame(int(now[0]), refusal(Outcome.TIMEOUT)))  # a source that hangs is no old sample
+    assert [answer(page, Request("GET", path)).status for path in paths] == [200, 200]
+
+
+def test_a_capture_is_never_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = exposition()
+    monkeypatch.setattr(time, "monotonic", lambda: 1e9)
+    assert answer(page, Request("GET", "/metrics")).status == 200
+    assert answer(page, Request("GET", "/-/ready")).status == 200
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +278,7 @@ def test_fifty_scrapers_and_two_hundred_silent_connections_at_once(node: Path, t
             pages = {scraper.getresponse().read().split(b"sdstop_frame_timestamp_seconds ")[0] for scraper in scrapers}
             assert len(pages) == 1
         threads, files = state_of(process)
-        assert threads == 1
+        assert threads == 2  # one serves, one judges
         assert files >= 250
         for connection in silent:
             connection.close()
@@ -404,3 +404,80 @@ def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: P
     finally:
         theirs.terminate()
         theirs.wait(PATIENCE)
+
+
+SLOW = """
+import os, sys, threading, time
+from msgspec.structs import replace
+from sdstop.core.finding import Rule, RuledOut, Severity
+from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.web.server import Server
+from tests.exporters.meters import METERS, Meter, frame
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
+
+SECONDS = float(sys.argv[1])
+ROWS = [Meter(f"m{n}", count=n) for n in range(1000)]
+
+class Feed:
+    alive = True
+    def __init__(self):
+        self.ours, self.theirs = os.pipe()
+        self.number = 0
+        threading.Thread(target=self.send, daemon=True).start()
+    def send(self):
+        while True:
+            os.write(self.theirs, b".")
+            time.sleep(0.2)
+    def fileno(self):
+        return self.ours
+    def receive(self):
+        os.read(self.ours, 100)
+        self.number += 1
+        now = time.monotonic()
+        return [replace(frame(self.number, ROWS), taken=time.time(), monotonic=now, ran=None)]
+
+def slow(window, limits):
+    end = time.thread_time() + SECONDS
+    while time.thread_time() < end:
+        sorted(str(n) for n in range(1000))
+    yield RuledOut("a", "b")
+
+rules = [Rule(f"slow-{n}", "s", Severity.INFO, slow, ()) for n in range(3)]
+session = Session(Origin("node", live=True), [METERS], rules, budget=0.2)
+server = Server(Exposition(session, interval=0.2), Feed(), lambda line: print(line, file=sys.stderr, flush=True))
+server.run(("127.0.0.1", 0))
+"""
+
+
+def scrape_times(seconds: float, count: int) -> tuple[list[float], str]:
+    """Return how long scrapes of an exporter take whose rules take `seconds` each, sorted, and its last page."""
+    argv = [sys.executable, "-c", SLOW, str(seconds)]
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    try:
+        port = port_of(process)
+        until(lambda: get(port, "/-/ready")[0] == 200)
+        times, page = [], b""
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
+            for _ in range(count):
+                began = time.perf_counter()
+                connection.request("GET", "/metrics")
+                page = connection.getresponse().read()
+                times.append(time.perf_counter() - began)
+                time.sleep(0.02)
+        return sorted(times), page.decode()
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+
+def test_scrapes_are_answered_while_frames_take_seconds() -> None:
+    idle, _ = scrape_times(0.0, 100)
+    meanwhile, page = scrape_times(0.7, 300)
+    # A machine with other work is slower without slow rules, too.
+    assert meanwhile[297] <= max(0.05, 4 * idle[98])
+    (late,) = re.findall(r"(?m)^sdstop_frames_late_total (\d+)$", page)
+    assert int(late) > 5
+    assert re.search(r'(?m)^sdstop_rule_unchecked\{rule="slow-\d"\} 1$', page)
+    (took,) = re.findall(r"(?m)^sdstop_frame_seconds (\S+)$", page)
+    assert 0.6 <= float(took) < 60

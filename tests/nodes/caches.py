@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -117,9 +118,9 @@ def flashcache(second: int, mtu: Callable[[int], int], **more: object) -> Row:
 
 def histogram(second: int, mtu: Callable[[int], int], **more: object) -> Row:
     """Return the sizes of these requests, after many years at an MTU of 4000."""
-    counts = {size: count * 1_000_000 for size, count in pieces(payload(4000), 128 << 10).items()}
+    counts = {size: count * 1_000_000 for size, count in _cut(4000).items()}
     for at in range(second):
-        for size, count in pieces(payload(mtu(at)), 128 << 10).items():
+        for size, count in _cut(mtu(at)).items():
             counts[size] = counts.get(size, 0) + count
     return {
         "is": "sizes", "counter": "flashcache", "device": "", "direction": "", "sizes": cumulative(counts),
@@ -127,8 +128,13 @@ def histogram(second: int, mtu: Callable[[int], int], **more: object) -> Row:
     } | more  # fmt: skip
 
 
+@functools.cache
+def _cut(mtu: int) -> Mapping[int, int]:
+    return pieces(payload(mtu), 128 << 10)
+
+
 def _whole(mtu: int) -> float:
-    cut = pieces(payload(mtu), 128 << 10)
+    cut = _cut(mtu)
     return cut.get(BLOCK, 0) / sum(cut.values())
 
 

@@ -269,7 +269,7 @@ def test_pasted_text_that_nothing_follows_may_have_been_cut() -> None:
     stats = "/proc/diskstats\n"
     line = "   8       0 sda 5 0 40 1 0 0 0 0 0 1 1\n"
     whole, cut = (pasted(f"$ cat {stats}{line}{end}") for end in ("$ uptime\n", ""))
-    assert not whole.head().now.runs["diskstats"].doubts
-    assert [doubt.text for doubt in cut.head().now.runs["diskstats"].doubts] == ["/proc/diskstats: end not shown"]
+    assert not whole.head().now.runs["diskstats"].defects
+    assert [defect.text for defect in cut.head().now.runs["diskstats"].defects] == ["/proc/diskstats: end not shown"]
     assert cut.headline().code == UNKNOWN
     assert cut.headline().code != OK

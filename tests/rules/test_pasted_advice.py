@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +57,26 @@ HOSTILE: dict[str, Callable[[str], str]] = {
 
 # Not one command is found, no file can be written, and each that is tried is told.
 BASH = shutil.which("bash") or "bash"
-TRYING = "while IFS= read -r -d '' line; do eval \"$line\"; done"
+TRYING = "while IFS= read -r -d '' line; do printf '\\0'; eval \"$line\" </dev/null; done"
 
 
-def tried(lines: Iterable[str], folder: Path) -> tuple[set[str], set[str]]:
-    """Paste lines into a restricted shell that has no programs; return the commands and the files that it tries."""
-    lines = list(lines)
-    text = "".join(f"{line}\0" for line in [*lines, "\n".join(lines)])
-    ended = subprocess.run(
-        ["bash", "--norc", "--noprofile", "-r", "-c", TRYING],
-        input=text.encode("utf-8", "surrogateescape"), capture_output=True, check=False, cwd=folder,
-        executable=BASH,
-        env={"PATH": str(folder), "LC_ALL": "C.UTF-8"}, timeout=60,
-    )  # fmt: skip
-    said = ended.stderr.decode("utf-8", "surrogateescape")
+def tried(folder: Path, *pages: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Paste pages into a restricted shell that has no programs; return the commands and the files that it tries.
+
+    Each line of a page is pasted alone, and then all of the page. Some syntax errors end a shell; another goes on.
+    """
+    lines = [line for page in pages for line in [*page, "\n".join(page)]]
+    said = ""
+    while lines:
+        ended = subprocess.run(
+            ["bash", "--norc", "--noprofile", "-r", "-c", TRYING],
+            input="".join(f"{line}\0" for line in lines).encode("utf-8", "surrogateescape"), capture_output=True,
+            check=False, cwd=folder, executable=BASH, env={"PATH": str(folder), "LC_ALL": "C.UTF-8"}, timeout=60,
+        )  # fmt: skip
+        said += ended.stderr.decode("utf-8", "surrogateescape")
+        begun = ended.stdout.count(b"\0")
+        assert begun
+        lines = lines[begun:]
     commands = re.findall(r"(?ms)^bash: line \d+: ((?:(?!bash: line).)*?): command not found$", said)
     commands += re.findall(r"(?ms)^bash: line \d+: ([^\n]*?): restricted: cannot specify", said)
     files = re.findall(r"(?ms)^bash: line \d+: ([^\n]*?): restricted: cannot redirect", said)
@@ -120,7 +126,7 @@ def test_a_name_runs_nothing_wherever_it_stands(kind: str, before: str, tmp_path
     lines = [
         f"{before}look {each(name)} again{after}" for each in (quoted, operand, phrase) for after in ("", "'", '"')
     ]
-    commands, files = tried([*lines, *map(escaped, lines)], tmp_path)
+    commands, files = tried(tmp_path, [*lines, *map(escaped, lines)])
     assert not [command for command in commands if MARKER in command and "look" not in command]
     assert not [file for file in files if file == MARKER]
     assert not list(tmp_path.iterdir())
@@ -128,7 +134,7 @@ def test_a_name_runs_nothing_wherever_it_stands(kind: str, before: str, tmp_path
 
 def test_what_is_tried_is_seen(tmp_path: Path) -> None:
     lines = [f"echo sdz;{MARKER}${{IFS}}x;", f"echo $({MARKER}2)", f"echo a>{MARKER}", f"/bin/{MARKER} x"]
-    commands, files = tried(lines, tmp_path)
+    commands, files = tried(tmp_path, lines)
     assert {MARKER, f"{MARKER}2", f"/bin/{MARKER}"} <= commands
     assert files == {MARKER}
 
@@ -146,23 +152,25 @@ WORDS = frozenset({"counter", "cpu", "direction", "kind", "log", "module", "oper
 """Labels whose values are words of the model, and no names of things."""
 
 
-def renamed(reading: Reading, names: re.Pattern[str], make: Callable[[str], str]) -> Reading:
+@functools.cache
+def texts_of(family: type[Reading]) -> tuple[str, ...]:
+    """Return the fields of a family in which names are."""
+    return tuple(
+        column.name for column in schema(family).columns
+        if isinstance(column.mark, Label | Fact) and column.name not in WORDS
+    )  # fmt: skip
+
+
+def renamed(reading: Reading, new: Callable[[str], str]) -> Reading:
     """Return a reading in which every name is another."""
-    values = {}
-    for column in schema(type(reading)).columns:
-        value = getattr(reading, column.name)
-        if isinstance(column.mark, Label | Fact) and column.name not in WORDS and type(value) is str:
-            value = names.sub(lambda found: make(found[0]), value)
-        values[column.name] = value
-    new: Any = type(reading)
-    made: Reading = new(**values)
-    return made
+    texts = {name: getattr(reading, name) for name in texts_of(type(reading))}
+    return replace(reading, **{name: new(text) for name, text in texts.items() if type(text) is str})
 
 
-def named_otherwise(collector: Collector, names: re.Pattern[str], make: Callable[[str], str]) -> Collector:
+def named_otherwise(collector: Collector, new: Callable[[str], str]) -> Collector:
     def read(host: Any) -> Iterator[Reading]:
         for reading in collector.read(host):
-            yield renamed(reading, names, make)
+            yield renamed(reading, new)
 
     return replace(collector, read=read)
 
@@ -187,7 +195,12 @@ def shortened(name: str) -> tuple[Any, tuple[Any, ...], re.Pattern[str]]:
 def advised(story: str, kind: str) -> dict[str, tuple[str, ...]]:
     """Return what is advised in a story by the rule, with all things named otherwise."""
     origin, frames, names = shortened(story)
-    collectors = [named_otherwise(collector, names, HOSTILE[kind]) for collector in BUILTIN]
+
+    @functools.cache
+    def new(text: str) -> str:
+        return names.sub(lambda found: HOSTILE[kind](found[0]), text)
+
+    collectors = [named_otherwise(collector, new) for collector in BUILTIN]
     session = Session(origin, collectors, ())
     session.feed_all(frames)
     found: dict[str, tuple[str, ...]] = {}
@@ -209,17 +222,20 @@ def telling() -> list[str]:
     return chosen
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_advice_runs_nothing_of_what_things_are_called(kind: str, tmp_path: Path) -> None:
-    for story in telling():
-        lines = [line for advice in advised(story, kind).values() for line in advice]
-        commands, files = tried([*lines, *map(escaped, lines)], tmp_path)
-        assert not [command for command in commands if MARKER in command], story
-        assert MARKER not in files, story
-        wrapped = [table.wrapped(safe(line, 1000), width, pasted=True) for line in lines for width in (40, 66)]
-        commands, files = tried(map("\n".join, wrapped), tmp_path)
-        assert not [command for command in commands if command.startswith(MARKER)], story
-        assert MARKER not in files, story
+def test_advice_runs_nothing_of_what_things_are_called(tmp_path: Path) -> None:
+    for kind in HOSTILE:
+        plain, wrapped = [], []
+        for story in telling():
+            lines = [line for advice in advised(story, kind).values() for line in advice]
+            plain.append([*lines, *map(escaped, lines)])
+            cut = [table.wrapped(safe(line, 1000), width, pasted=True) for line in lines for width in (40, 66)]
+            wrapped.append(["\n".join(rows) for rows in cut])
+        commands, files = tried(tmp_path, *plain)
+        assert not [command for command in commands if MARKER in command], kind
+        assert MARKER not in files, kind
+        commands, files = tried(tmp_path, *wrapped)
+        assert not [command for command in commands if command.startswith(MARKER)], kind
+        assert MARKER not in files, kind
     assert not list(tmp_path.iterdir())
 
 

@@ -7,6 +7,7 @@ import pytest
 from sdstop.collectors.drbd.connections import DrbdConnection
 from sdstop.collectors.drbd.resources import DRBD
 from sdstop.core.finding import RuledOut, Severity, Unchecked
+from sdstop.core.host import Malformed
 from sdstop.core.replay import EvidenceHost
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.split_brain import SPLIT_BRAIN
@@ -123,3 +124,9 @@ def test_rows_by_side() -> None:
         "StandAlone", "Primary", "UpToDate", "Unknown", "DUnknown",
     )  # fmt: skip
     assert (row.out_of_sync, row.suspended, row.replication, row.device) == (256 * 1024, 0, None, "drbd0")
+
+
+@pytest.mark.parametrize("text", ["", "garbage\n", "srcversion: F73C\n"])
+def test_a_file_without_a_version_is_not_understood(text: str) -> None:
+    with pytest.raises(Malformed):
+        list(DRBD.read(EvidenceHost.of({"/proc/drbd": text})))

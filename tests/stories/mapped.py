@@ -123,6 +123,7 @@ class Mapped:
                 base = f"/sys/block/dm-{mapping.minor}"
                 found |= {f"{base}/dev": f"{_DM}:{mapping.minor}\n", f"{base}/size": f"{_ORIGIN}\n",
                           f"{base}/dm/name": f"{mapping.name}\n", f"{base}/dm/uuid": "\n",
+                          f"{base}/dm/suspended": "0\n",
                           f"link:/dev/mapper/{mapping.name}": f"../dm-{mapping.minor}"}  # fmt: skip
                 for lower in (f"sdb{2 * mapping.minor + 1}", f"sdb{2 * mapping.minor + 2}", mapping.origin):
                     found[f"link:{base}/slaves/{lower}"] = f"../../{lower}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from tests.nodes.system import Shape
 from tests.stories.interfaces import LOOPBACK, OFFICE, Nic
@@ -19,7 +21,7 @@ def _slave(bond: str, aggregator: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _mtu_mismatch(slow: int = 1500, host: str = "gate2", began: float = 0.0) -> Scene:
+def _mtu_mismatch(slow: int = 1500, began: float = 0.0, routes: Mapping[str, str] | None = None) -> Scene:
     """Show a bond, its VLAN, a bridge and a pair of veth; a slave and an end of the pair have the MTU `slow`."""
     fast = Nic("ens1f0", 3, mtu=9000, speed=10000, rates=(60e6, 55e6), size=6000, driver="ixgbe", flags=0x1803)
     nics = (
@@ -40,7 +42,8 @@ def _mtu_mismatch(slow: int = 1500, host: str = "gate2", began: float = 0.0) -> 
         }),
         Nic("veth7b", 14, mtu=slow, speed=10000, rates=(1e6, 2e6), size=1400, iflink=13),
     )  # fmt: skip
-    return Scene(Shape(host, cpus=4), _STARTED + began, 30, nics=nics, links=_LINKS)
+    extra = {} if routes is None else {0: routes}
+    return Scene(Shape("gate2", cpus=4), _STARTED + began, 30, nics=nics, links=_LINKS, extra=extra)
 
 
 _LINKS = {
@@ -78,13 +81,37 @@ def _path_mtu() -> Scene:
         for n in (21, 22)
     ]  # fmt: skip
     far = {"dst": "198.51.100.7", "gateway": "192.168.1.1", "dev": "eno1", "expires": 80, "metrics": [{"mtu": 1492}]}
-    routes = {"commands/ip_-j_-s_route_show_cache/stdout": json.dumps([*learnt, far]) + "\n"}
-    return Scene(Shape("gate3", cpus=4), _STARTED + 9_000, 30, nics=nics, extra={0: routes})
+    files = _learnt(*learnt, far) | _session(1, "10.40.0.21") | _session(2, "10.40.0.22")
+    return Scene(Shape("gate3", cpus=4), _STARTED + 9_000, 30, nics=nics, extra={0: files})
+
+
+def _session(number: int, address: str) -> dict[str, str]:
+    """Return an iSCSI session that is logged in."""
+    session, connection = (
+        f"/sys/class/iscsi_session/session{number}",
+        f"/sys/class/iscsi_connection/connection{number}:0",
+    )
+    return {
+        f"{session}/state": "LOGGED_IN\n", f"{session}/targetname": f"iqn.2010-01.org.example:t{number}\n",
+        f"{connection}/address": f"{address}\n", f"{connection}/port": "3260\n", f"{connection}/state": "up\n",
+    }  # fmt: skip
+
+
+def _learnt(*routes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the exceptions that the kernel keeps of its routes."""
+    return {"commands/ip_-j_-s_route_show_cache/stdout": json.dumps(routes) + "\n"}
+
+
+def _mtu_mended() -> Scene:
+    """Show the same node where all ends agree, and a target that was redirected and takes what the bond sends."""
+    whole = {"dst": "10.40.0.21", "gateway": "10.20.0.253", "dev": "bond0.120", "expires": 290,
+             "metrics": [{"mtu": 9000}]}  # fmt: skip
+    return _mtu_mismatch(9000, 4_000.0, _learnt(whole))
 
 
 STORIES: Stories = {
     "mtu-mismatch": _mtu_mismatch,
-    "mtu-mended": lambda: _mtu_mismatch(9000, began=4_000.0),
+    "mtu-mended": _mtu_mended,
     "path-mtu": _path_mtu,
     "dropping-link": _dropping,
 }

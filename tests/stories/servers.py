@@ -51,9 +51,8 @@ class Server:
         found: dict[str, str | bytes] = {}
         if not second % 60:
             found |= self._controller(second).files()
-        if not second % 10:
-            for number, count in enumerate(self.modules):
-                found |= self._node(number, count, second)
+        for number, count in enumerate(self.modules):
+            found |= self._node(number, count, second)
         if not second:
             names = [disk_name(n) for n in range(_DISKS)]
             half = _DISKS // 2

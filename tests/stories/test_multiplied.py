@@ -19,9 +19,9 @@ from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Severity
 from sdstop.core.history import Moment
 from sdstop.core.joins import GroupKind
+from sdstop.core.peer_group import PeerGroup
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
-from sdstop.core.topology import PeerGroup
 from sdstop.readings.disk import DISKSTATS, Disk
 from sdstop.rules import RULES
 from tests.fixtures import names, opened

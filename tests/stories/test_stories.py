@@ -22,7 +22,7 @@ from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.core.coverage import NO_VERDICT
 from sdstop.core.diagnosis import Judgement
-from sdstop.core.evidence import Frame, Outcome, readable
+from sdstop.core.evidence import Frame, Origin, Outcome, readable
 from sdstop.core.finding import Severity
 from sdstop.core.interval import unrolled
 from sdstop.core.replay import EvidenceHost
@@ -34,14 +34,15 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.rules import RULES
 from sdstop.sampler import sample
 from sdstop.tui.scene import BAD
-from tests.fixtures import FIXTURES, Said, Undeclared, expected, names, opened, parse
+from tests.fixtures import FIXTURES, Said, Undeclared, expected, names, opened, parse, third
 from tests.make_fixtures import STORIES as SYNTHETIC
 from tests.stories.archive import pack, stream
 from tests.tui.screens import Screen, screen
 
 SIZE = (120, 40)
 
-every_story = pytest.mark.parametrize("name", names())
+# With this scope, tests of the same story run one after the other, hence in the same process, which judges it once.
+every_story = pytest.mark.parametrize("name", names(), scope="module")
 
 
 @dataclass
@@ -499,9 +500,11 @@ def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None
 
 
 # --- the views --------------------------------------------------------------------------------------------
+# Text, metrics and screen take turns: each story is in one of them in every run. JSON, which has all of a report, and
+# check are of every story.
 
 
-@every_story
+@pytest.mark.parametrize("name", third(0), scope="module")
 def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "report", "--from", story(name).path)
     assert (code, err) == (0, "")
@@ -542,7 +545,7 @@ def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
         assert f"{rule} {subject}: " in text
 
 
-@every_story
+@pytest.mark.parametrize("name", third(1), scope="module")
 def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "export", "--once", "--from", story(name).path)
     assert (code, err) == (0, "")
@@ -562,7 +565,7 @@ def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[by
     assert looked <= {rule for rule, _ in counts}  # 0 where a rule looked, no line where none could
 
 
-@every_story
+@pytest.mark.parametrize("name", third(2), scope="module")
 async def test_the_dashboard(name: str) -> None:
     told = story(name)
     async with screen(told.session, SIZE) as shown:
@@ -656,8 +659,8 @@ def recorded(name: str) -> list[Frame]:
     return frames
 
 
-def again(frames: list[Frame]) -> frozenset[Said]:
-    session = Session(story("quiet-node").session.origin, BUILTIN, RULES)
+def again(origin: Origin, frames: list[Frame]) -> frozenset[Said]:
+    session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     return ever(session)
 
@@ -689,7 +692,7 @@ def test_a_capture_of_the_story_tells_the_same(name: str, ending: str, tmp_path:
     origin, frames = open_capture(path)
     assert origin.complete
     assert [frame.taken for frame in frames] == [frame.taken for frame in story(name).frames]
-    assert again(frames) == expected(name).found
+    assert again(origin, frames) == expected(name).found
 
 
 @every_story

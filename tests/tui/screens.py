@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Sequence
 
 from rich.segment import Segment
@@ -10,7 +12,8 @@ from textual import events
 from textual.pilot import Pilot
 
 from sdstop.core.evidence import Frame
-from sdstop.core.session import Session
+from sdstop.core.judging import Judging
+from sdstop.core.session import Look, Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.terminal import Options
 
@@ -47,6 +50,25 @@ class Screen:
         await self.pilot.pause()
         return self.text()
 
+    async def reached(self, view: str) -> None:
+        """Wait until a view is shown."""
+        for _ in range(60_000):
+            if self.app.main.entry.name == view:
+                return
+            await asyncio.sleep(0.001)
+        raise TimeoutError(view)
+
+    async def arrive(self, count: int = 1) -> str:
+        """Let frames come in one by one and be judged, and return the screen's text."""
+        assert isinstance(self.app.feed, FakeFeed)
+        assert self.app.judging is not None
+        for _ in range(count):
+            self.app.feed.give()
+            self.app._receive()
+            await asyncio.to_thread(settle, self.app.judging)
+            self.app._judged()
+        return await self.press()
+
     async def type(self, text: str) -> str:
         """Paste a text into the last line and end it with Enter."""
         self.app.post_message(events.Paste(text))
@@ -63,6 +85,12 @@ async def screen(
         shown = Screen(app, pilot)
         await shown.press()
         yield shown
+
+
+def settle(judging: Judging[Look]) -> None:
+    """Wait until nothing is left to judge."""
+    while judging.busy:
+        time.sleep(0.001)
 
 
 class FakeFeed:

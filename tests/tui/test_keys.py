@@ -36,10 +36,7 @@ def live_node(seconds: int = 20) -> tuple[Node, FakeFeed]:
 
 async def arrive(shown: Screen, count: int = 1) -> str:
     """Let frames come in."""
-    assert isinstance(shown.app.feed, FakeFeed)
-    shown.app.feed.give(count)
-    shown.app._receive()
-    return await shown.press()
+    return await shown.arrive(count)
 
 
 def session_of(node: Node) -> object:

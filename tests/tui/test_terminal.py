@@ -128,6 +128,41 @@ def test_signals_restore_the_terminal(number: signal.Signals, code: int) -> None
         assert restored(shown.sent)
 
 
+BUSY = f"""
+import os, sys
+sys.path.insert(0, {str(ROOT)!r})
+import time
+from sdstop.tui.commands import Commands
+from tests.tui import watch
+
+def stuck(self, by):
+    os.write(1, b"stuck")
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        sorted(str(n) for n in range(1000))
+
+Commands.action_step = stuck
+sys.exit(watch.main())
+"""
+"""The dashboard, which is stuck for a minute when it is told to step."""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_are_obeyed_while_it_is_busy(number: signal.Signals, code: int) -> None:
+    shown = Terminal([sys.executable, "-c", BUSY, "--mouse"], (80, 24), {})
+    try:
+        shown.until(lambda sent: b"sdd" in sent)
+        shown.press("t")
+        shown.until(lambda sent: b"stuck" in sent)
+        began = time.monotonic()
+        os.kill(shown.pid, number)
+        assert shown.wait() == code
+        assert time.monotonic() - began <= 2.2  # of which 0.2 s are for reading what it says last
+        assert restored(shown.sent)
+    finally:
+        shown.close()
+
+
 def test_a_lost_terminal_ends_it_even_where_hangups_are_ignored() -> None:
     ignoring = (
         "import signal, os, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from sdstop.core.guard import caught
 from sdstop.fleet.picture import FleetState, Key
 from sdstop.fleet.watcher import FleetWatcher, NodePicture
 
@@ -85,7 +86,5 @@ class FleetPoller:
         return not self.paused and time.monotonic() >= self._due
 
     def _asked(self, wanted: Key | None) -> FleetAnswer:
-        try:
-            return self._watcher.refresh() if wanted is None else self._watcher.node(wanted)
-        except Exception as error:  # noqa: BLE001  # an exception in a thread is lost unless it is passed on
-            return error
+        # An exception in a thread would be lost; the dashboard raises it again.
+        return caught(self._watcher.refresh if wanted is None else lambda: self._watcher.node(wanted))

@@ -166,10 +166,9 @@ class Caches(View):
         self.main.put(listed, scene.palette, f"{count} cache{'s' * (count != 1)}" if count else "")
         self._show_chosen()
 
-    def on_pane_moved(self, event: Pane.Moved) -> None:
+    def moved(self, pane: Pane) -> None:
         """Show details of the row under the cursor."""
-        event.stop()
-        if event.pane is self.main:
+        if pane is self.main:
             self._show_chosen()
 
     def _show_chosen(self) -> None:

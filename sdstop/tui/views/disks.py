@@ -134,9 +134,9 @@ class Disks(View):
         self.main.put(_rows(scene), scene.palette, _note(scene))
         self._show_detail()
 
-    def on_pane_moved(self, event: Pane.Moved) -> None:
+    def moved(self, pane: Pane) -> None:
         """Show details of the row under the cursor."""
-        event.stop()
+        del pane
         self._show_detail()
 
     def _show_detail(self) -> None:

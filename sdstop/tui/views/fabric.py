@@ -210,10 +210,9 @@ class FabricView(View):
         self.detail.display = bool(roots) and self.app.size.height >= 18
         self._show_chosen()
 
-    def on_pane_moved(self, event: Pane.Moved) -> None:
+    def moved(self, pane: Pane) -> None:
         """Show details of the row under the cursor."""
-        event.stop()
-        if event.pane is self.main:
+        if pane is self.main:
             self._show_chosen()
 
     def _wide(self) -> int:

@@ -47,9 +47,9 @@ class Findings(View):
         self.main.put(rows, scene.palette, f"{len(scene.session.rules)} rules")
         self._tell()
 
-    def on_pane_moved(self, event: Pane.Moved) -> None:
+    def moved(self, pane: Pane) -> None:
         """Show the full text of the row under the cursor."""
-        event.stop()
+        del pane
         self._tell()
 
     def _tell(self) -> None:

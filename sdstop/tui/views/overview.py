@@ -176,10 +176,9 @@ class Overview(View):
         self.told.styles.height = told
         self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9 - told) // 2) + 2 + (not told)
 
-    def on_pane_moved(self, event: Pane.Moved) -> None:
+    def moved(self, pane: Pane) -> None:
         """Show the details of the finding under the cursor."""
-        event.stop()
-        if event.pane is self.main:
+        if pane is self.main:
             self._show_why()
 
     def _show_why(self) -> None:

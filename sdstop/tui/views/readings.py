@@ -138,10 +138,9 @@ class Readings(View):
         self.main.put(families, scene.palette, note)
         self._show_rows()
 
-    def on_pane_moved(self, event: Pane.Moved) -> None:
+    def moved(self, pane: Pane) -> None:
         """Show the rows of the family under the cursor."""
-        event.stop()
-        if event.pane is self.main:
+        if pane is self.main:
             self._show_rows()
 
     def _show_rows(self) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from msgspec import Struct
 from textual.containers import Container
 
+from sdstop.core.guard import Part
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
-from sdstop.tui.widgets.pane import Pane
+from sdstop.tui.widgets.palette import Palette
+from sdstop.tui.widgets.pane import Pane, guard_of
 
 
 class ViewPlace(Struct, frozen=True):
@@ -29,6 +32,27 @@ class View(Container):
     DEFAULT_CSS = "View { width: 1fr; height: 1fr; }"
     families: ClassVar[tuple[type[Reading], ...]] = ()
     main: Pane
+
+    def paint(self, scene: Scene) -> None:
+        """Paint the scene, or why that is not possible."""
+        self._guarded(lambda: self.show(scene), scene.palette)
+
+    def on_pane_moved(self, event: Pane.Moved) -> None:
+        """Paint what depends on the row under the cursor."""
+        event.stop()
+        self._guarded(lambda: self.moved(event.pane), self.main.palette)
+
+    def moved(self, pane: Pane) -> None:
+        """Paint what depends on the row under the cursor of a pane: by default nothing."""
+
+    def _guarded(self, paint: Callable[[], None], palette: Palette) -> None:
+        """Paint something; an exception is shown in place of the whole view."""
+
+        def failed(said: str) -> None:
+            for pane in self.query(Pane):
+                pane.fail(said if pane is self.main else "", palette)
+
+        guard_of(self).call(Part.VIEW, type(self).__name__, paint, failed)
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""

@@ -276,10 +276,9 @@ class Volumes(View):
         self.detail.styles.height = min(max(self.app.size.height // 3, 6), 12)
         self._show_chosen()
 
-    def on_pane_moved(self, event: Pane.Moved) -> None:
+    def moved(self, pane: Pane) -> None:
         """Show details of the row under the cursor."""
-        event.stop()
-        if event.pane is self.main:
+        if pane is self.main:
             self._show_chosen()
 
     def _show_chosen(self) -> None:

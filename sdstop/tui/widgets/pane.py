@@ -7,7 +7,7 @@ table depends on its visible rows only. It has no scroll bars; the title shows w
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -19,9 +19,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from sdstop.core.guard import Guard, Part
 from sdstop.tui.widgets.keys import Section, bind, explained
-from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, text, width_of
 from sdstop.tui.widgets.strip import drawn
+
+V = TypeVar("V")
 
 SETTLE = 3
 """Number of updates for which rows keep their order after a cursor movement, so that they do not move under it."""
@@ -53,6 +56,12 @@ def _under_cursor(style: Style | None) -> Style:
     if style is not None and style.color is not None:
         return style + CURSOR
     return BANNER if style is not None and style.bold else CURSOR
+
+
+def guard_of(widget: Widget) -> Guard:
+    """Return the guard of a widget's app."""
+    guard = getattr(widget.app, "guard", None)
+    return guard if isinstance(guard, Guard) else Guard()
 
 
 def words(line: Line, key: Hashable | None = None, item: Any = None, search: str = "") -> Row:
@@ -179,8 +188,9 @@ class Pane(Widget, can_focus=True):
             self._painted.clear()
             return
         self.top = max(0, min(self.top, len(self.rows) - self.room))
+        base = self._base()
         for y in range(height):
-            strip = self._strip(y, width)
+            strip = self._strip(y, width, base)
             if self._painted.get(y) != strip:
                 self._painted[y] = strip
                 self.refresh(Region(0, y, width, 1))
@@ -189,27 +199,38 @@ class Pane(Widget, can_focus=True):
         """Return a painted line."""
         strip = self._painted.get(y)
         if strip is None or strip.cell_length != self.size.width:
-            strip = self._painted[y] = self._strip(y, self.size.width)
+            strip = self._painted[y] = self._strip(y, self.size.width, self._base())
         return strip
 
-    def _strip(self, y: int, width: int) -> Strip:
-        heads = self.heads
-        line: Line = ()
-        if not self.begun:
-            pass  # no data yet, not even the glyph set of the terminal
-        elif y < heads:
-            line = self.head(y, width)
-        else:
-            index = self.top + y - heads
-            line = self.row_line(self.rows[index], width) if index < len(self.rows) else ()
-            if index == self._at and self.can_focus and line and self.rows[index].key is not None:
-                line = self._pointed(line)
-        base = self._base()
+    def _strip(self, y: int, width: int, base: Style | None) -> Strip:
+        # Before there is data, not even the glyph set of the terminal is known.
+        line = self.guarded(lambda: self._line(y, width), self.failed_line) if self.begun else ()
         strip = Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
         if strip.cell_length > width >= _MARKED and strip.crop(width).text.strip():
             strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, FAINT)])
         strip = strip.adjust_cell_length(width, PLAIN).simplify()
         return strip.apply_style(base) if base is not None else strip
+
+    def _line(self, y: int, width: int) -> Line:
+        if y < self.heads:
+            return self.head(y, width)
+        index = self.top + y - self.heads
+        line = self.row_line(self.rows[index], width) if index < len(self.rows) else ()
+        if index == self._at and self.can_focus and line and self.rows[index].key is not None:
+            return self._pointed(line)
+        return line
+
+    def guarded(self, make: Callable[[], V], instead: Callable[[str], V]) -> V:
+        """Return the result of `make`, or of `instead`, which gets the text of the exception raised."""
+        return guard_of(self).call(Part.VIEW, self.title or self.id or "pane", make, instead)
+
+    def fail(self, said: str, palette: Palette) -> None:
+        """Show why the rows cannot be shown, or nothing for ""."""
+        self.put([words(self.failed_line(said))] if said else (), palette)
+
+    def failed_line(self, said: str) -> Line:
+        """Return the line shown instead of something that raised an exception."""
+        return text((f" cannot be shown, a bug: {said}", self.palette.severity(None)))
 
     def _base(self) -> Style | None:
         """Return the theme's colors, None if the theme uses the terminal's own colors."""

@@ -13,7 +13,7 @@ from textual.message import Message
 
 from sdstop.tui.widgets.keys import Section, bind, explained
 from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
-from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.pane import Pane, Row, words
 
 Cell = str | Line
 
@@ -123,8 +123,9 @@ class LineTable(Pane):
         """Show these rows, sorted and filtered."""
         self._given = rows
         if palette != self.palette:
-            self._fitted = (-1, [])
-        super().put(self._arranged(rows), palette, note)
+            self.palette, self._fitted = palette, (-1, [])
+        arranged = self.guarded(lambda: self._arranged(rows), lambda said: [words(self.failed_line(said))])
+        super().put(arranged, palette, note)
 
     def search(self, needle: str) -> None:
         """Show only rows that contain `needle`, ignoring case; "" shows all."""

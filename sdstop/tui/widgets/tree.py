@@ -68,6 +68,11 @@ class TreeTable(LineTable):
             self.palette, self._fitted = palette, (-1, [])
         self.put(notes, palette, note)
 
+    def fail(self, said: str, palette: Palette) -> None:
+        """Show why the rows cannot be shown, or nothing for ""."""
+        self._roots = ()
+        super().fail(said, palette)
+
     def _arranged(self, rows: Sequence[Row]) -> list[Row]:
         self._all = sum(1 + branch.count for branch in self._roots)
         self._above, self._branches = {}, {}

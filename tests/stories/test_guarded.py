@@ -1,0 +1,261 @@
+"""An exception in a rule, an analysis, a tally or a view costs that one thing: nothing else is lost."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any, NoReturn
+
+import pytest
+from msgspec.structs import replace
+
+from sdstop import analysis
+from sdstop.collectors import BUILTIN
+from sdstop.core.diagnosis import Judgement, judge
+from sdstop.core.finding import Verdict
+from sdstop.core.guard import Guard, Part
+from sdstop.core.history import Window
+from sdstop.core.session import Session
+from sdstop.exporters.prometheus import tallies
+from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.prometheus.series import FamilyLines
+from sdstop.exporters.web.http import Request
+from sdstop.exporters.web.server import answer
+from sdstop.readings.disk import Disk
+from sdstop.rules import RULES
+from sdstop.tui.views import VIEWS
+from sdstop.tui.widgets.keys import key_of
+from tests.fixtures import opened
+from tests.tui.screens import WIDE, screen
+
+STORIES = ("aoe-flashcache", "scaleio-cloud", "draid-one-dimm", "drbd-resync")
+"""Stories that together ask half of all analyses for their verdicts; views and pages ask the others."""
+
+
+class Injected(Exception):  # noqa: N818
+    """An exception that a test raises."""
+
+
+def boom(*_: object, **__: object) -> NoReturn:
+    raise Injected("in a test")
+
+
+@functools.cache
+def session_of(name: str) -> Session:
+    origin, frames = opened(name)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    return session
+
+
+def fresh(window: Window) -> Window:
+    """Return a window that remembers no results."""
+    for shot in window.snapshots:
+        for run in (*shot.runs.values(), *shot.by_family.values()):
+            run.memo.clear()
+    return Window(window.snapshots, window.evidence, window.providers, window.past, window.topologies)
+
+
+def by_rule(judgement: Judgement) -> dict[str, set[str]]:
+    """Return all verdicts of each rule, as text."""
+    found = defaultdict(set)
+    verdicts: list[Verdict] = [*judgement.findings, *judgement.ruled_out, *judgement.unchecked]
+    for verdict in verdicts:
+        found[verdict.rule].add(repr(verdict))
+    return found
+
+
+def bugs(judgement: Judgement) -> set[str]:
+    return {verdict.rule for verdict in judgement.unchecked if "Injected: in a test" in verdict.reason}
+
+
+def nothing_else_is_lost(good: Judgement, bad: Judgement, lost: set[str]) -> None:
+    assert bugs(bad) == lost
+    expected, found = by_rule(good), by_rule(bad)
+    assert {rule: said for rule, said in found.items() if rule not in lost} == {
+        rule: said for rule, said in expected.items() if rule not in lost
+    }
+    assert set(bad.ran) == set(good.ran) - lost
+    assert set(found) >= set(expected)
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_rule_that_raises_costs_its_own_verdicts(name: str) -> None:
+    window = session_of(name).head().window
+    good = judge(fresh(window), RULES, {})
+    for broken in RULES:
+        guard = Guard()
+        others = [replace(rule, check=boom) if rule is broken else rule for rule in RULES]
+        bad = judge(fresh(window), others, {}, guard)
+        lost = {broken.id} if guard.counts else set[str]()
+        nothing_else_is_lost(good, bad, lost)
+        assert guard.counts == dict.fromkeys(((Part.RULE, rule) for rule in lost), 1)
+        assert lost or broken.id not in good.ran
+
+
+def modules(package: Any) -> Iterator[Any]:
+    for module in pkgutil.iter_modules(package.__path__):
+        yield importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def entries() -> Iterator[FunctionType]:
+    """Yield every function of an analysis that other modules import."""
+    for module in modules(analysis):
+        for name, found in vars(module).items():
+            if isinstance(found, FunctionType) and found.__module__ == module.__name__ and not name.startswith("_"):
+                yield found
+
+
+ENTRIES = sorted({*entries()}, key=lambda entry: (entry.__module__, entry.__name__))
+
+
+def broken_everywhere(monkeypatch: pytest.MonkeyPatch, function: FunctionType) -> None:
+    """Replace a function in every module that has imported it."""
+    for module in [m for name, m in sys.modules.items() if name.startswith("sdstop.") and m is not None]:
+        for name, found in list(vars(module).items()):
+            if found is function:
+                monkeypatch.setattr(module, name, boom)
+
+
+def test_an_analysis_that_raises_costs_the_rules_that_ask_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = set()
+    for name in STORIES:
+        session = session_of(name)
+        look = session.head()
+        good = judge(fresh(look.window), RULES, {})
+        for entry in ENTRIES:
+            with monkeypatch.context() as patch:
+                broken_everywhere(patch, entry)
+                bad = judge(fresh(look.window), RULES, {})
+                lost = bugs(bad)
+                nothing_else_is_lost(good, bad, lost)
+                page = Exposition(session)
+                page.observe(replace(look, window=fresh(look.window), judgement=bad))
+                assert b"sdstop_rule_unchecked" in page.page()
+            if lost:
+                asked.add(entry)
+        nothing_else_is_lost(good, judge(fresh(look.window), RULES, {}), set())
+    assert len(asked) >= 40
+
+
+COUNTERS = {
+    "_observe_limits": ("limit_saturation",),
+    "_observe_disks": ("disk_saturation",),
+    "_observe_arrays": ("array_heat", "array_member_heat"),
+}
+
+
+def counted(name: str) -> tuple[dict[str, object], dict[tuple[Part, str], int]]:
+    """Return the rows of each tally over a story, by family, and the exceptions."""
+    origin, frames = opened(name)
+    page = Exposition(Session(origin, BUILTIN, RULES))
+    for frame in frames:
+        page.feed(frame)
+    return {family.family: rows for family, rows in page._tallies.rows.items()}, page.session.guard.counts
+
+
+@pytest.mark.parametrize("method", COUNTERS)
+def test_a_tally_that_raises_costs_its_own_counter(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = set()
+    for name in ("hot-member", "vm-cgroup-io-max"):
+        good, errors = counted(name)
+        assert not errors
+        with monkeypatch.context() as patch:
+            patch.setattr(tallies.EventCounters, method, boom)
+            bad, errors = counted(name)
+        assert bad == good | {family: {} for family in COUNTERS[method]}
+        assert errors.keys() == {(Part.TALLY, COUNTERS[method][0])}
+        seen |= {family for family, rows in good.items() if rows}
+    assert seen == {family for families in COUNTERS.values() for family in families}
+
+
+def test_every_tally_has_a_guard_of_its_own() -> None:
+    assert {family.family for family in tallies.OF} == {name for names in COUNTERS.values() for name in names}
+
+
+def test_a_family_whose_lines_raise_is_left_out_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = session_of("draid-one-dimm")
+    page = Exposition(session)
+    page.observe(session.head())
+    text = FamilyLines.text
+    whole = page.page(process=False).decode()
+
+    def broken(self: FamilyLines, rows: Any) -> Any:
+        return boom() if next(iter(rows), None) in session.head().window.rows(Disk) else text(self, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FamilyLines, "text", broken)
+        page.observe(session.head())
+        left = page.page(process=False).decode()
+    assert "sdstop_disk_reads_total{" in whole
+    assert "sdstop_disk_reads_total{" not in left
+    assert 'sdstop_internal_errors_total{name="disk",part="page"} 1\n' in left
+    assert {line for line in left.splitlines() if "sdstop_array" in line} == {
+        line for line in whole.splitlines() if "sdstop_array" in line
+    }
+    page.observe(session.head())
+    assert "sdstop_disk_reads_total{" in page.page().decode()
+
+
+async def test_a_view_that_raises_is_one_line_and_the_others_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with screen(session_of("draid-one-dimm"), WIDE) as shown:
+        for entry in VIEWS:
+            whole = await shown.press(key_of(entry.key))
+            assert "a bug" not in whole
+            with monkeypatch.context() as patch:
+                patch.setattr(entry.made_of, "show", boom)
+                shown.app.paint()
+                text = await shown.press()
+                assert "cannot be shown, a bug: Injected: in a test" in text
+                assert text.splitlines()[0] == whole.splitlines()[0]
+            shown.app.paint()
+            assert "a bug" not in await shown.press()
+        assert sum(shown.app.guard.counts.values()) >= len(VIEWS)
+
+
+async def test_an_analysis_that_raises_costs_the_views_that_ask_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with screen(session_of("draid-one-dimm"), WIDE) as shown:
+        for entry in VIEWS:
+            await shown.press(key_of(entry.key))
+        scene = shown.app.scene
+        assert scene is not None
+        broken = 0
+        for function in ENTRIES:
+            with monkeypatch.context() as patch:
+                broken_everywhere(patch, function)
+                for view in shown.app.main.views.values():
+                    again = replace(scene, look=replace(scene.look, window=fresh(scene.window)))
+                    before = sum(shown.app.guard.counts.values())
+                    view.paint(again)
+                    broken += sum(shown.app.guard.counts.values()) > before
+        assert broken > 10
+        shown.app.paint()
+        assert "a bug" not in await shown.press("1")
+
+
+def test_the_frame_after_an_exception_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin, frames = opened("draid-one-dimm")
+    page = Exposition(Session(replace(origin, live=False), BUILTIN, RULES))
+    for number, frame in enumerate(frames[-6:]):
+        with monkeypatch.context() as patch:
+            if number % 2:
+                patch.setattr(Exposition, "_limits", boom)
+            page.feed(frame)
+        shown = answer(page, Request("GET", "/metrics"))
+        assert shown.status == 200
+        errors = b'sdstop_internal_errors_total{name="all",part="tally"}'
+        assert (errors in shown.body) is (number >= 1)
+
+
+def test_unchecked_is_said_for_a_rule_whose_data_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a rule can run at all is asked within the guard, too."""
+    window = session_of("draid-one-dimm").head().window
+    monkeypatch.setattr("sdstop.core.diagnosis._missing", boom)
+    judgement = judge(fresh(window), RULES, {})
+    assert len(judgement.unchecked) == len(RULES)
+    assert all("a bug" in verdict.reason for verdict in judgement.unchecked)
