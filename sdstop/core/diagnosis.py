@@ -271,7 +271,7 @@ class Diagnosis(Struct):
                 continue
             finding = episode.finding
             moved = finding.members and all(member.id in active for member in finding.members)
-            # Based on totals from before sampling started, not confirmed since; or all its members are told otherwise.
+            # Based on totals from before sampling started, not confirmed since; or all its members are in other findings.
             if finding.totals or moved:
                 del self.episodes[key]
             else:
@@ -292,7 +292,7 @@ class Diagnosis(Struct):
         return kept
 
     def folded_before(self, number: int) -> Folds:
-        """Return what was folded in the frame before the one with this number."""
+        """Return the folds of the frame before the one with this number."""
         return next((folds for since, folds in reversed(self.folds) if since < number), frozenset())
 
     def _judge(self, window: Window, until: float | None) -> Judgement:

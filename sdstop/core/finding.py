@@ -55,7 +55,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     it; a finding cannot be made of evidence that contains it (ValueError). `totals` is true for findings based on
     counter totals from before sampling started; findings of later frames replace them. The topology adds `part_of`
     (arrays, pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and
-    clients that need it) and `affected_count`, the number of all these. `members` are the findings that it stands for,
+    clients that need it) and `affected_count`, the number of all these. `members` are the findings that it replaces,
     those of its rule about things that share `subject` (see sdstop.core.folding).
     """
 
@@ -254,7 +254,7 @@ def cites(*found: Cite | None) -> tuple[Cite, ...]:
 
 
 def with_members(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings and those that they stand for."""
+    """Yield the findings, each followed by its members."""
     for finding in findings:
         yield finding
         yield from finding.members

@@ -20,7 +20,8 @@ from sdstop.core.finding import Finding, Rule, Value, cites
 from sdstop.core.joins import Relation, ThingKind
 from sdstop.core.placement import NAMES, kinds_of, thing_of
 from sdstop.core.shell import quoted
-from sdstop.core.topology import Thing, Topology
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 
 LEAST = 3
 """Fewest things that are folded."""
@@ -78,7 +79,7 @@ class _Shared(Struct, frozen=True):
 
 
 def folds_of(findings: Iterable[Finding]) -> Folds:
-    """Return what is folded."""
+    """Return the folds among findings."""
     return frozenset((finding.rule, finding.subject) for finding in findings if finding.members)
 
 
@@ -238,7 +239,7 @@ def _is_enough(shared: _Shared, count: int, *, is_held: bool) -> bool:
 def _fold(
     topology: Topology, rule: Rule, kind: str, shared: _Shared, about: Mapping[int, Sequence[Finding]]
 ) -> Finding:
-    """Return the finding about a shared thing that stands for those about the affected ones, by place."""
+    """Return the finding about a shared thing that replaces those about the affected ones, by place."""
     members = tuple(finding for each in about.values() for finding in each)
     severity = max({member.severity for member in members}, key=lambda severity: severity.rank)
     as_bad = [member for member in members if member.severity is severity]
@@ -280,7 +281,7 @@ def _affected(topology: Topology, fold: str, places: tuple[int, ...]) -> tuple[t
 
 
 def _advice(shared: _Shared) -> Iterator[str]:
-    """Yield what to look at first: the shared thing."""
+    """Yield the first steps, which concern the shared thing."""
     name = quoted(shared.subject)
     if shared.kind is ThingKind.HBA:
         yield f"journalctl -k | grep {name}   # did the adapter reset, or was it lost"

@@ -12,7 +12,7 @@ from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Rule, Severity
-from sdstop.core.folding import CITED, NODE, folded, folds_of
+from sdstop.core.folding import CITED, NODE, Folds, folded, folds_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.placement import place_lines, placed
 from sdstop.core.topology import Topologies, Topology
@@ -67,7 +67,7 @@ def of(*numbers: Iterable[int]) -> list[Finding]:
     return [finding(disk_name(number)) for each in numbers for number in each]
 
 
-def said(findings: Sequence[Finding], graph: Topology = NODES, held: frozenset[tuple[str, str]] = frozenset()) -> dict[
+def said(findings: Sequence[Finding], graph: Topology = NODES, held: Folds = frozenset()) -> dict[
     str, Finding
 ]:  # fmt: skip
     return {each.id: each for each in folded(placed(findings, graph, RULES), graph, RULES, held)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sdstop.collectors.fabric.hba import BLOCK
@@ -39,8 +39,8 @@ class Shelves:
 
     def write(self, path: Path) -> None:
         """Write the capture."""
-        load = {"load": 9.0, "stalled": 0.5, "iowait": 0.4} if self.lost is not None else {"load": 1.5, "iowait": 0.02}
-        shape = Shape("vault12", cpus=16, **load)
+        calm = Shape("vault12", cpus=16, load=1.5, iowait=0.02)
+        shape = calm if self.lost is None else replace(calm, load=9.0, iowait=0.4, stalled=0.5)
         devices = {disk_name(n): disk_number(n) for n in range(len(_SHELVES) * _SHELF)} | {
             f"md{shelf}": (9, shelf) for shelf in range(len(_SHELVES))
         }
