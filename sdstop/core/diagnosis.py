@@ -271,7 +271,7 @@ class Diagnosis(Struct):
                 continue
             finding = episode.finding
             moved = finding.members and all(member.id in active for member in finding.members)
-            # Based on totals from before sampling started, not confirmed since; or all its members are in other findings.
+            # Based on totals from before sampling started, not confirmed since; or its members are in other findings.
             if finding.totals or moved:
                 del self.episodes[key]
             else:
