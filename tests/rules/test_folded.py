@@ -9,9 +9,11 @@ import pytest
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import Episode
-from sdstop.core.evidence import Origin
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.finding import Finding
 from sdstop.core.session import Session
 from sdstop.rules.device_hung import DEVICE_HUNG
+from sdstop.rules.phy_errors import PHY_ERRORS
 from tests.nodes.block import disk_name
 from tests.nodes.frames import START, frames
 from tests.nodes.hba import Card, files
@@ -32,17 +34,20 @@ def _row(number: int, name: str, second: int) -> str:
     return f"   8 {16 * number:7} {name} {done} 0 {done * 8} {done} 0 0 0 0 {3 if stopped else 0} 1 1 0 0 0 0 0 0\n"
 
 
+def _frames() -> list[Frame]:
+    card = files(Card(disks=_NAMES, rotates=False))
+    return frames([
+        (float(t), card | {"/proc/diskstats": "".join(_row(n, name, t) for n, name in enumerate(_NAMES))})
+        for t in range(62)
+    ])  # fmt: skip
+
+
 @functools.cache
 def _run() -> tuple[Session, Mapping[int, tuple[str, ...]], Mapping[int, Mapping[str, Episode]]]:
     """Return the session at the end, and after each second the findings and the active episodes."""
     session = Session(Origin("node"), BUILTIN, [DEVICE_HUNG])
-    card = files(Card(disks=_NAMES, rotates=False))
-    shown = [
-        (float(t), card | {"/proc/diskstats": "".join(_row(n, name, t) for n, name in enumerate(_NAMES))})
-        for t in range(62)
-    ]
     found, active = {}, {}
-    for second, frame in enumerate(frames(shown)):
+    for second, frame in enumerate(_frames()):
         found[second] = tuple(finding.id for finding in session.feed(frame).judgement.findings)
         active[second] = {e.finding.id: e for e in session.episodes() if e.until is None}
     return session, found, active
@@ -96,3 +101,24 @@ def test_a_frame_looked_at_again_is_judged_as_it_was() -> None:
 def test_a_copy_of_the_session_folds_alike() -> None:
     session, found, _ = _run()
     assert tuple(each.id for each in session.still().look(30).judgement.findings) == found[30]
+
+
+def test_a_rule_that_a_late_frame_does_not_reach_keeps_its_fold() -> None:
+    session = Session(Origin("node"), BUILTIN, [PHY_ERRORS, DEVICE_HUNG])
+    for second, frame in enumerate(_frames()[:40]):
+        session.budget = 0.0 if second == 39 else None
+        judgement = session.feed(frame).judgement
+    assert [each.reason for each in judgement.unchecked if each.rule == "device-hung"] == ["no time in this frame"]
+    [fold] = judgement.findings
+    assert (fold.id, len(fold.members)) == (_FOLD, 5)
+
+
+def test_without_folding_each_finding_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> list[Finding]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("sdstop.core.diagnosis.folded", broken)
+    session = Session(Origin("node"), BUILTIN, [DEVICE_HUNG])
+    session.feed_all(_frames()[:34])
+    assert {each.id for each in session.head().judgement.findings} == _single(*_HANGS)
+    assert sum(session.guard.counts.values())
