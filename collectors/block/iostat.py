@@ -328,13 +328,14 @@ def newest(reports: Sequence[IostatReport], command: str) -> tuple[Report, float
     """Return the last report and its length in seconds, None if unknown.
 
     The first report of a run without `-y` is the mean since boot and does not count. Raises Absent
-    without another one.
+    without another one, Malformed without any.
     """
     chosen = _of_intervals(reports, command)
     if chosen:
         return chosen[-1][0].rows, chosen[-1][1]
-    detail = "no report in it" if not reports else "only the mean since boot; rates need an interval and a count"
-    raise Absent(f"cmd:{command}", detail, recorded=False)
+    if not reports:
+        raise Malformed(f"cmd:{command}: no report in it")
+    raise Absent(f"cmd:{command}", "only the mean since boot; rates need an interval and a count", recorded=False)
 
 
 def intervals(command: str, data: bytes) -> list[Interval]:
@@ -362,7 +363,7 @@ def read(host: Host) -> Iterable[Reading]:
         origin = f"slug:{command}" if slug(command) == command else f"cmd:{command}"
         try:
             report, seconds = newest(printed(host.recorded_output(command).text), command)
-        except Absent as error:
+        except (Absent, Malformed) as error:
             problem = error
             continue
         rows = [

@@ -116,6 +116,8 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
     @property
     def parts(self) -> str:
         """The devices; sub-volumes are prefixed with the group."""
+        if "_" not in (self.devices or ""):  # a node has a thousand volumes on plain devices
+            return self.devices or ""
         names = (self.devices or "").split(",")
         return ",".join(f"{self.group}/{name}" if _HIDDEN.search(name) else name for name in names)
 

@@ -374,6 +374,8 @@ class Replay:
                     key = keys[family] = schema(family).key
                 tables[family][key(reading)] = reading
         except Absent as error:
+            if not error.recorded and self.host.defects:  # it is recorded, and what it was cannot be seen any more
+                return Outcome.UNREAD, next(iter(self.host.defects)).text, {}, True
             return Outcome.ABSENT, str(error), {}, error.recorded
         except Denied as error:
             return Outcome.DENIED, str(error), {}, True

@@ -268,7 +268,10 @@ class _Assembly:
         more = self.more
         for alias, first in self.aliases.items():
             if alias not in more:
-                parent[root(alias)] = root(first)
+                if parent[alias] == alias and parent[first] == first:  # as nearly always
+                    parent[alias] = first
+                else:
+                    parent[root(alias)] = root(first)
             elif not self._is_ambiguous(more[alias]):
                 for each in sorted(more[alias]):
                     parent[root(alias)] = root(each)
@@ -291,16 +294,16 @@ _NO_KINDS: frozenset[ThingKind] = frozenset()
 
 
 def _link(found: LinkGraph, each: DeclaredTable, firsts: Mapping[str, Firsts], things: Sequence[int]) -> None:
-    stored = Relation.STORED
+    stored, below, above = Relation.STORED, found.lower, found.upper
     for join in each.family.joins:
         uppers, lowers = _column(firsts, join.upper), _column(firsts, join.lower)
         for first, second, relation in _pairs(uppers, lowers, each.stated(join.relation)):
             if first < 0 or second < 0 or relation is None:
                 continue
             upper, lower = things[first], things[second]
-            neighbours = found.lower[upper]
+            neighbours = below[upper]
             if upper != lower and neighbours.get(lower, stored) is stored:
-                neighbours[lower] = found.upper[lower][upper] = relation
+                neighbours[lower] = above[lower][upper] = relation
 
 
 def _pairs(

@@ -59,4 +59,7 @@ def by_name(things: Iterable[Thing]) -> tuple[Thing, ...]:
 
 def canonical_name(names: Sequence[tuple[Naming, str]]) -> str:
     """Return the kernel name if there is one, otherwise the first name."""
-    return next((name for naming, name in names if naming is Naming.DEV), names[0][1])
+    first = names[0]
+    if first[0] is Naming.DEV or len(names) == 1:
+        return first[1]
+    return next((name for naming, name in names if naming is Naming.DEV), first[1])

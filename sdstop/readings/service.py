@@ -45,10 +45,10 @@ class Service(Reading, frozen=True, kw_only=True):
     }
     joins = (Join("within", "device", Relation.MEMBER),)
 
-    device: Annotated[str, Label("Device", "Device, as the tool names it", names=Name.DEVICE)]
+    device: Annotated[str, Label("Device", "Device, as the tool names it", names=Name.VOLUME)]
     tool: Annotated[str, Label("Tool", "Program or gateway that printed it", plain=True)]
     kind: Annotated[str, Fact("Kind", "device, group, pool or osd", plain=True)] = "device"
-    within: Annotated[str | None, Fact("In", "Group in which the tool prints it", names=Name.DEVICE)] = None
+    within: Annotated[str | None, Fact("In", "Group in which the tool prints it", names=Name.VOLUME)] = None
     reads_per_second: Annotated[float | None, Metric("r/s", "Reads completed", "per_second")] = None
     writes_per_second: Annotated[float | None, Metric("w/s", "Writes completed", "per_second")] = None
     requests_per_second: Annotated[float | None, Metric("tps", "Requests completed", "per_second")] = None

@@ -160,12 +160,15 @@ def unescaped(text: str) -> str:
 
 
 def _volume(text: str) -> Names:
-    """Yield the parts of `pool/folder/volume@snapshot`, `domain/pool`, `[lv_meta]`, `rbd:pool/image`, `a,b`."""
-    if (named := _CLUSTER.fullmatch(text)) is not None:
-        yield NameKind.UUID, named[1]
-        return
+    """Yield the parts of `pool/folder/volume@snapshot`, `domain/pool`, `[lv_meta]`, `rbd:pool/image`, `a,b`.
+
+    A Ceph cluster is named by a part of its UUID, alone or in front of a node and an OSD.
+    """
     for word in text.split("/"):
-        yield from ((NameKind.VOLUME, part.strip()) for part in (() if is_ordinary(word) else _PARTS.split(word)))
+        if (named := _CLUSTER.fullmatch(word)) is not None:
+            yield NameKind.UUID, named[1]
+        elif not is_ordinary(word):
+            yield from ((NameKind.VOLUME, part.strip()) for part in _PARTS.split(word))
 
 
 def _devices(text: str) -> Names:

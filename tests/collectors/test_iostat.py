@@ -386,7 +386,7 @@ def test_nothing_recorded_is_said_so() -> None:
     assert not error.value.recorded
     with pytest.raises(Absent, match="since boot"):
         read({"cmd:iostat -x": V126})
-    with pytest.raises(Absent, match="no report"):
+    with pytest.raises(Malformed, match="no report"):
         read({"cmd:iostat -x 1 2": "bash: iostat: command not found\n"})
 
 

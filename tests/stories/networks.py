@@ -73,15 +73,12 @@ def _dropping() -> Scene:
 
 
 def _path_mtu() -> Scene:
-    """Show a router on the way to two iSCSI targets that lets 1500 bytes pass, and one to a mirror elsewhere."""
+    """Show a router on the way to an iSCSI target that lets 1500 bytes pass, and one to a server on the internet."""
     nics = (LOOPBACK, OFFICE, Nic("ens1f0", 3, mtu=9000, speed=10000, rates=(60e6, 55e6), size=1480, driver="ixgbe"))
-    learnt = [
-        {"dst": f"10.40.0.{n}", "gateway": "10.20.0.254", "dev": "ens1f0", "expires": 411 + n,
-         "metrics": [{"mtu": 1500}]}
-        for n in (21, 22)
-    ]  # fmt: skip
-    far = {"dst": "198.51.100.7", "gateway": "192.168.1.1", "dev": "eno1", "expires": 80, "metrics": [{"mtu": 1492}]}
-    files = _learnt(*learnt, far) | _session(1, "10.40.0.21") | _session(2, "10.40.0.22")
+    learnt = {"dst": "10.40.0.21", "gateway": "10.20.0.254", "dev": "ens1f0", "expires": 411,
+              "metrics": [{"mtu": 1500}]}  # fmt: skip
+    far = {"dst": "8.8.8.8", "gateway": "192.168.1.1", "dev": "eno1", "expires": 80, "metrics": [{"mtu": 1492}]}
+    files = _learnt(learnt, far) | _session(1, "10.40.0.21") | _session(2, "10.40.0.21")
     return Scene(Shape("gate3", cpus=4), _STARTED + 9_000, 30, nics=nics, extra={0: files})
 
 
