@@ -10,6 +10,7 @@ import pytest
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.network.sessions import StorageSession
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Rule, Severity
 from sdstop.core.folding import CITED, NODE, Folds, folded, folds_of
@@ -186,3 +187,27 @@ def test_what_is_told_is_bounded_and_what_is_known_is_not() -> None:
     assert len(fold.members) == 24
     assert dict(place_lines(fold))["Members"] == "sda, sdb, sdc, sdd, sde, sdf and 18 more"
     assert {value.name: value.value for value in fold.values} == {"affected": 24, "all": 24}
+
+
+def session(name: str, devices: str, target: str) -> Any:
+    return row(StorageSession, session=name, transport="iscsi", devices=devices, target=target, peer="192.0.2.7:3260")
+
+
+REMOTE = topology([session("session1", "sda,sdb,sdc", "iqn.a"), session("session2", "sdd,sde,sdf", "iqn.a"),
+                   session("session3", "sdg,sdh,sdi", "iqn.b"), session("session4", "sdj", "iqn.b"),
+                   session("session5", "sdk", "iqn.b")])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "subject", "words"),
+    [
+        (["sda", "sdb", "sdc"], "session1", "3 disks behind session1"),
+        (["sda", "sdb", "sdc", "sdd", "sde", "sdf"], "iqn.a", "6 disks behind target iqn.a"),
+        (["session3", "session4", "session5"], "iqn.b", "3 sessions behind target iqn.b"),
+        ([f"sd{letter}" for letter in "abcdefghijk"], "192.0.2.7:3260", "11 disks behind host 192.0.2.7:3260"),
+    ],
+)
+def test_remote_storage_is_folded_on_what_serves_it(names: list[str], subject: str, words: str) -> None:
+    [fold] = said([finding(name) for name in names], REMOTE).values()
+    assert fold.subject == subject
+    assert fold.summary.startswith(f"{words} do not respond")
