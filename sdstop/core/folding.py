@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from sdstop.core.finding import Finding, Rule, Value, cites
 from sdstop.core.joins import Relation, ThingKind
 from sdstop.core.placement import NAMES, kinds_of, thing_of
-from sdstop.core.shell import quoted
+from sdstop.core.shell import phrase, quoted
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 
@@ -287,8 +287,8 @@ def _advice(shared: _Shared) -> Iterator[str]:
         yield f"journalctl -k | grep {name}   # did the adapter reset, or was it lost"
         yield f"lspci -vvs {name}   # does the adapter still answer"
     elif shared.kind in {ThingKind.EXPANDER, ThingKind.ENCLOSURE}:
-        yield f"power and cables of {_SHARED[shared.rank]} {shared.subject}"
+        yield f"check power and cables of the {_SHARED[shared.rank]} {phrase(shared.subject)}"
     elif shared.kind in {ThingKind.SESSION, ThingKind.TARGET, ThingKind.PEER}:
-        yield f"whether {shared.subject} answers, and the network in between"
+        yield f"check that {phrase(shared.subject)} answers, and the network in between"
     elif shared.thing is None:
         yield "journalctl -k   # what happened first: the disks share the controllers, the power, the kernel"
