@@ -14,7 +14,7 @@ from sdstop.core.joins import CONTAINS, Naming, Relation, ThingKind
 from sdstop.core.model import Reading
 from sdstop.core.peer_group import PeerGroup, peer_groups
 from sdstop.core.structure import DeclaredTable, Facts, LinkGraph, assembled, facts, structural, table
-from sdstop.core.thing import Thing, by_name, canonical_name
+from sdstop.core.thing import Thing, by_name
 
 T = TypeVar("T")
 
@@ -38,8 +38,10 @@ class Topology:
         self.tables = tables
         self._memo: dict[Hashable, Any] = {}
         self.things: tuple[Thing, ...] = tuple(
-            Thing(kinds, canonical_name(names), names, place)
-            for place, (names, kinds) in enumerate(zip(structure.names, structure.kinds, strict=True))
+            Thing(kinds, name, device, place, structure)
+            for place, (name, device, kinds) in enumerate(
+                zip(structure.first, structure.devices, structure.kinds, strict=True)
+            )
         )
         """All things, in the order of the rows that name them."""
 
@@ -343,7 +345,7 @@ class Topologies:
             stated: Facts = facts(family, rows)
             if known is not None and known[1].facts == stated:
                 now[family] = (rows, known[1])
-            elif stated or known is not None:
+            elif stated[0] or known is not None:
                 now[family] = (rows, table(family, stated))
                 changed = True
         changed = changed or before.keys() != now.keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from sdstop.core.collector import Command
 from sdstop.core.evidence import command_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
+from sdstop.node.descendants import MARK, end_orphans, signal_descendants
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Directories that are searched for programs, regardless of the caller's PATH."""
@@ -28,7 +30,12 @@ _DEFAULTED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, sign
 
 
 class CommandRunner:
-    """Runner for allow-listed commands that tracks those that hang and cannot be killed. Thread-safe."""
+    """Runner for allow-listed commands that tracks those that hang and cannot be killed. Thread-safe.
+
+    A process that has `adopted` orphans also ends descendants of commands that hide their environment.
+    """
+
+    adopted = False
 
     def __init__(self, allowed: Iterable[Command] = (), path: Sequence[str] = PATH, grace: float = GRACE) -> None:
         """Start with no command running."""
@@ -36,6 +43,10 @@ class CommandRunner:
         self._path = tuple(path)
         self._grace = grace
         self._running: set[int] = set()
+        self._marks: dict[int, str] = {}
+        self._active: set[str] = set()
+        self._prefix = f"{os.getpid()}-{id(self):x}-"
+        self._started = itertools.count(1)
         self._abandoned: dict[str, set[int]] = {}
         self._lock = threading.Lock()
 
@@ -43,8 +54,9 @@ class CommandRunner:
         """Run a command for at most `deadline` seconds, plus twice GRACE if it does not end on SIGTERM.
 
         The command gets a new session, no input, a fixed environment, and in-memory files for its output: with pipes,
-        a process that inherited them could keep sdstop waiting. Processes that remain in its process group are
-        killed. Output beyond LARGEST is cut off; the exit status is negative for a signal.
+        a process that inherited them could keep sdstop waiting. Processes that it leaves behind are killed, even if
+        they left its process group and session. Output beyond LARGEST is cut off; the exit status is negative for a
+        signal.
 
         Raises Absent if the program is not installed, Denied if it may not be executed, TimedOut, and Failed if the
         command is not on the list, cannot be started, or was abandoned too often.
@@ -71,7 +83,7 @@ class CommandRunner:
         """Kill all running commands without waiting; for a process that is about to end."""
         locked = self._lock.acquire(timeout=0.1)
         for pid in tuple(self._running):
-            _signal_group(pid, signal.SIGKILL)
+            _signal_tree(pid, signal.SIGKILL)
         if locked:
             self._lock.release()
 
@@ -80,11 +92,14 @@ class CommandRunner:
         return next((str(place) for place in places if place.is_file()), None)
 
     def _start(self, key: str, program: str, argv: Sequence[str], stdout: int, stderr: int) -> int:
+        mark = f"{self._prefix}{next(self._started)}"
+        with self._lock:
+            self._active.add(mark)
         try:
             pid = os.posix_spawn(
                 program,
                 list(argv),
-                ENVIRONMENT,
+                {**ENVIRONMENT, MARK: mark},
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, stdout, 1),
@@ -95,10 +110,14 @@ class CommandRunner:
                 setsigdef=_DEFAULTED,
             )
         except PermissionError as error:
+            self._active.discard(mark)
             raise Denied(key, f"{program} may not be executed by this user") from error
         except (OSError, ValueError) as error:
+            self._active.discard(mark)
             raise Failed(key, f"{program} cannot be started: {error}") from error
-        self._running.add(pid)
+        with self._lock:
+            self._running.add(pid)
+            self._marks[pid] = mark
         return pid
 
     def _wait(self, key: str, program: str, pid: int, deadline: float, files: tuple[int, ...]) -> int:
@@ -108,7 +127,7 @@ class CommandRunner:
         too_much = _runs_away(files)
         doing = _doing(pid)
         for number in (signal.SIGTERM, signal.SIGKILL):
-            _signal_group(pid, number)
+            _signal_tree(pid, number)
             if self._ended(pid, self._grace):
                 self._reap(pid)
                 if too_much:
@@ -133,9 +152,13 @@ class CommandRunner:
 
     def _reap(self, pid: int) -> int:
         with self._lock:
-            _signal_group(pid, signal.SIGKILL)
+            _signal_tree(pid, signal.SIGKILL)
             self._running.discard(pid)
-            return os.waitpid(pid, 0)[1]
+            self._active.discard(self._marks.pop(pid, ""))
+            status = os.waitpid(pid, 0)[1]
+            known = self._running.union(*self._abandoned.values())
+            end_orphans(known, self._active, self._prefix, adopted=self.adopted)
+            return status
 
     def _hanging(self, program: str) -> set[int]:
         """Return the abandoned commands of a program that still hang, and reap those that have ended."""
@@ -153,7 +176,9 @@ def _runs_away(files: tuple[int, ...]) -> bool:
     return any(os.fstat(fd).st_size > RUNAWAY for fd in files)
 
 
-def _signal_group(pid: int, number: signal.Signals) -> None:
+def _signal_tree(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a command that was not reaped yet, to its process group, and to its other descendants."""
+    signal_descendants(pid, number)
     with contextlib.suppress(OSError):
         os.killpg(pid, number)
 

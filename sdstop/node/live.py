@@ -19,6 +19,7 @@ from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, Output, Repl
 from sdstop.node import folders
 from sdstop.node.answers import answers
 from sdstop.node.commands import CommandRunner
+from sdstop.node.descendants import adopt_orphans
 
 if TYPE_CHECKING:
     from sdstop.node.gateway.client import GatewayClient
@@ -206,6 +207,10 @@ class LiveHost(Host):
     def close(self) -> None:
         """Kill all running commands without waiting."""
         self._runner.close()
+
+    def adopt(self) -> None:
+        """Make this process the parent of the orphans of its commands, which ends them together with these."""
+        self._runner.adopted = adopt_orphans()
 
     def _open(self, path: str, flags: int) -> int:
         return self._open_below(_absolute(path), flags) if self._root else os.open(_absolute(path), flags)

@@ -23,6 +23,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.host import Host
 from sdstop.node.answers import hotplug
 from sdstop.node.child import detach, end_with
+from sdstop.node.descendants import adopt_orphans, end_orphans
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.scheduler import Scheduler, Sent
@@ -55,6 +56,7 @@ def supervise(task: WorkerConfig, connection: socket.socket, parent: int) -> NoR
     def end(*_: object) -> NoReturn:
         if current is not None:
             _part(current)
+        _end_orphans(current)
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
@@ -69,9 +71,11 @@ def supervise(task: WorkerConfig, connection: socket.socket, parent: int) -> NoR
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         if not tied:  # after the first worker's start, so as not to delay it
             end_with(parent)
+            adopt_orphans()
             tied = True
         status = os.waitstatus_to_exitcode(os.waitpid(current, 0)[1])
         current = None
+        _end_orphans(None)
         if status == 0:
             os._exit(0)
         crashes = crashes + 1 if time.monotonic() - began < SETTLED else 1
@@ -102,7 +106,13 @@ def _be_worker(task: WorkerConfig, connection: socket.socket, supervisor: int) -
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # skips the parent's objects, so that their pages stay shared
-        run_worker(task, host, connection, lambda: end_with(supervisor))
+
+        def settle() -> None:
+            end_with(supervisor)
+            if isinstance(host, LiveHost):
+                host.adopt()
+
+        run_worker(task, host, connection, settle)
         close()
         status = 0
     except ConnectionError:
@@ -179,6 +189,11 @@ def _part(pid: int) -> None:
                 os.kill(pid, signal.SIGKILL)
                 return
             time.sleep(0.002)
+
+
+def _end_orphans(worker: int | None) -> None:
+    """End what the commands of a killed worker left behind."""
+    end_orphans([] if worker is None else [worker], (), "", adopted=True)
 
 
 def _name(number: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -179,3 +181,93 @@ def test_no_command_of_the_list_can_be_given_an_option() -> None:
         for word in ("-x", "--delete", "", "a\nb", ";", "../x y"):
             assert not command.allows([word if part == "*" else part for part in (*command.argv, "*")])
             assert "*" not in command.argv or not command.allows([word if p == "*" else p for p in command.argv])
+
+
+LEFT = "python3 -c 'import os, sys, time; {leave}; open(sys.argv[1], \"w\").write(str(os.getpid())); time.sleep(600)'"
+LEAVERS = {
+    "a session of its own": "os.setsid()",
+    "forked twice": "os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0)",
+    "forked twice, without its environment": (
+        "os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); "
+        'os.environ.get("AGAIN") or os.execve(sys.executable, [sys.executable, "-c", '
+        '"import os, sys, time; open(sys.argv[1], chr(119)).write(str(os.getpid())); time.sleep(600)", '
+        "sys.argv[1]], {})"
+    ),
+}
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from sdstop.core.collector import Command
+from sdstop.core.host import TimedOut, Failed
+from sdstop.node.commands import CommandRunner
+from sdstop.node.descendants import adopt_orphans
+
+folder, seconds = sys.argv[1:]
+runner = CommandRunner([Command(("probe",), "test")], [folder], 0.3)
+runner.adopted = adopt_orphans()
+assert runner.adopted
+try:
+    print(runner.run(["probe"], float(seconds)).text, end="")
+except TimedOut as error:
+    print("timed out")
+"""
+"""A process as the sampler's, which runs a command."""
+
+
+@pytest.mark.parametrize("leave", LEAVERS.values(), ids=LEAVERS)
+@pytest.mark.parametrize("hangs", [False, True])
+def test_what_left_the_group_and_the_session_ends_with_its_command(leave: str, *, hangs: bool, tmp_path: Path) -> None:
+    said = tmp_path / "pid"
+    program = tmp_path / "probe"
+    wait = f"while ! [ -s {said} ]; do sleep 0.01; done"
+    left = LEFT.format(leave=leave)
+    program.write_text(f"#!/bin/sh\n{left} {said} &\n{wait}\necho done\n{'sleep 600' if hangs else ''}\n")
+    program.chmod(0o755)
+    stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        argv = [sys.executable, "-c", WORKER, str(tmp_path), "2" if hangs else "60"]
+        ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+        assert ended.stdout == ("timed out\n" if hangs else "done\n")
+        until(lambda: gone(int(said.read_text())))
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_children_of_other_parts_of_the_process_are_left_alone(runner: Callable[[str], CommandRunner]) -> None:
+    """Without having adopted orphans, only what bears the mark of an ended command is ended."""
+    other = subprocess.Popen(["sleep", "600"])
+    try:
+        assert runner("echo done").run(["probe"], 60).text == "done\n"
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_command_that_runs_meanwhile_keeps_what_it_started(tmp_path: Path) -> None:
+    script = """
+import sys, threading, time
+from sdstop.core.collector import Command
+from sdstop.node.commands import CommandRunner
+from sdstop.node.descendants import adopt_orphans
+runner = CommandRunner([Command(("long",), "test"), Command(("short",), "test")], [sys.argv[1]], 0.3)
+runner.adopted = adopt_orphans()
+found = []
+thread = threading.Thread(target=lambda: found.append(runner.run(["long"], 60).text))
+thread.start()
+while thread.is_alive():
+    runner.run(["short"], 60)
+print(found[0], end="")
+"""
+    for name, text in {
+        "short": "true",
+        "long": f"(setsid sh -c 'sleep 1; echo kept > {tmp_path}/kept' &) ; sleep 2; cat {tmp_path}/kept",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    argv = [sys.executable, "-c", script, str(tmp_path)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "kept\n"

@@ -1,0 +1,145 @@
+"""Processes that commands leave behind: found even if they left the process group and the session of their command.
+
+A process that reaps orphans (PR_SET_CHILD_SUBREAPER, prctl(2)) becomes the parent of every descendant whose own parent
+has ended. All of its children that it did not start are therefore left behind by its commands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Collection
+from pathlib import Path
+
+MOST = 1000
+"""Maximum number of descendants that are followed."""
+MARK = "SDSTOP_COMMAND"
+"""Environment variable by which descendants of a command are recognized."""
+_ROUNDS = 8
+"""Maximum number of times that orphans of ended orphans are looked for."""
+_PAUSE = 0.002
+"""Seconds that a killed process has to end before its children are looked for."""
+_SUBREAPER = 36
+
+
+def adopt_orphans() -> bool:
+    """Make this process the parent of orphaned descendants; return whether the kernel agreed."""
+    try:
+        import ctypes  # noqa: PLC0415  # takes milliseconds, and must not delay the first frame
+
+        return bool(ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """Return the children of a process, zombies included, from /proc/PID/task/TID/children.
+
+        4711 4712
+
+    Kernels without CONFIG_PROC_CHILDREN do not have this file; then the parents of all processes are read.
+    """
+    if not _lists_children():
+        every = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+        return [child for child in every if parent_of(child) == pid]
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it has ended
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found += map(int, (thread / "children").read_bytes().split())
+    return found
+
+
+@functools.cache
+def _lists_children() -> bool:
+    return Path(f"/proc/self/task/{threading.main_thread().native_id}/children").exists()
+
+
+def descendants(pid: int) -> dict[int, int]:
+    """Return the descendants of a process with the parent of each, at most MOST, parents before children."""
+    found = {pid: 0}
+    todo = deque(found)
+    while todo and len(found) <= MOST:
+        each = todo.popleft()
+        fresh = {child: each for child in children(each) if child not in found}
+        found |= fresh
+        todo += fresh
+    del found[pid]
+    return found
+
+
+def signal_descendants(pid: int, number: signal.Signals) -> None:
+    """Send a signal to the descendants of a process that was not reaped yet.
+
+    A number may have been given to another process meanwhile: a process gets the signal only if it still has the same
+    parent when it can no longer be mistaken.
+    """
+    for child, parent in descendants(pid).items():
+        try:
+            handle = os.pidfd_open(child)
+        except OSError:
+            continue
+        try:
+            if parent_of(child) == parent:
+                signal.pidfd_send_signal(handle, number)
+        except OSError:
+            pass
+        finally:
+            os.close(handle)
+
+
+def parent_of(pid: int) -> int | None:
+    """Return the parent of a process, from /proc/PID/stat after the last parenthesis: `4711 (a) b) S 4710 ...`."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def mark_of(pid: int) -> str:
+    """Return the mark in a process's environment, "" if there is none or it may not be read."""
+    start = f"{MARK}=".encode()
+    try:
+        words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return next((word[len(start) :].decode("ascii", "replace") for word in words if word.startswith(start)), "")
+
+
+def end_orphans(known: Collection[int], running: Collection[str], prefix: str, *, adopted: bool) -> int:
+    """Kill and reap the children of this process that ended commands have left behind, and return how many.
+
+    Children that are `known` are left alone, and those whose mark is that of a `running` command. `prefix` begins all
+    marks of this process. Children without a mark are ended only if this process has `adopted` them and no command runs
+    to which they may belong. The kernel does not give the number of a child away before it is reaped.
+    """
+    ended = set[int]()
+    for _ in range(_ROUNDS):
+        left = [pid for pid in children(os.getpid()) if pid not in known and pid not in ended]
+        if not left:
+            break
+        for pid in left:
+            mark = mark_of(pid)
+            if mark.startswith(prefix) and mark not in running if mark else adopted and not running:
+                ended.add(pid)
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        if ended.isdisjoint(left):
+            break
+        time.sleep(_PAUSE)  # until then their own children have become those of this process
+        for pid in ended.intersection(left):
+            reap(pid)
+    return len(ended)
+
+
+def reap(pid: int) -> bool:
+    """Reap a child if it has ended; return whether it is gone."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except OSError:
+        return True
