@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.finding import Finding, Gap, Severity, Unchecked, by_cause
@@ -59,15 +60,18 @@ class Headline(Struct, frozen=True):
 def headline(
     judgement: Judgement,
     runs: Mapping[str, Run],
-    collectors: Iterable[str],
+    collectors: Iterable[Collector],
     origin: Origin,
     *,
     strict: bool = False,
 ) -> Headline:
-    """Return the headline of a judgement and of the collectors' latest runs."""
-    names = list(collectors)
-    unseen = _unseen(names, runs, strict=strict)
-    lacking = () if origin.live else _lacking(names, runs, origin)
+    """Return the headline of a judgement and of the collectors' latest runs.
+
+    Sources that no live node has, such as the output of iostat, are not missed in a capture.
+    """
+    known = tuple(collectors)
+    unseen = _unseen([collector.name for collector in known], runs, strict=strict)
+    lacking = () if origin.live else _lacking([each.name for each in known if each.is_live], runs, origin)
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     gaps = {verdict.gap for verdict in judgement.unchecked}
     unknown = bool(unseen) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)

@@ -242,8 +242,7 @@ class Session:
     ) -> Headline:
         """Return the headline of a judgement, by default of that of the newest frame."""
         look = look or self.head()
-        names = (collector.name for collector in self.collectors)
-        return headline(judgement or look.judgement, look.now.runs, names, self.origin, strict=strict)
+        return headline(judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict)
 
     def still(self) -> Session:
         """Return a copy of the current state that is unaffected by new frames, for long operations."""
