@@ -131,7 +131,7 @@ class Collector(Struct, frozen=True):
 
     @property
     def is_live(self) -> bool:
-        """Whether a live node can be asked; otherwise it reads only what somebody else's commands printed."""
+        """Whether a live node can be asked; otherwise it reads only recorded output of other people's commands."""
         return not self.needs or any(
             not isinstance(need, Need) or not need.what.startswith("cmd:") for need in self.needs
         )

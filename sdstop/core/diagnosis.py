@@ -85,7 +85,7 @@ def judge(
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
-    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not. A rule that
+    A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
     raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before.
     """
     guard = guard or Guard()

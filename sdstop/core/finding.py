@@ -109,7 +109,7 @@ class RuledOut(Struct, frozen=True):
 
 
 class Gap(enum.StrEnum):
-    """Cause of an unchecked verdict; it decides what a check returns."""
+    """Cause of an unchecked verdict; the exit code of a check depends on it."""
 
     OPEN = "open"
     """The evidence is there and whole, and does not decide."""

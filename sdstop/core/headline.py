@@ -1,9 +1,9 @@
 """Headline: one line and an exit code for all verdicts and outcomes, the same for check, screen and report.
 
 Exit codes are those of monitoring plugins. A finding gives its severity; worst are critical, warning, unknown, ok.
-Unknown is what nobody could judge: evidence that contradicts itself, is incomplete, unread or damaged, sources that
-failed or hang, and a node of which nothing was judged. What was not recorded, needs more time or was denied is named
-and does not change the code; with `strict`, what was denied is unknown.
+The result is unknown if evidence contradicts itself, is incomplete, unread or damaged, if a source failed or hangs, and
+if nothing was judged. Sources that were not recorded, need more time or were denied are named and do not change the
+code; with `strict`, a denied source makes the result unknown.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _MOST_LACKING = 20
 class Headline(Struct, frozen=True):
     """Summary of a judgement.
 
-    `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` has
-    what is not known. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded.
+    `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` lists
+    the gaps. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded.
     """
 
     code: int

@@ -1,4 +1,4 @@
-"""Place of findings in the topology: what their things are part of, who is affected, and what they explain."""
+"""Place of findings in the topology: the wholes of their things, the users affected, and the findings explained."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def thing_of(topology: Topology, subject: str, kinds: frozenset[ThingKind]) -> T
 
 
 def kinds_of(rule: Rule) -> frozenset[ThingKind]:
-    """Return the kinds of what a rule covers: a cluster and a device may have the same name."""
+    """Return the kinds of the things that a rule covers: a cluster and a device may have the same name."""
     subjects = (next(iter(covers.family.things.values()), None) for covers in rule.covered)
     return frozenset(subject.kind for subject in subjects if subject and isinstance(subject.kind, ThingKind))
 

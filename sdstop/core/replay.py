@@ -375,7 +375,7 @@ class Replay:
                     key = keys[family] = schema(family).key
                 tables[family][key(reading)] = reading
         except Absent as error:
-            if not error.recorded and self.host.defects:  # it is recorded, and what it was cannot be seen any more
+            if not error.recorded and self.host.defects:  # it was recorded, and its content is lost
                 return Outcome.UNREAD, next(iter(self.host.defects)).text, {}, True
             return Outcome.ABSENT, str(error), {}, error.recorded
         except Denied as error:

@@ -149,7 +149,7 @@ class Topology:
         return self.once(("part of", thing.place), make)
 
     def _containing(self, thing: Thing) -> list[Thing]:
-        """Return what a thing's data is a part of; of what is a part of the thing only partitions lead there."""
+        """Return the things that contain a thing's data; of the thing's own parts, only partitions are followed."""
         order, seen = [thing], {thing}
         for each in order:  # grows while it is read: the nearest first
             for other, relation in self.upper(each).items():
