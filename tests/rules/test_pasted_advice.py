@@ -273,11 +273,11 @@ def unquoted(path: Path) -> Iterator[tuple[str, int, str]]:
 def _assigned(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
     """Return everything assigned to each local variable of a function; arguments are assigned what is not known."""
     found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            pair = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+    for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
+        for target in node.targets:
             names = target.elts if isinstance(target, ast.Tuple) else [target]
-            values = node.value.elts if pair else [node.value] * len(names)  # type: ignore[attr-defined]
+            pairs = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            values = node.value.elts if pairs and isinstance(node.value, ast.Tuple) else [node.value] * len(names)
             for name, value in zip(names, values, strict=True):
                 found.setdefault(ast.unparse(name), []).append(value)
     for argument in (*function.args.args, *function.args.kwonlyargs):
