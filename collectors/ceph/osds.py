@@ -244,7 +244,7 @@ CEPH_OSDS = Collector(
         Command(ceph.HEALTH, "problems by OSD", "root, or a user who can read the keyring"),
         Command(ceph.DUMP, "the ratios of full and near full", "root, or a user who can read the keyring"),
         Command(ceph.STATUS, "which cluster it is", "root, or a user who can read the keyring"),
-        Need("cmd:ceph osd perf", "how long OSDs take to write, as text", redact=osd_perf.only_numbers),
+        Need("cmd:ceph osd perf*", "how long OSDs take to write, as text", redact=osd_perf.only_numbers),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
         Need("cmd:ceph-volume *", "which disk an OSD lies on", redact=ceph.without_names),
         Need(f"list:{LOCAL}*", "OSDs of this node"),

@@ -220,6 +220,7 @@ LVM = Collector(
         Need(f"list:{BLOCK}", "whether there are any"),
         Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's"),
         Command(LVS, "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
+        Need("cmd:lvs *", "the same, as others recorded it"),
     ),
     ONCE,  # lvs reads the metadata of every disk, waking sleeping ones; new devices trigger another run
     deadline=DEADLINE,

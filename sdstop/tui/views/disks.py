@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from sdstop.analysis.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
 from sdstop.analysis.pool_tree import PoolTree, VdevNode, pool_trees
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev, VdevLoad
 from sdstop.core.finding import Severity
@@ -119,7 +119,7 @@ class VdevRow(Struct, frozen=True):
 class Disks(View):
     """Arrays and pools with their members, then all other devices; below, details of the device under the cursor."""
 
-    families = (Array, BlockDevice, BlockLink, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
+    families = (Array, BlockDevice, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
 
     def compose(self) -> ComposeResult:
         """Lay out the table and the detail."""
