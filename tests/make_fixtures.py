@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.fixtures import FIXTURES
 from tests.stories import (
     bay60,
+    behind_hba,
     caches,
     clusters,
     hung,
@@ -37,6 +38,7 @@ STORIES: Stories = (
     | scaleio.STORIES
     | clusters.STORIES
     | bay60.STORIES
+    | behind_hba.STORIES
     | stalled.STORIES
     | served.STORIES
     | servers.STORIES

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.finding import NodeRule, Rule, Threshold
+from sdstop.core.folding import LEAST
 from sdstop.core.format import duration, number
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
@@ -64,6 +65,12 @@ def rules_page(rules: Sequence[Rule], between: Sequence[NodeRule] = ()) -> str:
 def _rules(rules: Sequence[Rule]) -> Iterator[str]:
     yield from ("# Rules", "", _GENERATED, "")
     yield "A threshold is set in the file that `--config` names: `[rules.ID]`, then `name = value` in the unit below."
+    yield ""
+    yield (
+        f"If at least {LEAST}, and at least half, of the things below one HBA, expander, enclosure, session or target "
+        "have the same finding, it becomes one finding about that, which lists them as members. It stays one down to "
+        "a third."
+    )
     for rule in rules:
         families = ", ".join(f"`{family.family}`" for family in rule.needs)
         window = f" Needs {duration(rule.seconds)} of data." if rule.seconds else ""

@@ -112,6 +112,10 @@ def finding_of(episode: Episode) -> dict[str, Any]:
         "part_of": list(finding.part_of),
         "affected": list(finding.affected),
         "affected_count": finding.affected_count,
+        "members": [
+            {"subject": each.subject, "severity": each.severity.value, "summary": each.summary}
+            for each in finding.members
+        ],
     }
 
 

@@ -389,7 +389,8 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
             memo[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action))
         blocks, waits = memo[key]
         more = [_laggard(window, judged, wait, blocks, len(blocks), limits) for wait in waits]
-        if blocks and not judged.seconds and action is None and judged.slow_unchecked:
+        silent = _silent(judged.layout, recent(window, SECONDS, limits.seconds)) if judged.slow_unchecked else None
+        if blocks and not judged.seconds and action is None and judged.slow_unchecked and silent is None:
             judged = replace(judged, seconds=blocks, slow_unchecked="")
     still = standstill.worst(window, judged.layout.names)
     if still is not None:

@@ -129,6 +129,13 @@ class Collector(Struct, frozen=True):
     eager: bool = False
     option: str = ""
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a live node can be asked; otherwise it reads only recorded output of other people's commands."""
+        return not self.needs or any(
+            not isinstance(need, Need) or not need.what.startswith("cmd:") for need in self.needs
+        )
+
 
 def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:
     """Return the commands declared by collectors, without duplicates: the only ones a live node may run for them.

@@ -109,7 +109,7 @@ def _defects(window: Window, rule: Rule) -> list[Defect]:
 
 
 def _distrusted(verdicts: Iterable[Verdict], defects: Sequence[Defect]) -> Iterator[Verdict]:
-    """Replace verdicts on doubtful evidence by unchecked ones: what was ruled out; findings on a contradiction, too."""
+    """Replace RuledOut verdicts on doubtful evidence by Unchecked ones, and findings based on a contradiction."""
     everything = next((defect for defect in defects if not defect.subject), None)
     single = {defect.subject: defect for defect in defects if defect.subject}
     for verdict in verdicts:

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector
 from sdstop.core.coverage import settled
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule, with_members
+from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
@@ -29,7 +30,8 @@ PAST = 1000
 class Judgement(Struct, frozen=True):
     """Results of all rules for one window: findings worst first, each cause followed by the findings it explains.
 
-    `ran` lists the IDs of the rules that had data to check.
+    Findings about most of the things that share another one are folded (see sdstop.core.folding). `ran` lists the IDs
+    of the rules that had data to check.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -41,6 +43,16 @@ class Judgement(Struct, frozen=True):
     def judged(self) -> bool:
         """Whether anything was judged, good or bad."""
         return bool(self.findings or self.ruled_out)
+
+    @property
+    def every(self) -> tuple[Finding, ...]:
+        """The findings, and the members of the folded ones."""
+        return tuple(with_members(self.findings))
+
+    @property
+    def singles(self) -> tuple[Finding, ...]:
+        """The findings as the rules made them."""
+        return tuple(finding for finding in self.every if not finding.members)
 
 
 class Episode(Struct, frozen=True):
@@ -65,18 +77,22 @@ class Episode(Struct, frozen=True):
 
 
 def judge(
-    window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]], guard: Guard | None = None
+    window: Window,
+    rules: Sequence[Rule],
+    configured: Mapping[str, Mapping[str, float]],
+    guard: Guard | None = None,
+    held: Folds = frozenset(),
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
-    What a rule found critical and is gone is a finding of that rule, whether the rule can run or not. A rule that
-    raises an exception is unchecked; `guard` counts it.
+    A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
+    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before.
     """
     guard = guard or Guard()
     ordered, checked = _in_order(rules), list[_Checked]()
     for rule in ordered:
         checked.append(_checked(window, rule, configured, guard, _findings(checked) if rule.after else ()))
-    return _judgement(window, ordered, checked, guard)
+    return _judgement(window, ordered, checked, guard, held)
 
 
 def _in_order(rules: Sequence[Rule]) -> list[Rule]:
@@ -125,7 +141,7 @@ def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _
         if missing is _UNCONCERNED:
             return _Checked()
         gone = {finding.subject for finding in gone_findings(window.now, rule)}
-        kept = [f for f in before.findings if f.rule == rule.id and missing is None and f.subject not in gone]
+        kept = [f for f in before.singles if f.rule == rule.id and missing is None and f.subject not in gone]
         return _Checked((*kept, of_rule(missing or _NO_TIME, rule.id)))
 
     return _guarded(window, rule, check, guard)
@@ -140,7 +156,9 @@ def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: G
     return replace(checked, gone=gone) if gone else checked
 
 
-def _judgement(window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard) -> Judgement:
+def _judgement(
+    window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard, held: Folds
+) -> Judgement:
     """Return the verdicts of all rules as one judgement."""
     findings = _findings(checked)
     ruled_out: list[RuledOut] = []
@@ -154,8 +172,9 @@ def _judgement(window: Window, rules: Sequence[Rule], checked: Sequence[_Checked
             elif isinstance(verdict, Unchecked):
                 unchecked.append(verdict)
     if findings:
-        found = findings
-        findings = guard.call(Part.RULE, "placement", lambda: placed(found, window.topology, rules), lambda _: found)
+        found, topology = findings, window.topology
+        placed_ = guard.call(Part.RULE, "placement", lambda: placed(found, topology, rules), lambda _: found)
+        findings = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -208,7 +227,8 @@ class Diagnosis(Struct):
     """Findings over time: the active ones and all episodes so far.
 
     With a time limit, rules take turns: those not reached in a frame are
-    evaluated first in the next one. Until then they are unchecked and keep their last findings.
+    evaluated first in the next one. Until then they are unchecked and keep their last findings. `members` are the
+    episodes of findings that are folded now; `folds` are the folded findings from a frame on.
     """
 
     rules: Sequence[Rule]
@@ -216,6 +236,8 @@ class Diagnosis(Struct):
     now: Judgement = field(default_factory=Judgement)
     episodes: dict[str, Episode] = field(default_factory=dict)
     past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
+    members: dict[str, Episode] = field(default_factory=dict)
+    folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
     guard: Guard = field(default_factory=Guard)
     _first: int = 0
 
@@ -226,31 +248,57 @@ class Diagnosis(Struct):
         """
         self.now = self._judge(window, until)
         taken, now = window.now.taken, window.now.monotonic
-        for finding in self.now.findings:
-            known = self.episodes.get(finding.id)
-            # Active in two successive frames: the same episode, regardless of the time between them.
-            if known is None or (known.until is not None and now - known.seen > BRIDGE):
-                if known is not None:
-                    self.past.append(known)
-                self.episodes[finding.id] = Episode(finding, taken, None, now, None, now, window.now.number)
-            else:
-                kept = replace(known, until=None, ended=None, seen=now)
-                if finding.severity.rank >= known.finding.severity.rank or known.finding.totals:
-                    kept = replace(kept, finding=finding, frame=window.now.number)
-                self.episodes[finding.id] = kept
+        folds = folds_of(self.now.findings)
+        if folds != self.folded_before(window.now.number):
+            self.folds.append((window.now.number, folds))
+        inside = {member.id: member for finding in self.now.findings for member in finding.members}
         current = {finding.id for finding in self.now.findings}
+        self.episodes |= {key: episode for key, episode in self.members.items() if key in current}
+        self.members = {
+            key: self._continued(member, self.members.get(key) or self.episodes.pop(key, None), window)
+            for key, member in inside.items()
+        }
+        for finding in self.now.findings:
+            episode = self._continued(finding, self.episodes.get(finding.id), window)
+            if finding.members:
+                first = min((self.members[member.id] for member in finding.members), key=lambda e: e.began)
+                if first.began < episode.began:
+                    episode = replace(episode, since=first.since, began=first.began)
+            self.episodes[finding.id] = episode
+        active = current | inside.keys()
         for key, episode in list(self.episodes.items()):
             if episode.until is not None or key in current:
                 continue
-            if episode.finding.totals:  # based on totals from before sampling started, not confirmed since
+            finding = episode.finding
+            moved = finding.members and all(member.id in active for member in finding.members)
+            # Based on totals from before sampling started, not confirmed since; or its members are in other findings.
+            if finding.totals or moved:
                 del self.episodes[key]
             else:
                 self.episodes[key] = replace(episode, until=taken, ended=now)
         return self.now
 
+    def _continued(self, finding: Finding, known: Episode | None, window: Window) -> Episode:
+        """Return the episode of an active finding: the known one, or another if that ended too long ago."""
+        taken, now = window.now.taken, window.now.monotonic
+        # Active in two successive frames: the same episode, regardless of the time between them.
+        if known is None or (known.until is not None and now - known.seen > BRIDGE):
+            if known is not None:
+                self.past.append(known)
+            return Episode(finding, taken, None, now, None, now, window.now.number)
+        kept = replace(known, until=None, ended=None, seen=now)
+        if finding.severity.rank >= known.finding.severity.rank or known.finding.totals:
+            kept = replace(kept, finding=finding, frame=window.now.number)
+        return kept
+
+    def folded_before(self, number: int) -> Folds:
+        """Return the folds of the frame before the one with this number."""
+        return next((folds for since, folds in reversed(self.folds) if since < number), frozenset())
+
     def _judge(self, window: Window, until: float | None) -> Judgement:
+        held = self.folded_before(window.now.number)
         if until is None:
-            return judge(window, self.rules, self.configured, self.guard)
+            return judge(window, self.rules, self.configured, self.guard, held)
         rules, found = _in_order(self.rules), dict[int, _Checked]()
         start, self._first = self._first, 0
         for at in (*range(start, len(rules)), *range(start)):
@@ -260,11 +308,11 @@ class Diagnosis(Struct):
             rule, findings = rules[at], list[Finding]()
             if rule.after:
                 done = {rules[each].id for each in found}
-                findings = [*_findings(found.values()), *(f for f in self.now.findings if f.rule not in done)]
+                findings = [*_findings(found.values()), *(f for f in self.now.singles if f.rule not in done)]
             found[at] = _checked(window, rule, self.configured, self.guard, findings)
         late = (at for at in range(len(rules)) if at not in found)
         found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
-        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard)
+        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held)
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

@@ -35,7 +35,7 @@ class Evidence(Struct, frozen=True, gc=False):
     `data` is the file content, the command's stdout, the link target, the directory entries one per line, an answer as
     JSON, or an HTTP body; for HTTP, `exit` is the status and `stderr` the content type header. `taken` is Unix time,
     `monotonic` and `duration` are seconds; None if a hand-made capture does not record them. `fault` is why the data
-    may not be what the node returned (changed, lost, cut), "" if it is whole.
+    may differ from that of the node (changed, lost, cut), "" if it is complete.
     """
 
     key: str

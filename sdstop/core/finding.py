@@ -55,7 +55,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     it; a finding cannot be made of evidence that contains it (ValueError). `totals` is true for findings based on
     counter totals from before sampling started; findings of later frames replace them. The topology adds `part_of`
     (arrays, pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and
-    clients that need it) and `affected_count`, the number of all these.
+    clients that need it) and `affected_count`, the number of all these. `members` are the findings that it replaces,
+    those of its rule about things that share `subject` (see sdstop.core.folding).
     """
 
     severity: Severity
@@ -75,6 +76,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     part_of: tuple[str, ...] = ()
     affected: tuple[str, ...] = ()
     affected_count: int = 0
+    members: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse evidence that disproves the finding. Raises ValueError."""
@@ -85,6 +87,11 @@ class Finding(Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         """`rule:subject`."""
         return f"{self.rule}:{self.subject}"
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Its subject and those of its members."""
+        return (self.subject, *(member.subject for member in self.members))
 
 
 class RuledOut(Struct, frozen=True):
@@ -102,7 +109,7 @@ class RuledOut(Struct, frozen=True):
 
 
 class Gap(enum.StrEnum):
-    """Cause of an unchecked verdict; it decides what a check returns."""
+    """Cause of an unchecked verdict; the exit code of a check depends on it."""
 
     OPEN = "open"
     """The evidence is there and whole, and does not decide."""
@@ -208,6 +215,7 @@ class Rule(Struct, frozen=True):
     remembers: bool = False
     explains: tuple[str, ...] = ()
     after: frozenset[str] = frozenset()
+    many: str = ""
 
     @property
     def covered(self) -> tuple[Covers, ...]:
@@ -245,10 +253,17 @@ def cites(*found: Cite | None) -> tuple[Cite, ...]:
     return tuple(dict.fromkeys(c for c in found if c is not None))
 
 
-def worst_by_subject(findings: Iterable[Finding]) -> dict[str, Severity]:
-    """Return the worst severity by subject and by its last component (`md2/sdc`: sdc)."""
-    found: dict[str, Severity] = {}
+def with_members(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings, each followed by its members."""
     for finding in findings:
+        yield finding
+        yield from finding.members
+
+
+def worst_by_subject(findings: Iterable[Finding]) -> dict[str, Severity]:
+    """Return the worst severity by subject, of folded findings too, and by its last component (`md2/sdc`: sdc)."""
+    found: dict[str, Severity] = {}
+    for finding in with_members(findings):
         for name in {finding.subject, finding.subject.rpartition("/")[2]}:
             known = found.get(name)
             if known is None or known.rank < finding.severity.rank:

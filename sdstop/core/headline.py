@@ -1,9 +1,9 @@
 """Headline: one line and an exit code for all verdicts and outcomes, the same for check, screen and report.
 
 Exit codes are those of monitoring plugins. A finding gives its severity; worst are critical, warning, unknown, ok.
-Unknown is what nobody could judge: evidence that contradicts itself, is incomplete, unread or damaged, sources that
-failed or hang, and a node of which nothing was judged. What was not recorded, needs more time or was denied is named
-and does not change the code; with `strict`, what was denied is unknown.
+The result is unknown if evidence contradicts itself, is incomplete, unread or damaged, if a source failed or hangs, and
+if nothing was judged. Sources that were not recorded, need more time or were denied are named and do not change the
+code; with `strict`, a denied source makes the result unknown.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.finding import Finding, Gap, Severity, Unchecked, by_cause
@@ -35,8 +36,8 @@ _MOST_LACKING = 20
 class Headline(Struct, frozen=True):
     """Summary of a judgement.
 
-    `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` has
-    what is not known. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded.
+    `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` lists
+    the gaps. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded.
     """
 
     code: int
@@ -59,15 +60,18 @@ class Headline(Struct, frozen=True):
 def headline(
     judgement: Judgement,
     runs: Mapping[str, Run],
-    collectors: Iterable[str],
+    collectors: Iterable[Collector],
     origin: Origin,
     *,
     strict: bool = False,
 ) -> Headline:
-    """Return the headline of a judgement and of the collectors' latest runs."""
-    names = list(collectors)
-    unseen = _unseen(names, runs, strict=strict)
-    lacking = () if origin.live else _lacking(names, runs, origin)
+    """Return the headline of a judgement and of the collectors' latest runs.
+
+    Sources that no live node has, such as the output of iostat, are not missed in a capture.
+    """
+    known = tuple(collectors)
+    unseen = _unseen([collector.name for collector in known], runs, strict=strict)
+    lacking = () if origin.live else _lacking([each.name for each in known if each.is_live], runs, origin)
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     gaps = {verdict.gap for verdict in judgement.unchecked}
     unknown = bool(unseen) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)

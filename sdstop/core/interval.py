@@ -46,7 +46,7 @@ def unrolled(origin: Origin, frames: list[Frame], collectors: Sequence[Collector
 
     All other evidence is in the first of them, and only collectors of the intervals run in the others: counters that
     were read once are not taken for idle ones. The last frame has the capture's time. A capture of several frames is
-    returned unchanged. The origin's note says what was assumed or left out.
+    returned unchanged. The origin's note lists assumptions and omissions.
     """
     if len(frames) != 1:
         return origin, frames

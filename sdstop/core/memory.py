@@ -59,7 +59,7 @@ class Memory(Struct):
     """Rows from a frame on, by its number."""
 
     def recalled(self, shot: Snapshot, rules: Sequence[Rule], providers: Providers) -> Snapshot:
-        """Return a new snapshot with what is gone by now; call it before the snapshot is judged."""
+        """Return a new snapshot that includes the things gone by now; call it before the snapshot is judged."""
         if not self.known:
             return shot
         for rule in rules:
@@ -83,7 +83,7 @@ class Memory(Struct):
         return next((rows for since, rows in reversed(self.changes) if since <= number), ())
 
     def learn(self, shot: Snapshot, rules: Sequence[Rule], providers: Providers, findings: Sequence[Finding]) -> None:
-        """Note what is critical in a judged snapshot; things that are there and no longer critical are forgotten."""
+        """Remember the critical things of a judged snapshot; forget those that are there and no longer critical."""
         for rule in rules:
             if not rule.remembers:
                 continue

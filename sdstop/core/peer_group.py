@@ -70,7 +70,7 @@ class _Grouping:
 
     def _grouped(self, each: DeclaredTable, declared: Peers) -> dict[_GroupKey, _Rows]:
         """Return the members by group, each with its order and weight."""
-        named, count = self._graph.named, len(each.facts)
+        named, count = self._graph.named, each.count
         none: list[Places] = [()] * count
         uppers = named(each.family, declared.upper) if declared.upper else none
         members = (

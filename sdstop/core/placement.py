@@ -1,4 +1,4 @@
-"""Place of findings in the topology: what their things are part of, who is affected, and what they explain."""
+"""Place of findings in the topology: the wholes of their things, the users affected, and the findings explained."""
 
 from __future__ import annotations
 
@@ -29,11 +29,8 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule
             named.setdefault(cause, []).append(finding.id)
     if named:
         findings = [replace(f, explains=(*f.explains, *named[f.id])) if f.id in named else f for f in findings]
-    kinds = {rule.id: _kinds(rule) for rule in rules}
-    things = [
-        topology.exact(finding.subject, kinds.get(finding.rule, _ANY)) or topology.find(finding.subject)
-        for finding in findings
-    ]
+    kinds = {rule.id: kinds_of(rule) for rule in rules}
+    things = [thing_of(topology, finding.subject, kinds.get(finding.rule, _ANY)) for finding in findings]
     about: dict[str, dict[int, list[str]]] = {}
     for finding, thing in zip(findings, things, strict=True):
         if thing is not None:
@@ -48,8 +45,13 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule
 _ANY: frozenset[ThingKind] = frozenset()
 
 
-def _kinds(rule: Rule) -> frozenset[ThingKind]:
-    """Return the kinds of what a rule covers: a cluster and a device may have the same name."""
+def thing_of(topology: Topology, subject: str, kinds: frozenset[ThingKind]) -> Thing | None:
+    """Return the thing that a finding's subject means; `kinds` are those of its rule, which it need not have."""
+    return topology.exact(subject, kinds) or topology.find(subject)
+
+
+def kinds_of(rule: Rule) -> frozenset[ThingKind]:
+    """Return the kinds of the things that a rule covers: a cluster and a device may have the same name."""
     subjects = (next(iter(covers.family.things.values()), None) for covers in rule.covered)
     return frozenset(subject.kind for subject in subjects if subject and isinstance(subject.kind, ThingKind))
 
@@ -88,6 +90,8 @@ def _effects(
 
 def place_lines(finding: Finding) -> Iterator[tuple[str, str]]:
     """Yield what to say of a finding's place: a title, and names with the number of those left out."""
+    if finding.members:
+        yield "Members", _some([member.subject for member in finding.members], len(finding.members))
     if finding.part_of:
         yield "Part of", _some(finding.part_of, len(finding.part_of))
     if finding.affected:

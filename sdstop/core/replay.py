@@ -369,7 +369,7 @@ class Replay:
         """
         if _TREE not in changed or not (outputs := [k for k in self.host.spoken() if k.startswith(("cmd:", "slug:"))]):
             return
-        read = frozenset[str]().union(*(run.keys for run in self._runs.values()))
+        read = frozenset[str]().union(*(run.keys for run in self._runs.values() if run.outcome is not Outcome.UNREAD))
         left: dict[str, Evidence] = {}
         for key in sorted(outputs):
             item = self.host.state[key]
@@ -382,8 +382,9 @@ class Replay:
             programs = (need.argv[0] for need in collector.needs if isinstance(need, Command))
             found = next((left[program] for program in programs if program in left), None)
             if found is not None:
+                reason = f"recorded in another form: {_begins(found)}"
                 self._runs[collector.name] = replace(
-                    run, outcome=Outcome.UNREAD, reason=f"recorded in another form: {_begins(found)}", recorded=True
+                    run, outcome=Outcome.UNREAD, reason=reason, recorded=True, keys=run.keys | {found.key}
                 )
 
     def _read(self, collector: Collector) -> _Read:
@@ -402,7 +403,7 @@ class Replay:
                     key = keys[family] = schema(family).key
                 tables[family][key(reading)] = reading
         except Absent as error:
-            if not error.recorded and self.host.defects:  # it is recorded, and what it was cannot be seen any more
+            if not error.recorded and self.host.defects:  # it was recorded, and its content is lost
                 return Outcome.UNREAD, next(iter(self.host.defects)).text, {}, True
             return Outcome.ABSENT, str(error), {}, error.recorded
         except Denied as error:

@@ -172,7 +172,7 @@ class Session:
         window = self._history.window(self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
         judgement = self.diagnosis.add(window, until)
-        self.memory.learn(shot, self.rules, self._providers, judgement.findings)
+        self.memory.learn(shot, self.rules, self._providers, judgement.singles)
         self._head = Look(len(self.timeline.frames) - 1, window, judgement, self._replay.host)
         self.took = time.monotonic() - start
         return self._head
@@ -211,7 +211,9 @@ class Session:
         self._back = frames[index].number, replay, history
         window = history.window(replay.host.evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
-        return Look(index, window, judge(window, self.rules, self.diagnosis.configured, self.guard), replay.host)
+        held = self.diagnosis.folded_before(frames[index].number)
+        judgement = judge(window, self.rules, self.diagnosis.configured, self.guard, held)
+        return Look(index, window, judgement, replay.host)
 
     def _replayed(self, index: int) -> tuple[Replay, History]:
         """Replay the frames up to `index`; reuse the last replay if it ended at this frame or the previous one."""
@@ -240,8 +242,7 @@ class Session:
     ) -> Headline:
         """Return the headline of a judgement, by default of that of the newest frame."""
         look = look or self.head()
-        names = (collector.name for collector in self.collectors)
-        return headline(judgement or look.judgement, look.now.runs, names, self.origin, strict=strict)
+        return headline(judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict)
 
     def still(self) -> Session:
         """Return a copy of the current state that is unaffected by new frames, for long operations."""
@@ -249,7 +250,10 @@ class Session:
         judged = self.diagnosis
         copied.timeline = self.timeline.copy()
         copied.memory = Memory(dict(self.memory.known), list(self.memory.changes))
-        copied.diagnosis = replace(judged, episodes=dict(judged.episodes), past=judged.past.copy())
+        copied.diagnosis = replace(
+            judged, episodes=dict(judged.episodes), past=judged.past.copy(), members=dict(judged.members),
+            folds=judged.folds.copy(),
+        )  # fmt: skip
         copied._history, copied._back = self._history.still(), None  # noqa: SLF001  # same class
         return copied
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 
@@ -39,20 +40,14 @@ def _fields(family: type[Reading]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-@functools.cache
-def _getter(family: type[Reading]) -> Callable[[Any], tuple[Any, ...]]:
-    names = _fields(family)
-    get = operator.attrgetter(*names)
-    return get if len(names) > 1 else lambda row: (get(row),)
-
-
 Facts = tuple[tuple[Any, ...], ...]
-"""Fields of each row that the structure depends on; tables with equal facts have the same structure."""
+"""Columns of a table that the structure depends on; tables with equal facts have the same structure."""
 
 
 def facts(family: type[Reading], rows: Mapping[Hashable, Reading]) -> Facts:
     """Return the facts of a table."""
-    return tuple(map(_getter(family), rows.values()))
+    every = list(rows.values())
+    return tuple([tuple(map(operator.attrgetter(name), every)) for name in _fields(family)])
 
 
 class Role(NamedTuple):
@@ -66,10 +61,11 @@ class Role(NamedTuple):
 
 
 class DeclaredTable(Struct, eq=False):
-    """Declarations of the rows of one family: `columns` are the facts by field."""
+    """Declarations of the rows of one family, `count` of them: `columns` are the facts by field."""
 
     family: type[Reading]
     facts: Facts
+    count: int
     columns: Mapping[str, Sequence[Any]]
     roles: Mapping[str, Role]
 
@@ -79,16 +75,15 @@ class DeclaredTable(Struct, eq=False):
             column = self.columns[value.field]
             meaning = {word: value.words.get(str(word), value.otherwise) for word in set(column)}
             return list(map(meaning.__getitem__, column))
-        return [value] * len(self.facts)
+        return [value] * self.count
 
 
 def table(family: type[Reading], known: Facts) -> DeclaredTable:
     """Return what rows with these facts declare."""
-    names = _fields(family)
-    columns = dict(zip(names, zip(*known, strict=True), strict=True)) if known else dict.fromkeys(names, ())
-    made = DeclaredTable(family, known, columns, {})
+    columns, count = dict(zip(_fields(family), known, strict=True)), len(known[0])
+    made = DeclaredTable(family, known, count, columns, {})
     roles = {role: _role(made, role, identity) for role, identity in family.things.items()}
-    return DeclaredTable(family, known, columns, roles)
+    return DeclaredTable(family, known, count, columns, roles)
 
 
 def _role(made: DeclaredTable, role: str, identity: Identity) -> Role:
@@ -118,17 +113,35 @@ Firsts = _Single | _Several
 class LinkGraph(Struct, eq=False):
     """Numbered things, and the links between them.
 
-    `names` are those of each thing, the primary ones first. `lower` and `upper` are the direct neighbours by thing, in
-    the order of the families and rows.
+    `first` are the first names of the things, `devices` their kernel names, if any. `lower` and `upper` are the direct
+    neighbours by thing, in the order of the families and rows.
     """
 
-    names: list[tuple[tuple[Naming, str], ...]]
+    first: list[str]
+    devices: list[str | None]
     kinds: list[frozenset[ThingKind]]
     lower: list[dict[int, Relation]]
     upper: list[dict[int, Relation]]
     _spaces: Mapping[Naming, Mapping[str | None, int]]
     _things: list[int]
     _firsts: Mapping[type[Reading], Mapping[str, Firsts]]
+    _primary: AbstractSet[int]
+    _names: list[list[tuple[Naming, str]]] | None = None
+
+    def names(self, place: int) -> tuple[tuple[Naming, str], ...]:
+        """Return all names of a thing, the primary ones first."""
+        if self._names is None:
+            self._names = self._all_names()
+        return tuple(self._names[place])
+
+    def _all_names(self) -> list[list[tuple[Naming, str]]]:
+        pairs = [(naming, text) for naming, space in self._spaces.items() for text in space if text is not None]
+        numbers = [number for space in self._spaces.values() for number in space.values() if number >= 0]
+        found: list[list[tuple[Naming, str]]] = [[] for _ in self.first]
+        ordered = sorted(zip(numbers, pairs, strict=True), key=lambda each: (each[0] not in self._primary, each[0]))
+        for number, pair in ordered:
+            found[self._things[number]].append(pair)
+        return found
 
     def called(self, naming: Naming, name: str) -> int | None:
         """Return the thing with a name in a namespace."""
@@ -187,9 +200,9 @@ class _Assembly:
         else:
             pairs = zip(role.names, role.naming or [None] * len(role.names), strict=True)
             firsts = _Single(-1 if naming is None else self._numbered(naming, (text,))[0] for text, naming in pairs)
-        self.primary.update(firsts)
         for naming, texts in role.aliases:
             self._also(firsts, self._numbered(naming, texts))
+        self.primary.update(firsts)
         if isinstance(role.kind, ThingKind):
             self.kinds.setdefault(role.kind, set()).update(firsts)
         elif role.kind is not None:
@@ -232,28 +245,39 @@ class _Assembly:
     def structure(self) -> LinkGraph:
         """Return the things of all names, and their links."""
         things, count = self._things()
-        pairs = list(zip(self.naming, self.text, strict=True))
-        names: list[list[tuple[Naming, str]]] = [[] for _ in range(count)]
         self.primary.discard(-1)
+        devices = self._devices(things, count)
+        first: list[str | None] = [None] * count
         for number in sorted(self.primary):
-            names[things[number]].append(pairs[number])
-        for number in sorted(set(range(len(pairs))) - self.primary):
-            names[things[number]].append(pairs[number])
+            place = things[number]
+            if first[place] is None:
+                first[place] = devices[place] or self.text[number]
         kinds = [_NO_KINDS] * count
         for kind in sorted(self.kinds):
             for place in {things[number] for number in self.kinds[kind] if number >= 0}:
                 kinds[place] |= {kind}
         found = LinkGraph(
-            list(map(tuple, names)),
+            cast("list[str]", first),
+            devices,
             kinds,
-            [{} for _ in names],
-            [{} for _ in names],
+            [{} for _ in first],
+            [{} for _ in first],
             self.spaces,
             things,
             self.firsts,
+            self.primary,
         )
         for each in self.tables:
             _link(found, each, self.firsts[each.family], things)
+        return found
+
+    def _devices(self, things: Sequence[int], count: int) -> list[str | None]:
+        """Return the kernel name of each thing: the first of its primary ones, otherwise of its aliases."""
+        found: list[str | None] = [None] * count
+        named = [(number, text) for text, number in self.spaces.get(Naming.DEV, {}).items() if number >= 0]
+        for number, text in sorted(named, key=lambda each: each[0] not in self.primary):
+            if found[things[number]] is None:
+                found[things[number]] = text
         return found
 
     def _things(self) -> tuple[list[int], int]:

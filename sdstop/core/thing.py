@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from sdstop.core.format import natural
 from sdstop.core.joins import Naming, ThingKind
+from sdstop.core.structure import LinkGraph
 
 _PLAIN = ("mapper/", "disk/", "zvol/")
 _NAMED_BY_OWNER = (Naming.ZFS, Naming.LINK)
@@ -15,7 +16,7 @@ _OWNED = frozenset({ThingKind.VOLUME, ThingKind.CACHE, ThingKind.MULTIPATH_MAP, 
 
 
 class Thing(Struct, frozen=True, eq=False, gc=False):
-    """A thing of one topology: its kinds, its canonical name and all names with their namespaces.
+    """A thing of one topology: its kinds and names, `name` first of all.
 
     A block device is called by its kernel name, anything else by the name that its first family gives it. Without kinds
     it was only referenced. `place` is its number in this topology; things of two topologies are compared by name.
@@ -23,17 +24,19 @@ class Thing(Struct, frozen=True, eq=False, gc=False):
 
     kinds: frozenset[ThingKind]
     name: str
-    names: tuple[tuple[Naming, str], ...]
+    device: str | None
+    """Kernel name, of block devices."""
     place: int
+    _graph: LinkGraph
+
+    @property
+    def names(self) -> tuple[tuple[Naming, str], ...]:
+        """All names with their namespaces, the primary ones first."""
+        return self._graph.names(self.place)
 
     def named(self, naming: Naming) -> str | None:
         """Return its first name in a namespace, None if it has none."""
-        return next((name for known, name in self.names if known is naming), None)
-
-    @property
-    def device(self) -> str | None:
-        """Kernel name, of block devices."""
-        return self.named(Naming.DEV)
+        return self.device if naming is Naming.DEV else next((n for known, n in self.names if known is naming), None)
 
     @property
     def label(self) -> str:
@@ -55,11 +58,3 @@ class Thing(Struct, frozen=True, eq=False, gc=False):
 def by_name(things: Iterable[Thing]) -> tuple[Thing, ...]:
     """Return things in the natural order of their names."""
     return tuple(sorted(things, key=lambda thing: (natural(thing.name), thing.place)))
-
-
-def canonical_name(names: Sequence[tuple[Naming, str]]) -> str:
-    """Return the kernel name if there is one, otherwise the first name."""
-    first = names[0]
-    if first[0] is Naming.DEV or len(names) == 1:
-        return first[1]
-    return next((name for naming, name in names if naming is Naming.DEV), first[1])

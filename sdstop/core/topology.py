@@ -14,7 +14,7 @@ from sdstop.core.joins import CONTAINS, Naming, Relation, ThingKind
 from sdstop.core.model import Reading
 from sdstop.core.peer_group import PeerGroup, peer_groups
 from sdstop.core.structure import DeclaredTable, Facts, LinkGraph, assembled, facts, structural, table
-from sdstop.core.thing import Thing, by_name, canonical_name
+from sdstop.core.thing import Thing, by_name
 
 T = TypeVar("T")
 
@@ -38,8 +38,10 @@ class Topology:
         self.tables = tables
         self._memo: dict[Hashable, Any] = {}
         self.things: tuple[Thing, ...] = tuple(
-            Thing(kinds, canonical_name(names), names, place)
-            for place, (names, kinds) in enumerate(zip(structure.names, structure.kinds, strict=True))
+            Thing(kinds, name, device, place, structure)
+            for place, (name, device, kinds) in enumerate(
+                zip(structure.first, structure.devices, structure.kinds, strict=True)
+            )
         )
         """All things, in the order of the rows that name them."""
 
@@ -100,24 +102,24 @@ class Topology:
     def below(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that a thing needs, the nearest first; `relations` are those to follow, () for all."""
         chosen = frozenset(relations)
-        return self.once(("below", thing.place, chosen), lambda: self._reached(self.structure.lower, thing, chosen))
+        return self.once(("below", thing.place, chosen), lambda: self._reached(self.structure.lower, (thing,), chosen))
 
     def above(self, thing: Thing, relations: Iterable[Relation] = ()) -> tuple[Thing, ...]:
         """Return everything that needs a thing, the nearest first; `relations` are those to follow, () for all."""
         chosen = frozenset(relations)
-        return self.once(("above", thing.place, chosen), lambda: self._reached(self.structure.upper, thing, chosen))
+        return self.once(("above", thing.place, chosen), lambda: self._reached(self.structure.upper, (thing,), chosen))
 
     def _reached(
-        self, links: Sequence[Mapping[int, Relation]], thing: Thing, relations: frozenset[Relation]
+        self, links: Sequence[Mapping[int, Relation]], things: Sequence[Thing], relations: frozenset[Relation]
     ) -> tuple[Thing, ...]:
-        order = [thing.place]
-        seen = {thing.place}
+        order = [thing.place for thing in things]
+        seen = set(order)
         for place in order:  # grows while it is read: the nearest first
             for other, relation in links[place].items():
                 if other not in seen and (not relations or relation in relations):
                     seen.add(other)
                     order.append(other)
-        return tuple([self.things[place] for place in order[1:]])
+        return tuple([self.things[place] for place in order[len(things) :]])
 
     def nearest(
         self, thing: Thing, wanted: Callable[[Thing], bool], relations: Iterable[Relation] = ()
@@ -147,7 +149,7 @@ class Topology:
         return self.once(("part of", thing.place), make)
 
     def _containing(self, thing: Thing) -> list[Thing]:
-        """Return what a thing's data is a part of; of what is a part of the thing only partitions lead there."""
+        """Return the things that contain a thing's data; of the thing's own parts, only partitions are followed."""
         order, seen = [thing], {thing}
         for each in order:  # grows while it is read: the nearest first
             for other, relation in self.upper(each).items():
@@ -157,8 +159,8 @@ class Topology:
                     order.append(other)
         return order[1:]
 
-    def affected(self, thing: Thing) -> tuple[Thing, ...]:
-        """Return the volumes, filesystems, mounts, targets and clients that need a thing, the nearest first.
+    def affected(self, *things: Thing) -> tuple[Thing, ...]:
+        """Return the volumes, filesystems, mounts, targets and clients that need one of these things, nearest first.
 
         Volumes that are only a part of another, such as a leg of an LVM mirror, are left out, and so are pools, whose
         root is a filesystem. Where none is known, these are the arrays, pools and clusters on top that do not contain
@@ -166,12 +168,12 @@ class Topology:
         """
 
         def make() -> tuple[Thing, ...]:
-            above = self.above(thing)
+            above = self._reached(self.structure.upper, things, frozenset())
             users = (other for other in above if _USED & other.kinds and ThingKind.POOL not in other.kinds)
             found = tuple(other for other in users if not self._is_inner(other))
-            return found or tuple(self._tops(above, set(self.part_of(thing))))
+            return found or tuple(self._tops(above, {each for thing in things for each in self.part_of(thing)}))
 
-        return self.once(("affected", thing.place), make)
+        return self.once(("affected", things[0].place), make) if len(things) == 1 else make()
 
     def _tops(self, above: Sequence[Thing], contain: Container[Thing]) -> Iterator[Thing]:
         """Yield the arrays, pools and clusters that nothing like them is above."""
@@ -343,7 +345,7 @@ class Topologies:
             stated: Facts = facts(family, rows)
             if known is not None and known[1].facts == stated:
                 now[family] = (rows, known[1])
-            elif stated or known is not None:
+            elif stated[0] or known is not None:
                 now[family] = (rows, table(family, stated))
                 changed = True
         changed = changed or before.keys() != now.keys()

@@ -20,7 +20,7 @@ MOST = 1000
 MARK = "SDSTOP_COMMAND"
 """Environment variable by which descendants of a command are recognized."""
 _PATIENCE = 0.1
-"""Seconds to wait for the end of what was killed, and to look for what that leaves behind in turn."""
+"""Seconds to wait for the end of killed processes, and to look for the orphans they leave in turn."""
 _PAUSE = 0.002
 _SUBREAPER = 36
 
@@ -74,8 +74,8 @@ def descendants(pid: int) -> dict[int, int]:
 def signal_descendants(pid: int, number: signal.Signals) -> None:
     """Send a signal to the descendants of a process that was not reaped yet.
 
-    A number may have been given to another process meanwhile: a process gets the signal only if it still has the same
-    parent when it can no longer be mistaken.
+    The kernel may have given a number to another process by now: once a process is held by a descriptor, it gets the
+    signal only if its parent is still the same.
     """
     for child, parent in descendants(pid).items():
         try:

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sdstop.core.collector import Collector
+from sdstop.core.collector import Collector, commands_of
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.model import Name, schema
 from sdstop.core.replay import Replay
@@ -59,6 +59,7 @@ class Redactor:
         """Collectors with a successful run."""
         self._collectors = tuple(collectors)
         self._retention = Retention(collectors)
+        self._known_commands = {command.what for command in commands_of(collectors)}
         self._names = Names(pseudonyms)
         self._cached = lru_cache(_CACHED)(self._text)
         self._known = known
@@ -68,6 +69,8 @@ class Redactor:
         """Keys of evidence from which a collector has made readings."""
         self._asked: set[str] = set()
         """Keys of evidence that a collector has requested."""
+        self._unread: set[str] = set()
+        """Keys of evidence that was not understood: whether it holds names is unknown."""
         self._left_out = self.kept
         self._own: set[str] = set()
         """Pseudonyms of host names that are used only where a host reports its own name."""
@@ -89,6 +92,7 @@ class Redactor:
                 self._learned[run.collector] = run
                 self._asked |= run.keys
                 self._read |= run.keys if run.ok else set()
+                self._unread |= run.keys if run.outcome is Outcome.UNREAD else set()
                 found += self._held(run)
         for item in frame.evidence:
             key = item.key.removeprefix("link:")
@@ -141,7 +145,9 @@ class Redactor:
         return tuple(self.evidence(item) for item in items if self._is_handed_on(item))
 
     def _is_handed_on(self, item: Evidence) -> bool:
-        if item.key in self._read or (item.key in self._asked and item.outcome is not Outcome.OK):
+        if item.key in self._read or item.key in self._unread:
+            return True
+        if item.key in self._asked and item.outcome is not Outcome.OK:
             return True
         return self._is_listed(item.key)
 
@@ -205,10 +211,20 @@ class Redactor:
         """Return a piece of evidence with all names replaced, without free text and credentials."""
         item = credentials.removed(item)
         key = self.text(item.key)
+        if item.key in self._unread - self._read and item.outcome is Outcome.OK:
+            # It stays unread, without its content: dropped, the node would look better than it does now.
+            return replace(item, key=self._bare(item.key), data=f"({REMOVED})".encode(), stderr=b"", detail="")
         if item.key not in self._read and item.outcome is Outcome.OK:
             return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=REMOVED)
         data = self._of(item.key, self._retention.redacted(item.key, item.data))
         return replace(item, key=key, data=data, stderr=_said(item), detail=self.text(item.detail))
+
+    def _bare(self, key: str) -> str:
+        """Return a key with all names replaced; of a command that no collector runs, keep only the program."""
+        form, _, command = key.partition(":")
+        if form not in {"cmd", "slug"} or key in self._known_commands:
+            return self.text(key)
+        return f"{form}:{re.split('[ _]', command, maxsplit=1)[0]} ({REMOVED})"
 
     def origin(self, origin: Origin) -> Origin:
         """Return the origin of frames with all names replaced."""

@@ -370,4 +370,5 @@ DEVICE_HUNG = Rule(
         "volume-qos-saturated",
         "volume-below-promise",
     ),
+    many="do not respond",
 )

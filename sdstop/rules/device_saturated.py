@@ -121,4 +121,5 @@ DEVICE_SATURATED = Rule(
         Threshold("readings", 8.0, "readings that are needed"),
     ),
     covers=(),
+    many="work at their limit",
 )

@@ -302,4 +302,5 @@ FRAMES_DROPPED = Rule(
         Threshold("count", 10.0, "and at least so many"),
     ),
     covers=(Covers(Traffic, where=_has_wire),),
+    many="receive frames badly or drop them",
 )

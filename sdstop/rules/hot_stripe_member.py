@@ -82,4 +82,5 @@ HOT_STRIPE_MEMBER = Rule(
     (DiskActivity,),
     thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "fixed", "hot_ios"),
     covers=(Covers(Array, where=is_striped),),
+    many="are asked for far more than their share",
 )

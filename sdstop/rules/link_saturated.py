@@ -154,4 +154,5 @@ LINK_SATURATED = Rule(
         Threshold("readings", 3.0, "successive readings that must show it"),
     ),
     covers=(Covers(Interface, where=_has_line),),
+    many="carry about all that they can",
 )

@@ -182,4 +182,5 @@ MEMORY_ERRORS = Rule(
         Threshold("storm", 100.0, "corrected errors between two readings, and"),
         Threshold("critical_per_hour", 1000.0, "so many of them an hour, that are critical"),
     ),
+    many="have memory errors",
 )

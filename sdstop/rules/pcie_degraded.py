@@ -123,4 +123,5 @@ PCIE_DEGRADED = Rule(
     ),
     explains=("hba-oversubscribed",),
     covers=(Covers(Hba, where=_has_link),),
+    many="have links that run below what both of their ends allow",
 )

@@ -229,4 +229,5 @@ PHY_ERRORS = Rule(
         Threshold("total", 1e6, "errors on one phy that are a warning before a second reading shows how old they are"),
     ),
     explains=("device-hung", "slow-device", "slow-stripe-member", "rebuild-slow"),
+    many="receive damaged words, lose synchronization or fail to reset",
 )

@@ -26,4 +26,5 @@ SLOW_DEVICE = Rule(
     (),  # rates of the kernel's counters, or those that tools printed
     thresholds(*SLOW),
     covers=(Covers(Array, where=is_mirror),),
+    many="answer far slower than their peers",
 )

@@ -160,4 +160,5 @@ SLOW_STRIPE_MEMBER = Rule(
     thresholds(*SLOW),
     explains=("rebuild-slow", "stripe-convoy"),
     covers=(Covers(Array, where=is_striped),),
+    many="answer far slower than the other members of their arrays",
 )

@@ -240,4 +240,5 @@ VOLUME_QOS_SATURATED = Rule(
         Threshold("queue", 2.0, "requests outstanding that show waiting"),
     ),
     covers=(Covers(Limit, "{subject}", _is_held),),
+    many="use all that their limits allow",
 )

@@ -88,4 +88,5 @@ VOLUME_SUSPENDED = Rule(
     _check,
     (MappedState,),
     (Threshold("seconds", 10.0, "time suspended; LVM suspends for milliseconds", "seconds"),),
+    many="stay suspended",
 )

@@ -188,7 +188,7 @@ def _part(pid: int) -> None:
 
 
 def _end_orphans(worker: int | None) -> None:
-    """End what the commands of a killed worker left behind."""
+    """End the processes that the commands of a killed worker left behind."""
     end_orphans([] if worker is None else [worker], (), "", adopted=True)
 
 

@@ -53,6 +53,11 @@ class FindingEntry(Struct, frozen=True):
     ended: float | None = None
     calm: bool = False
 
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The subject, and those of the findings that are folded in it."""
+        return self.finding.subjects if self.finding is not None else (self.subject,)
+
     def lasted(self, now: float) -> float | None:
         """Return the duration in seconds until `now` (monotonic seconds) or the end; None if unknown."""
         return None if self.began is None else max((now if self.ended is None else self.ended) - self.began, 0.0)
@@ -86,8 +91,8 @@ class Scene(Struct, frozen=True):
 
     @property
     def in_force(self) -> tuple[Finding, ...]:
-        """Findings active at this moment."""
-        return self.look.judgement.findings
+        """Findings active at this moment, about each single thing, too."""
+        return self.look.judgement.every
 
     def rows(self, family: type[R]) -> tuple[Mapping[Hashable, R], bool]:
         """Return a family's rows and whether they are stale: from the last good run of a source that fails now."""
@@ -137,7 +142,7 @@ class Scene(Struct, frozen=True):
         """Return entries for the active findings, worst first."""
         known = self.episodes()
         entries = []
-        for f in self.in_force:
+        for f in self.look.judgement.findings:
             episode = known.get(f.id)
             since, began = (episode.since, episode.began) if episode else (self.now.taken, self.now.monotonic)
             entries.append(FindingEntry(f.id, f.severity, f.summary, f.subject, since, None, f, began=began))
@@ -168,7 +173,7 @@ class Scene(Struct, frozen=True):
 
     def ended(self) -> list[FindingEntry]:
         """Return entries for findings that ended by this moment, the most recently ended first."""
-        current = {f.id for f in self.in_force}
+        current = {f.id for f in self.look.judgement.findings}
         entries = [
             FindingEntry(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject,
                          e.since, e.until, e.finding, began=e.began, ended=e.ended)
@@ -187,7 +192,7 @@ class Scene(Struct, frozen=True):
         The key None counts unexpected unknowns, the number that the view of all findings lists.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
-        for led in by_cause(self.in_force):
+        for led in by_cause(self.look.judgement.findings):
             if not led.follows:
                 found[led.severity] += 1
         found[None] = sum(not entry.calm for entry in self.unknown())

@@ -68,6 +68,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "part_of": [],
                 "affected": [],
                 "affected_count": 0,
+                "members": [],
             }
         ],
         "ruled_out": [{"rule": "too-loud", "subject": "a", "summary": "it is calm", "subjects": ["a"], "count": 1}],

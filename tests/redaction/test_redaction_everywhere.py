@@ -27,7 +27,7 @@ from sdstop.redaction import credentials, sockets
 from sdstop.redaction.leak import leaks
 from sdstop.redaction.ordinary import is_ordinary
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
-from sdstop.redaction.redactor import Redactor
+from sdstop.redaction.redactor import REMOVED, Redactor
 from sdstop.rules import RULES
 from tests.fixtures import expected, names, opened
 from tests.redaction import planting
@@ -345,7 +345,8 @@ def test_what_no_collector_reads_is_not_handed_on() -> None:
     mdstat = Evidence("/proc/mdstat", data=b"Personalities :\nunused devices: <none>\n")
     frame = Frame(1, 1.0, 1.0, (mdstat, *(Evidence(key, data=b"xaver") for key in unread)))
     made = redactor([frame], "localhost").frame(frame).evidence
-    assert [item for item in made if item.data or item.stderr] == [mdstat]
+    withheld = Evidence(f"cmd:ceph ({REMOVED})", data=f"({REMOVED})".encode())  # unread before, and unread after
+    assert [item for item in made if item.data or item.stderr] == [mdstat, withheld]
     assert "xaver" not in str(made)
 
 

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +255,10 @@ ROOT = Path(__file__).parent.parent.parent
 def unquoted(path: Path) -> Iterator[tuple[str, int, str]]:
     """Yield what is put into commands without being quoted: file, line, expression."""
     tree = ast.parse(path.read_text())
+    local = {
+        node: values for function in ast.walk(tree) if isinstance(function, ast.FunctionDef)
+        for values in [_assigned(function)] for node in ast.walk(function)
+    }  # fmt: skip
     for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr):
             continue
@@ -262,23 +266,41 @@ def unquoted(path: Path) -> Iterator[tuple[str, int, str]]:
         if not COMMAND.search(text):
             continue
         for part in node.values:
-            if isinstance(part, ast.FormattedValue) and not _harmless(part.value):
+            if isinstance(part, ast.FormattedValue) and not _harmless(part.value, local.get(node, {})):
                 yield path.name, node.lineno, ast.unparse(part.value)
 
 
-def _harmless(value: ast.expr) -> bool:
+def _assigned(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """Return everything assigned to each local variable of a function; arguments are assigned what is not known."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
+        for target in node.targets:
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            pairs = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            values = node.value.elts if pairs and isinstance(node.value, ast.Tuple) else [node.value] * len(names)
+            for name, value in zip(names, values, strict=True):
+                found.setdefault(ast.unparse(name), []).append(value)
+    for argument in (*function.args.args, *function.args.kwonlyargs):
+        found.pop(argument.arg, None)
+    return found
+
+
+def _harmless(value: ast.expr, local: Mapping[str, list[ast.expr]]) -> bool:
     if isinstance(value, ast.Call):
         name = ast.unparse(value.func)
         joined = name.endswith(".join") and "map(quoted, " in ast.unparse(value)
         return name in PASSES | NUMBERS or joined
-    return ast.unparse(value) in KNOWN
+    if isinstance(value, ast.JoinedStr):
+        return all(_harmless(part.value, local) for part in value.values if isinstance(part, ast.FormattedValue))
+    values = local.get(value.id, []) if isinstance(value, ast.Name) else []
+    return ast.unparse(value) in KNOWN or (bool(values) and all(_harmless(each, {}) for each in values))
 
 
 KNOWN = frozenset({
     "'-6 ' if six else ''", "_mtu(large) - 28", "area", "base", "better.high", "better.low", "better.mtu", "bond.mtu",
     "kib", "large.mtu", "largest.mtu", "parent.mtu", "percent", "right", "run.outcome.value", "run.reason",
     "served.block", "served.frame", "setting", "size", "small.mtu", "upper.mtu", "way", "word", "worst.mtu", "asked",
-    "end",
+    "end", "stalled[0].task.process", "stalled[0].task.task", "task.process", "task.task",
 })  # fmt: skip
 """Numbers, words of ours, and texts that a function made of quoted names."""
 

@@ -274,7 +274,7 @@ def no_cache_reason(scene: Scene) -> str:
 def _entry_of(cached: CacheRow, scene: Scene) -> FindingEntry | None:
     """Return the worst finding about a cache, or the finding that explains it."""
     entries = scene.findings()
-    worst = next((c for c in entries if c.subject in cached.names), None)
+    worst = next((c for c in entries if not set(cached.names).isdisjoint(c.subjects)), None)
     if worst is None:
         return None
     return next((c for c in entries if c.finding is not None and worst.key in c.finding.explains), worst)

@@ -50,7 +50,7 @@ def _entries(names: set[str], scene: Scene) -> Iterator[Row]:
     """Yield the warnings and critical findings about a cluster and its pools."""
     palette = scene.palette
     for entry in scene.findings():
-        if entry.subject in names and entry.severity in MARKS:
+        if not names.isdisjoint(entry.subjects) and entry.severity in MARKS:
             said = text((f" {palette.word(entry.subject, 30)} ", STRONG), palette.word(entry.summary, 400))
             yield words((*text(" "), *entry_mark(entry, palette), *said), entry.key, entry)
 

@@ -105,7 +105,7 @@ def _entries(node: FabricNode, scene: Scene, width: int) -> Iterator[Row]:
         todo.extend(part.below)
     palette = scene.palette
     for entry in scene.findings():
-        if names & {entry.subject, entry.subject.rpartition("/")[2]}:
+        if any(names & {said, said.rpartition("/")[2]} for said in entry.subjects):
             subject = palette.word(entry.subject, 40)
             said = palette.word(entry.summary, 400)
             lines = textwrap.wrap(f"{subject} {said}", max(width - 8, 20), break_long_words=True)

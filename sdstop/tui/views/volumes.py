@@ -315,7 +315,7 @@ def _detail(item: LimitedVolume) -> Iterator[Row]:
     palette = item.scene.palette
     subject = item.limit.subject if item.limit is not None else f"vol:{item.name}"
     for entry in item.scene.findings():
-        if entry.subject in {subject, f"vol:{item.name}"}:
+        if not {subject, f"vol:{item.name}"}.isdisjoint(entry.subjects):
             line = text((f" {palette.word(entry.finding.rule if entry.finding else '', 30)} ", STRONG),
                         palette.word(entry.summary, 400))  # fmt: skip
             yield words((*text(" "), *entry_mark(entry, palette), *line), entry.key, entry)

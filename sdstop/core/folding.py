@@ -1,0 +1,294 @@
+"""Folding: findings of one rule about most of the things that share another one become one finding about that.
+
+At least three, and at least half, of the things of one kind that are attached to, located in, part of or served by the
+shared thing have to be affected; once folded, a third is enough. All disks of the node are folded too. Of several
+shared things, the one counts that has the most affected things for those that are not, then the lowest one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sdstop.core.finding import Finding, Rule, Value, cites
+from sdstop.core.joins import Relation, ThingKind
+from sdstop.core.placement import NAMES, kinds_of, thing_of
+from sdstop.core.shell import phrase, quoted
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
+
+LEAST = 3
+"""Fewest things that are folded."""
+NODE = "disks"
+"""Subject of a finding about all disks of the node."""
+CITED = 4
+"""Most members whose evidence a folded finding has."""
+
+_REACHED = (Relation.ATTACHED, Relation.LOCATED, Relation.PART, Relation.SERVED)
+_SHARED = (
+    ThingKind.EXPANDER, ThingKind.ENCLOSURE, ThingKind.SESSION, ThingKind.TARGET, ThingKind.HBA, ThingKind.CONTROLLER,
+    ThingKind.PCIE_LINK, ThingKind.NUMA_NODE, ThingKind.PEER, ThingKind.NODE, ThingKind.FAULT_SET, ThingKind.SOCKET,
+    ThingKind.MEMORY_CHANNEL, ThingKind.POOL, ThingKind.CLUSTER,
+)  # fmt: skip
+"""Kinds of things that findings are folded on; of those with the same things above them, the first."""
+_NO_DISK = re.compile(r"(loop|ram|zram|sr|fd|nbd)\d+")
+"""Names of devices that a node has without using them."""
+_NOUNS: Mapping[str, str] = {
+    ThingKind.HBA: "HBA", ThingKind.PCIE_LINK: "PCIe port", ThingKind.NUMA_NODE: "NUMA node", ThingKind.DIMM: "DIMM",
+    ThingKind.NIC: "network interface", ThingKind.OSD: "OSD", ThingKind.PEER: "host",
+}  # fmt: skip
+_PLACES: Mapping[str, str] = {
+    ThingKind.ENCLOSURE: "in", ThingKind.NUMA_NODE: "near", ThingKind.SOCKET: "of", ThingKind.MEMORY_CHANNEL: "of",
+    ThingKind.NODE: "of", ThingKind.FAULT_SET: "of", ThingKind.POOL: "of", ThingKind.CLUSTER: "of",
+}  # fmt: skip
+_STACKED = (ThingKind.ARRAY, ThingKind.MULTIPATH_MAP, ThingKind.CACHE, ThingKind.VOLUME)
+
+Folds = AbstractSet[tuple[str, str]]
+"""Rules and subjects of folded findings."""
+
+
+class _Shared(Struct, frozen=True):
+    """Thing that several affected ones share; `count` things of their kind depend on it. None is the node itself."""
+
+    thing: Thing | None
+    count: int
+    rank: int
+
+    @property
+    def subject(self) -> str:
+        return self.thing.name if self.thing is not None else NODE
+
+    @property
+    def kind(self) -> ThingKind | None:
+        return _SHARED[self.rank] if self.thing is not None else None
+
+    @property
+    def words(self) -> str:
+        """The thing after a number of others: `behind HBA 0000:3b:00.0`."""
+        if self.kind is None:
+            return "of this node"
+        noun = _NOUNS.get(self.kind, self.kind.value)
+        named = self.subject if self.subject.startswith(noun) else f"{noun} {self.subject}"
+        return f"{_PLACES.get(self.kind, 'behind')} {named}"
+
+
+def folds_of(findings: Iterable[Finding]) -> Folds:
+    """Return the folds among findings."""
+    return frozenset((finding.rule, finding.subject) for finding in findings if finding.members)
+
+
+class _Group(Struct, frozen=True, eq=False):
+    """Affected things of one kind that may share the same things."""
+
+    kind: str
+    shared: tuple[_Shared, ...]
+
+
+def folded(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule], held: Folds) -> list[Finding]:
+    """Return the findings, folded; `held` are the folds of the frame before. Findings have their rule and place."""
+    known = {rule.id: rule for rule in rules}
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_rule.setdefault(finding.rule, []).append(finding)
+    made: list[Finding] = []
+    for name, found in by_rule.items():
+        kept = {subject for rule, subject in held if rule == name}
+        if name in known and len(found) >= (2 if kept else LEAST):
+            made += _folds(topology, known[name], found, kept)
+    if not made:
+        return list(findings)
+    inside = {member.id: fold.id for fold in made for member in fold.members}
+    rest = [finding for finding in findings if finding.id not in inside]
+    return [_relinked(finding, inside) for finding in (*made, *rest)]
+
+
+def _folds(topology: Topology, rule: Rule, findings: Sequence[Finding], held: AbstractSet[str]) -> Iterator[Finding]:
+    """Yield the findings on shared things that findings of one rule become."""
+    kinds = kinds_of(rule)
+    by_kind: dict[str, dict[_Group, dict[int, list[Finding]]]] = {}
+    for finding in findings:
+        thing = thing_of(topology, finding.subject, kinds)
+        group = _group(topology, thing.place) if thing is not None else None
+        if thing is not None and group is not None:
+            by_kind.setdefault(group.kind, {}).setdefault(group, {}).setdefault(thing.place, []).append(finding)
+    taken = {finding.subject for finding in findings}
+    for kind, groups in by_kind.items():
+        for shared, chosen in _chosen(groups, held, taken):
+            about = {place: each for group in chosen for place, each in groups[group].items()}
+            yield _fold(topology, rule, kind, shared, about)
+
+
+def _relinked(finding: Finding, inside: Mapping[str, str]) -> Finding:
+    """Return a finding whose links to folded ones lead to the fold."""
+    if inside.keys().isdisjoint(finding.explains) and inside.keys().isdisjoint(finding.explained_by):
+        return finding
+    explains = dict.fromkeys(inside.get(key, key) for key in finding.explains)
+    by = dict.fromkeys(inside.get(key, key) for key in finding.explained_by)
+    explains.pop(finding.id, None)
+    by.pop(finding.id, None)
+    return replace(finding, explains=tuple(explains), explained_by=tuple(by))
+
+
+def _kind(topology: Topology, thing: Thing) -> str:
+    """Return the kind of things that a thing is counted with: disk, partition, or a kind of the topology."""
+    return topology.once(("kind", thing.place), lambda: _find_kind(topology, thing))
+
+
+def _find_kind(topology: Topology, thing: Thing) -> str:
+    if ThingKind.DEVICE not in thing.kinds:
+        return next((kind.value for kind in ThingKind if kind in thing.kinds), "")
+    if topology.is_stacked(thing):
+        return next((kind.value for kind in _STACKED if kind in thing.kinds), "device")
+    if any(how is Relation.PART and ThingKind.DEVICE in other.kinds for other, how in topology.lower(thing).items()):
+        return "partition"
+    if thing.device is None or _NO_DISK.fullmatch(thing.device):
+        return "device"
+    return next((kind.value for kind in _STACKED if kind in thing.kinds), "disk")
+
+
+def _counts(topology: Topology, thing: Thing) -> Counter[str]:
+    """Return the number of things that depend on a thing, by kind."""
+    return topology.once(
+        ("kinds", thing.place),
+        lambda: Counter(_kind(topology, other) for other in topology.above(thing, _REACHED)),
+    )
+
+
+def _group(topology: Topology, place: int) -> _Group | None:
+    """Return the group of a thing, the same object for all of a group; None if it shares nothing."""
+    known: dict[tuple[str, tuple[int, ...]], _Group] = topology.once("fold groups", dict)
+
+    def make() -> tuple[_Group | None]:
+        thing = topology.things[place]
+        kind = _kind(topology, thing)
+        ranked = [(other, _rank(other)) for other in topology.below(thing, _REACHED)]
+        found = [
+            _Shared(other, count, rank)
+            for other, rank in ranked
+            if rank is not None and (count := _counts(topology, other)[kind]) >= LEAST
+        ]
+        if kind == "disk" and _disks(topology) >= LEAST:
+            found.append(_Shared(None, _disks(topology), len(_SHARED)))
+        if not kind or not found:
+            return (None,)
+        key = kind, tuple(each.thing.place if each.thing is not None else -1 for each in found)
+        return (known.setdefault(key, _Group(kind, tuple(found))),)
+
+    return topology.once(("fold group", place), make)[0]
+
+
+def _rank(thing: Thing) -> int | None:
+    return next((rank for rank, kind in enumerate(_SHARED) if kind in thing.kinds), None)
+
+
+def _disks(topology: Topology) -> int:
+    return topology.once("number of disks", lambda: sum(_kind(topology, thing) == "disk" for thing in topology.things))
+
+
+def _chosen(
+    groups: Mapping[_Group, Mapping[int, object]], held: AbstractSet[str], taken: AbstractSet[str]
+) -> Iterator[tuple[_Shared, list[_Group]]]:
+    """Yield shared things and the groups that are folded on them, each group at most once; none on those `taken`."""
+    shared: dict[str, _Shared] = {}
+    below: dict[str, list[_Group]] = {}
+    affected = Counter[str]()
+    for group, places in groups.items():
+        for each in group.shared:
+            subject = each.subject
+            if subject not in taken:
+                shared.setdefault(subject, each)
+                below.setdefault(subject, []).append(group)
+                affected[subject] += len(places)
+
+    def order(subject: str) -> tuple[int, bool, int, int, str]:
+        each = shared[subject]
+        return each.count - 2 * affected[subject], subject not in held, each.rank, each.count, subject
+
+    left = set(groups)
+    queue = [order(subject) for subject in shared]
+    heapq.heapify(queue)
+    while queue:
+        found = heapq.heappop(queue)
+        subject = found[-1]
+        now = order(subject)
+        if now != found:  # some of its things are in another fold
+            heapq.heappush(queue, now)
+        elif _is_enough(shared[subject], affected[subject], is_held=subject in held):
+            chosen = [group for group in below[subject] if group in left]
+            yield shared[subject], chosen
+            left.difference_update(chosen)
+            for group in chosen:
+                for each in group.shared:
+                    affected[each.subject] -= len(groups[group])
+
+
+def _is_enough(shared: _Shared, count: int, *, is_held: bool) -> bool:
+    if is_held and count > 1 and 3 * count >= shared.count:
+        return True
+    if shared.thing is None:
+        return count >= max(LEAST, shared.count)
+    return count >= LEAST and 2 * count >= shared.count
+
+
+def _fold(
+    topology: Topology, rule: Rule, kind: str, shared: _Shared, about: Mapping[int, Sequence[Finding]]
+) -> Finding:
+    """Return the finding about a shared thing that replaces those about the affected ones, by place."""
+    members = tuple(finding for each in about.values() for finding in each)
+    severity = max({member.severity for member in members}, key=lambda severity: severity.rank)
+    as_bad = [member for member in members if member.severity is severity]
+    certain = {member.confidence for member in as_bad}
+    worst = as_bad[0]
+    nouns = f"{_NOUNS.get(kind, kind)}s"
+    number = f"{len(about)}" if len(about) == shared.count else f"{len(about)} of {shared.count}"
+    said = f"{number} {nouns} {shared.words}{' ' if rule.many else ': '}{rule.many or rule.says}"
+    mixed = f" ({len(as_bad)} {severity.value})" if len(as_bad) < len(members) else ""
+    affected, count = _affected(topology, f"{rule.id}:{shared.subject}", tuple(about))
+    return Finding(
+        severity=severity,
+        subject=shared.subject,
+        summary=f"{said}{mixed}; {worst.subject}: {worst.summary}",
+        values=(Value("affected", f"{nouns} affected", len(about)), Value("all", f"{nouns} in all", shared.count)),
+        evidence=cites(*(cite for member in as_bad[:CITED] for cite in member.evidence[:1])),
+        advice=(*_advice(shared), *worst.advice[:2]),
+        refuted_by=f"{worst.subject}, and so the others: {worst.refuted_by}" if worst.refuted_by else "",
+        confidence=None if None in certain else max(filter(None, certain), default=None),
+        explains=tuple(dict.fromkeys(key for member in members for key in member.explains)),
+        explained_by=tuple(dict.fromkeys(key for member in members for key in member.explained_by)),
+        totals=all(member.totals for member in members),
+        rule=rule.id,
+        part_of=tuple(dict.fromkeys(name for member in members for name in member.part_of))[:NAMES],
+        affected=affected,
+        affected_count=count,
+        members=members,
+    )
+
+
+def _affected(topology: Topology, fold: str, places: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
+    """Return the names of what needs the affected things, and their number; kept while the things are the same."""
+    known: dict[str, tuple[tuple[int, ...], tuple[str, ...], int]] = topology.once("affected by folds", dict)
+    if fold not in known or known[fold][0] != places:
+        things = topology.affected(*(topology.things[place] for place in places))
+        names = tuple(dict.fromkeys(thing.label for thing in things))
+        known[fold] = places, names[:NAMES], len(names)
+    return known[fold][1:]
+
+
+def _advice(shared: _Shared) -> Iterator[str]:
+    """Yield the first steps, which concern the shared thing."""
+    name = quoted(shared.subject)
+    if shared.kind is ThingKind.HBA:
+        yield f"journalctl -k | grep {name}   # did the adapter reset, or was it lost"
+        yield f"lspci -vvs {name}   # does the adapter still answer"
+    elif shared.kind in {ThingKind.EXPANDER, ThingKind.ENCLOSURE}:
+        yield f"check power and cables of the {_SHARED[shared.rank]} {phrase(shared.subject)}"
+    elif shared.kind in {ThingKind.SESSION, ThingKind.TARGET, ThingKind.PEER}:
+        yield f"check that {phrase(shared.subject)} answers, and the network in between"
+    elif shared.thing is None:
+        yield "journalctl -k   # what happened first: the disks share the controllers, the power, the kernel"

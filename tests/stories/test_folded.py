@@ -1,0 +1,89 @@
+"""A lost HBA is one finding in every view, with all of its disks."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from sdstop.cli.command import execute
+from sdstop.collectors import BUILTIN
+from sdstop.core.finding import Severity
+from sdstop.core.session import Session
+from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.rules import RULES
+from tests.fixtures import FIXTURES, opened
+from tests.nodes.block import disk_name
+from tests.tui.screens import screen
+
+_STORY = "hba-lost"
+_HBA = "0000:3b:00.0"
+_DISKS = [disk_name(n) for n in range(24)]
+_SAID = f"24 disks behind HBA {_HBA} do not respond"
+
+
+@functools.cache
+def _session() -> Session:
+    origin, frames = opened(_STORY)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    return session
+
+
+def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    execute([*argv, "--from", str(FIXTURES / _STORY)])
+    return capsys.readouterr().out
+
+
+def test_check_has_one_finding_and_names_some_members(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = _run(capsys, "check").splitlines()[:2]
+    assert first.startswith(f"SDSTOP CRITICAL - 1 finding: device-hung {_HBA}: {_SAID}; sda: 3 requests in flight")
+    assert first.endswith("critical=1 warning=0 info=0 unchecked=45")
+    assert second.endswith("; members sda, sdb, sdc, sdd, sde, sdf and 18 more; part of md0, md1")
+
+
+def test_json_has_all_members_with_what_was_said_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    [found] = json.loads(_run(capsys, "report", "--format", "json"))["findings"]
+    assert (found["rule"], found["subject"], found["severity"]) == ("device-hung", _HBA, "critical")
+    assert [member["subject"] for member in found["members"]] == _DISKS
+    assert {member["severity"] for member in found["members"]} == {"critical"}
+    assert all("in flight and none completed for 40 s" in member["summary"] for member in found["members"])
+    assert found["values"] == {"affected": 24, "all": 24}
+    assert (len(found["evidence"]), found["part_of"]) == (4, ["md0", "md1"])
+
+
+def test_the_report_has_it_once(capsys: pytest.CaptureFixture[str]) -> None:
+    text = _run(capsys, "report")
+    assert text.count("  CRITICAL  device-hung  ") == 1
+    assert f"  CRITICAL  device-hung  {_HBA}  since " in text
+    assert "    Members: sda, sdb, sdc, sdd, sde, sdf and 18 more\n" in text
+
+
+def test_the_exporter_has_one_series() -> None:
+    origin, frames = opened(_STORY)
+    page = Exposition(Session(origin, BUILTIN, RULES))
+    for frame in frames:
+        page.feed(frame)
+    found = {}
+    for family in text_string_to_metric_families(page.page().decode()):
+        for sample in family.samples:
+            if sample.name in {"sdstop_finding_active", "sdstop_findings"} and sample.value:
+                found[sample.name, sample.labels.get("subject", "")] = sample.value
+    assert found == {("sdstop_finding_active", _HBA): 1, ("sdstop_findings", ""): 1}
+
+
+def test_single_disks_are_still_marked() -> None:
+    look = _session().head()
+    assert {each.subject for each in look.judgement.every} == {_HBA, *_DISKS}
+    [fold] = look.judgement.findings
+    assert {each.severity for each in fold.members} == {Severity.CRITICAL}
+
+
+async def test_the_screen_has_one_finding() -> None:
+    async with screen(_session(), (120, 40)) as shown:
+        lines = shown.lines()
+        assert " 1 CRIT" in lines[0]
+        listed = [line for line in lines if "!CRIT " in line]
+        assert [_HBA in line and "24 disks behind HBA" in line for line in listed] == [True]
