@@ -48,6 +48,8 @@ NAMES = ("manifest.json", "manifest-final.json")
 MOST_FRAMES = 100_000
 """Maximum number of frames that are opened; more than a day at one per second."""
 
+MOST_NAMED = 500_000
+"""Maximum number of links, listings and outcomes that documents name; a node of 5000 disks has half."""
 _LATEST = 253_402_300_800.0  # the year 10000
 _MOST_FACTS = 100
 _PART = re.compile(r"index/([0-9]{1,9})\.jsonl")
@@ -305,7 +307,13 @@ def _layers(
     for name, (number, rest) in places.items():
         if number in files and rest:
             (static if name.startswith("static/") else files[number])[rest] = contents.files[name]
-    layers = {number: read_layer(files[number], contents.notes) for number in numbers}
+    layers: dict[int, dict[str, Evidence]] = {}
+    named = 0
+    for number in numbers:
+        layers[number] = read_layer(files[number], contents.notes)
+        named += len(layers[number])
+        if named > MOST_NAMED + len(places):
+            raise CaptureRefused(f"names more than {MOST_NAMED} links, listings and outcomes")
     layers[numbers[0]] = read_layer(static, contents.notes) | layers[numbers[0]]
     for name, fault in faults.items():
         match = _MEMBER.fullmatch(name)

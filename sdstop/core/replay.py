@@ -34,6 +34,11 @@ _ERRORS: Mapping[Outcome, type[Unreadable]] = {
 }
 
 
+_LONGEST_TARGET = 1024
+"""Maximum number of characters of a link's target that is followed; those of sysfs have up to 250."""
+_MOST_REAL = 1 << 16
+"""Maximum number of folders whose links are remembered."""
+
 _Read = tuple[Outcome, str, dict[type[Reading], Rows], bool]
 """Outcome of a run, its reason, its tables, and whether it is about recorded evidence."""
 
@@ -50,6 +55,7 @@ class EvidenceHost(Host):
         self.last = ""
         """Key of the evidence read last, which a parser that fails is likely to have been given."""
         self._links: dict[str, str] = {}
+        self._real: dict[str, tuple[str, int]] = {}
         self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
         self._folders: dict[str, set[str]] | None = None
         self.apply(evidence)
@@ -82,6 +88,7 @@ class EvidenceHost(Host):
             if key.startswith(("/", "link:", "cmd:", "slug:", "http")):
                 changed.add(_TREE)
                 if key.startswith("link:"):
+                    self._real.clear()
                     self._links.pop(key[5:], None)
                     if item.outcome is Outcome.OK:
                         self._links[key[5:]] = item.data.decode("utf-8", "surrogateescape")
@@ -209,24 +216,45 @@ class EvidenceHost(Host):
         """Follow recorded links in every part of a path, at most 40 of them."""
         if not self._links or not path.startswith("/"):
             return path
-        todo = [part for part in path.split("/") if part][::-1]
-        done = ""
-        hops = 0
+        folder, _, name = path.rpartition("/")
+        real, _ = self._folder(folder)
+        is_plain = f"{real}/{name}" not in self._links and name not in {"", ".", ".."}
+        return f"{real}/{name}" if is_plain else self._folder(path)[0] or "/"
+
+    def _folder(self, path: str) -> tuple[str, int]:
+        """Return a folder without links, and how many were followed; kept, because its files are read one by one."""
+        known = self._real.get(path)
+        if known is None:
+            if len(self._real) >= _MOST_REAL:
+                self._real.clear()
+            folder, _, name = path.rpartition("/")
+            known = self._real[path] = self._walked(*self._folder(folder), name) if path else ("", 0)
+        return known
+
+    def _walked(self, done: str, hops: int, name: str) -> tuple[str, int]:
+        """Go on from a folder without links to a name in it, which may be a link to a link."""
+        todo = [name]
         while todo:
             part = todo.pop()
+            if not part:
+                continue
             if part == "..":
                 done = posixpath.dirname(done) if done.count("/") > 1 else ""
                 continue
             step = f"{done}/{part}"
             target = self._links.get(step)
-            if target is None or hops >= 40:
+            while target is not None and hops < 40 and "/" not in target and target not in {"", ".", ".."}:
+                hops += 1
+                step = f"{done}/{target}"
+                target = self._links.get(step)
+            if target is None or hops >= 40 or len(target) > _LONGEST_TARGET:
                 done = step
                 continue
             hops += 1
             if target.startswith("/"):
                 done = ""
             todo.extend(p for p in reversed(target.split("/")) if p and p != ".")
-        return done or "/"
+        return done, hops
 
     def _tree(self) -> dict[str, set[str]]:
         if self._folders is None:
