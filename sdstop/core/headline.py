@@ -8,6 +8,7 @@ code; with `strict`, a denied source makes the result unknown.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -71,7 +72,11 @@ def headline(
     """
     known = tuple(collectors)
     unseen = _unseen([collector.name for collector in known], runs, strict=strict)
-    lacking = () if origin.live else _lacking([each.name for each in known if each.is_live], runs, origin)
+    lacking = (
+        ()
+        if origin.live
+        else _lacking([each.name for each in known if each.is_live], runs, origin, judgement.unchecked)
+    )
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     gaps = {verdict.gap for verdict in judgement.unchecked}
     unknown = bool(unseen) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)
@@ -153,11 +158,14 @@ def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> d
     return found
 
 
-def _lacking(names: Sequence[str], runs: Mapping[str, Run], origin: Origin) -> tuple[str, ...]:
-    """Return the sources that were not recorded, first those that the recorder had."""
+def _lacking(
+    names: Sequence[str], runs: Mapping[str, Run], origin: Origin, unchecked: Iterable[Unchecked]
+) -> tuple[str, ...]:
+    """Return the sources that were not recorded: those that the recorder had, then those that most rules lack."""
     had = origin.collectors or frozenset()
+    wanted = Counter(verdict.reason.partition(":")[0] for verdict in unchecked if verdict.gap is Gap.UNRECORDED)
     found = [name for name in names if name in runs and not runs[name].recorded]
-    return tuple(sorted(found, key=lambda name: name not in had))
+    return tuple(sorted(found, key=lambda name: (name not in had, -wanted[name])))
 
 
 def _named_lacking(names: Sequence[str], origin: Origin) -> str:
