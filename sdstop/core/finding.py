@@ -307,6 +307,9 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
         stories.setdefault(_first_cause(place, cause), []).append(place)
     found = []
     for first, story in stories.items():
+        if len(story) == 1:
+            found.append(OrderedFinding(first, follows=False, severity=findings[first].severity))
+            continue
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
         found.append(OrderedFinding(first, follows=False, severity=worst))
         rest = [place for place in story if place != first]
@@ -319,9 +322,6 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
 
 def _explained_last(places: Sequence[int], findings: Sequence[Finding]) -> Iterator[int]:
     """Yield places in order, but a finding that another one explains after it; circles are broken at the first."""
-    if len(places) < 2:
-        yield from places
-        return
     causes = Counter(key for place in places for key in set(findings[place].explains))
     held: dict[str, list[int]] = {}
     for place in places:

@@ -79,7 +79,7 @@ class EvidenceHost(Host):
             if before is None:
                 if not key.startswith(("/", "link:/", "list:/")):
                     self._spoken.append(key)
-            elif before.outcome is item.outcome:
+            elif before.outcome is item.outcome and not (key.startswith("link:") and before.data != item.data):
                 continue
             if item.outcome is Outcome.DENIED:
                 self.denied.add(key)
