@@ -338,7 +338,7 @@ def waiting() -> Iterator[int]:
     """A process in D state: it waits for a child made by clone(CLONE_VFORK), without shared memory."""
     number = _CLONE.get(os.uname().machine)
     if number is None or not hasattr(ctypes.CDLL(None), "syscall"):
-        pytest.skip("number of clone unknown")
+        pytest.skip(f"needs the number of clone() for {os.uname().machine}, and a libc with syscall()")
     process = subprocess.Popen(
         [sys.executable, "-c", _WAITS.format(clone=number)], stdout=subprocess.PIPE, start_new_session=True
     )
