@@ -33,8 +33,9 @@ from sdstop.collectors.memory.dimms import DIMMS, TABLE
 from sdstop.collectors.memory.edac import EDAC
 from sdstop.core.diagnosis import Diagnosis, providers_of
 from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.history import History
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
 from sdstop.sampler.runner import sample

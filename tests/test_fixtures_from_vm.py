@@ -7,7 +7,7 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.core.evidence import Evidence, Outcome
-from sdstop.core.replay import EvidenceHost
+from sdstop.core.evidence_host import EvidenceHost
 from tests.fixtures import opened
 from tests.fixtures_from_vm import convert, frames
 

@@ -15,12 +15,13 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Rule
 from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.memory import Memory, with_vanished
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 
 RING_SECONDS = 900.0

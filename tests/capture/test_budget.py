@@ -15,7 +15,7 @@ from sdstop.capture import frames
 from sdstop.capture.reader import OpenError, open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence
-from sdstop.core.replay import EvidenceHost
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.session import Session
 
 LINKS = 20_000

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from sdstop.capture.contents import CaptureRefused, ReadLimits, read_folder
 from sdstop.capture.reader import OpenError, open_capture
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, TimedOut
-from sdstop.core.replay import EvidenceHost
 
 Files = dict[str, Any]
 

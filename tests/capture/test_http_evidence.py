@@ -11,10 +11,10 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.core.evidence import Evidence, Frame, Outcome, http_key, http_slug
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.excerpt import json_excerpt
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut
 from sdstop.core.recording import RecordingHost
-from sdstop.core.replay import EvidenceHost
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.node.live import LiveHost
 

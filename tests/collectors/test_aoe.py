@@ -22,9 +22,9 @@ from sdstop.collectors.aoe.targets import (
     parse_sockets,
 )
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.model import Reading
-from sdstop.core.replay import EvidenceHost
 
 DISK = "/sys/block/etherd!e7.12"
 DEBUG = (

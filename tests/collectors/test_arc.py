@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.zfs.arc import ARC, ARCSTATS, parse
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.model import Source
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cache import Cache
 
 

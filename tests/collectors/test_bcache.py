@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.bcache.devices import BCACHE, chosen, size
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Source
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import Cache, CacheActivity
 from tests.fixtures import opened

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice, BlockLink, active, fingerprint, kind_of, wide_name
 from sdstop.collectors.block.udev import answered_names, parse_names
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, TimedOut
-from sdstop.core.replay import EvidenceHost
 
 PCI = "../devices/pci0000:00/0000:00:02.0/0000:3b:00.0"
 SAS = f"{PCI}/host2/port-2:0/end_device-2:0/target2:0:0/2:0:0:0"

@@ -17,10 +17,10 @@ from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Failed, Malformed, Output
 from sdstop.core.joins import named
 from sdstop.core.model import Reading
-from sdstop.core.replay import EvidenceHost
 from sdstop.core.retention import Retention
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild

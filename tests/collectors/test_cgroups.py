@@ -26,9 +26,9 @@ from sdstop.collectors.limits.controlgroup import (
     parse_stat,
 )
 from sdstop.core.collector import Question
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed, Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.node import folders
 from sdstop.node.live import LiveHost
 from sdstop.readings.limit import Limit

@@ -19,8 +19,8 @@ from sdstop.collectors.network.clients import (
     served,
 )
 from sdstop.core.evidence import command_key
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
-from sdstop.core.replay import EvidenceHost
 from tests.nodes.clients import ROUTE, TCP, line, node
 
 

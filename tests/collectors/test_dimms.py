@@ -4,9 +4,9 @@ import pytest
 
 from sdstop.collectors.memory.dimms import CPUINFO, TABLE, Dimm, MemorySocket, read
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed
 from sdstop.core.model import Source, schema
-from sdstop.core.replay import EvidenceHost
 from tests.nodes.firmware import DMIDECODE, E5_2620_V4, Board, Module, board
 
 

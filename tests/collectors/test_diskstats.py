@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.block.diskstats import DISKSTATS, parse
 from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.readings.disk import Disk, DiskActivity
 
 NEW = "   8       0 sda 11 12 13 14 21 22 23 24 5 31 32 41 42 43 44 51 52"

@@ -10,10 +10,11 @@ from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
 from sdstop.collectors.devicemapper.mapper import MAPPER, MappedDevice
 from sdstop.core.collector import commands_of
 from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut
 from sdstop.core.model import Source
 from sdstop.core.recording import RecordingHost
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.iosize import RequestSizes

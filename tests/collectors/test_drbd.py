@@ -16,10 +16,10 @@ from sdstop.collectors.drbd.resources import DRBD, PROC, read
 from sdstop.collectors.drbd.status import Rates, parse_proc, parse_rates, parse_status
 from sdstop.core.collector import commands_of
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Denied, Malformed, Unreadable
 from sdstop.core.model import Reading
-from sdstop.core.replay import EvidenceHost
 from sdstop.node.commands import CommandRunner
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
 from sdstop.readings.rebuild import Rebuild

@@ -14,9 +14,9 @@ from sdstop.collectors.memory.edac import (
     activity,
     controller_activity,
 )
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.core.model import Reading, Source
-from sdstop.core.replay import EvidenceHost
 from tests.nodes.edac import Controller
 
 OLD = {

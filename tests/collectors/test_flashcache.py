@@ -5,9 +5,10 @@ import pytest
 from sdstop.collectors.devicemapper.dmcache import DMCACHE
 from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
 from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.model import Source
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.fabric.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Reading, Source
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.core.topology import Topologies
 from tests.fixtures import opened

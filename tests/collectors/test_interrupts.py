@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.fabric.interrupts import INTERRUPTS, IRQ, CardInterrupts
 from sdstop.collectors.fabric.locality import NODES, PCI, node_of
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.core.model import Source
-from sdstop.core.replay import EvidenceHost
 
 NODE_CPUS = {f"{NODES}/node0/cpulist": "0-7,16-23\n", f"{NODES}/node1/cpulist": "8-15,24-31\n"}
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sdstop.collectors.block.diskstats import DISKSTATS as DISKSTATS_COLLECTOR
 from sdstop.collectors.block.io_sizes import EVENTS, INSTANCE, IO_SIZES, names, parse
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.readings.disk import Disk
 from sdstop.readings.iosize import RequestSizes, between, not_whole

@@ -21,8 +21,8 @@ from sdstop.collectors.block.iostat import (
     served,
 )
 from sdstop.collectors.block.sysstat import distance, interval_of, second_of_day
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
 

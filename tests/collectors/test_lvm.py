@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.devicemapper.lvm import LVM, LVS, LogicalVolume, parse
 from sdstop.core.evidence import Evidence, Outcome, command_key
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Failed, Malformed
 from sdstop.core.model import Source
-from sdstop.core.replay import EvidenceHost
 
 KEY = command_key(LVS)
 UUID = {"/sys/block/dm-0/dm/uuid": "CRYPT-x\n", "/sys/block/dm-1/dm/uuid": "LVM-x\n"}

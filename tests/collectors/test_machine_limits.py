@@ -19,9 +19,9 @@ from sdstop.collectors.limits.drives import QemuDrive, limits_of, parse_command_
 from sdstop.collectors.limits.machines import QUESTION as DRIVES
 from sdstop.collectors.limits.machines import STATE, drives
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity, Unchecked
 from sdstop.core.host import Absent, Denied, Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.limit import Limit
 from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED

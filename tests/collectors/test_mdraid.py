@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.model import Reading, schema
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.readings.rebuild import Rebuild
 from tests.fixtures import opened
 

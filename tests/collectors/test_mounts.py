@@ -12,9 +12,9 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.mounts import MOUNTED, MOUNTS, MountPoint, parse, server_of
 from sdstop.collectors.block.names import DEVICE_NAMES
 from sdstop.core.collector import Collector
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent
 from sdstop.core.model import Reading, Source
-from sdstop.core.replay import EvidenceHost
 from sdstop.core.retention import mount_table
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topologies, Topology

@@ -10,10 +10,10 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.iostat import IOSTAT
 from sdstop.core.collector import Collector, Command, Need, commands_of, questions_of
 from sdstop.core.evidence import GATEWAY, Outcome, command_key
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Host, Malformed, Output, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.recording import RecordingHost
-from sdstop.core.replay import EvidenceHost
 from sdstop.node.answers import answers
 from sdstop.node.live import LiveHost
 from tests.fixtures import names, opened

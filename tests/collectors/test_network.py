@@ -28,9 +28,9 @@ from sdstop.collectors.network.paths import (
     parse_tables,
 )
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed, TimedOut
 from sdstop.core.model import Reading, schema
-from sdstop.core.replay import EvidenceHost
 
 CLASS = "/sys/class/net"
 R = TypeVar("R", bound=Reading)

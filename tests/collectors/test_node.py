@@ -17,9 +17,9 @@ from sdstop.collectors.system.node import (
     spent,
 )
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Malformed, TimedOut
 from sdstop.core.model import Metric, Reading, schema
-from sdstop.core.replay import EvidenceHost
 
 STAT = """\
 cpu  300 10 50 900 40 1 2 3 5 0

@@ -16,8 +16,9 @@ from sdstop.collectors.fabric.numa import (
     parse_meminfo,
     parse_numastat,
 )
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading, Source
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.topology import Topologies
 from tests.fixtures import opened
 

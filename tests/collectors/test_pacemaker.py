@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sdstop.collectors.pacemaker.cluster import PACEMAKER, ClusterResource, read
 from sdstop.collectors.pacemaker.crm_mon import parse_name, parse_status
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Denied, Failed, Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cluster import Cluster, ClusterNode
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED

@@ -8,9 +8,9 @@ import pytest
 
 from sdstop.collectors.network.paths import PATHS, TCP, PathMtu, Softnet, Tcp, parse_softnet, parse_tables, tcp_activity
 from sdstop.core.evidence import Evidence
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.core.model import schema
-from sdstop.core.replay import EvidenceHost
 
 CLASS = "/sys/class/net"
 

@@ -18,8 +18,9 @@ from sdstop.collectors.system.processes import (
     rate,
 )
 from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 
 FIO: dict[str, Any] = {
     "pid": 71, "name": "fio", "started": 1000.5, "user": "root", "cmdline": "fio job", "read_bytes": 4096,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.block.sar import SAR, DiskDay, intervals, parse, printed, printed_json
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.service import Service
 
 NEW = """Linux 6.1.0 (san1) \t11/21/26 \t_x86_64_\t(8 CPU)

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from sdstop.collectors.fabric.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading, Source
 from sdstop.core.recording import RecordingHost
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from tests.fixtures import opened
 from tests.nodes.sas import Phy, files
 

@@ -15,9 +15,9 @@ from sdstop.collectors.powerflex.cluster import SCALEIO
 from sdstop.collectors.powerflex.objects import QUERY, latency, number, objects, rates, statistics
 from sdstop.collectors.powerflex.readings import Gateway, ScaleioPool
 from sdstop.collectors.powerflex.scli import parse
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.core.model import Reading, Rows
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cluster import (
     Cluster,
     ClusterClient,

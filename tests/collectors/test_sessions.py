@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.network.sessions import SESSIONS, StorageSession, fingerprint, parse_address
 from sdstop.core.evidence import Evidence
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.model import Reading
-from sdstop.core.replay import EvidenceHost
 
 ISCSI = {
     "/sys/class/iscsi_session/session3/targetname": "iqn.2026-11.example:pool\n",

@@ -16,9 +16,9 @@ import pytest
 from sdstop.collectors.system.task_place import Mount, parse_mounts
 from sdstop.collectors.system.task_scan import MOST, SHARE, TaskScan, parse_moved, parse_stat, parse_switches
 from sdstop.collectors.system.tasks import TASKS, BlockedTask, BlockedTasks, parse
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Host, Malformed
 from sdstop.core.model import Reading, Rows
-from sdstop.core.replay import EvidenceHost
 from sdstop.node.live import LiveHost
 
 INIT = {"/proc/1/stat": "1 (systemd) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12 22 33"}

@@ -15,9 +15,9 @@ from sdstop.collectors.zfs.pools import JSON, LIST, ZFS, parse_list
 from sdstop.collectors.zfs.readings import Draid, Pool, Vdev, draid
 from sdstop.collectors.zfs.zpool_status import nicenum, parse, seconds
 from sdstop.core.evidence import Evidence, Outcome, command_key
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
 from sdstop.core.model import Reading
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.rebuild import Rebuild
 from tests.nodes.zfs import MIRROR, SIZES, STATUS, node, status, tree
 from tests.stories.draid import DraidPool

@@ -28,9 +28,9 @@ from sdstop.collectors.zfs.readings import (
 from sdstop.collectors.zfs.settings import ZFS_SETTINGS, ZFS_TUNING
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, command_key
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.core.model import Reading, Source
-from sdstop.core.replay import EvidenceHost
 from tests.nodes.zfs import SETTINGS, kstat, node, zil
 from tests.stories.draid import DraidPool
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.zfs.zpool_iostat import ZPOOL_IOSTAT, intervals, printed
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.service import Service
 
 HEAD = """\

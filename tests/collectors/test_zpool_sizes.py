@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sdstop.collectors.zfs.readings import KSTATS
 from sdstop.collectors.zfs.sizes import COMMAND, ZPOOL_SIZES, parse
 from sdstop.core.evidence import Evidence, command_key
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Failed, Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.readings.iosize import RequestSizes
 
 KEY = command_key(COMMAND)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.recording import RecordingHost
-from sdstop.core.replay import EvidenceHost
 
 
 class Scripted(Host):

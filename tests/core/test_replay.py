@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from sdstop.core.collector import SLOW, Collector
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark, slug
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, TimedOut
 from sdstop.core.model import Derivation, Reading
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from tests.core.meters import Meter, Reader, Speed, collector, speed
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from sdstop.capture.reader import OpenError, open_capture
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Host, Unreadable
-from sdstop.core.replay import EvidenceHost
 from sdstop.exporters.capture import CaptureWriter, Conclusions, Unwritable
 
 NAMES = st.sampled_from(

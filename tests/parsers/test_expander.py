@@ -13,11 +13,11 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.expander import REST, SasExpander, changes
 from sdstop.collectors.fabric.sas import PHYS, SAS, SasPhy, without_smp
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, slug
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed, Host, Output, TimedOut
 from sdstop.core.model import Reading
 from sdstop.core.recording import RecordingHost
-from sdstop.core.replay import EvidenceHost
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
 from sdstop.rules.phy_errors import PHY_ERRORS

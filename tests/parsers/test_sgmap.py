@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.fabric.hba import HBA, DiskPath
 from sdstop.collectors.fabric.sgmap import ScsiDevice, parse
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
-from sdstop.core.replay import EvidenceHost
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from tests.nodes.frames import Judged

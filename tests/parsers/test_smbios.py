@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.memory import dmidecode, smbios
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Malformed
-from sdstop.core.replay import EvidenceHost
 from tests.fixtures import names, opened
 from tests.nodes.firmware import DMIDECODE, E5_2620_V4, Board, Module, board, device, structure
 

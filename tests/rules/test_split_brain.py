@@ -6,9 +6,9 @@ import pytest
 
 from sdstop.collectors.drbd.connections import DrbdConnection
 from sdstop.collectors.drbd.resources import DRBD
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import RuledOut, Severity, Unchecked
 from sdstop.core.host import Malformed
-from sdstop.core.replay import EvidenceHost
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.split_brain import SPLIT_BRAIN
 from tests.nodes.drbd import STATUS, resource, status

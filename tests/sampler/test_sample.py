@@ -12,9 +12,10 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Host, Unreadable
 from sdstop.core.recording import RecordingHost
-from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.node.live import LiveHost
 from sdstop.sampler import sample

@@ -23,9 +23,9 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.coverage import NO_VERDICT
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Origin, Outcome, readable
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.interval import unrolled
-from sdstop.core.replay import EvidenceHost
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter

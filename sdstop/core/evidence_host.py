@@ -1,0 +1,257 @@
+"""EvidenceHost: a host that answers from recorded evidence, as of the newest frame applied to it."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from sdstop.core.evidence import Defect, Evidence, Outcome, command_key, http_key, http_keys, slug
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+
+TREE = "tree:"
+"""Pseudo-key touched by reads that depend on which paths or commands exist; changes when any appears or vanishes."""
+_LONGEST_TARGET = 1024
+"""Maximum number of characters of a link's target that is followed; those of sysfs have up to 250."""
+_MOST_REAL = 1 << 16
+"""Maximum number of folders whose links are remembered."""
+
+_ERRORS: Mapping[Outcome, type[Unreadable]] = {
+    Outcome.ABSENT: Absent,
+    Outcome.DENIED: Denied,
+    Outcome.FAILED: Failed,
+    Outcome.TIMEOUT: TimedOut,
+}
+
+
+class EvidenceHost(Host):
+    """Host backed by evidence alone; reads of missing evidence raise Absent, "not recorded"."""
+
+    def __init__(self, evidence: Iterable[Evidence] = ()) -> None:
+        """Start with initial evidence; `apply` adds more."""
+        self.state: dict[str, Evidence] = {}
+        self.touched: set[str] = set()
+        self.denied: set[str] = set()
+        self.defects: dict[Defect, None] = {}
+        self.last = ""
+        """Key of the evidence read last, which a parser that fails is likely to have been given."""
+        self._links: dict[str, str] = {}
+        self._real: dict[str, tuple[str, int]] = {}
+        self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
+        self._folders: dict[str, set[str]] | None = None
+        self.apply(evidence)
+
+    @classmethod
+    def of(cls, files: Mapping[str, str | bytes]) -> EvidenceHost:
+        """Create a host from `{key: content}`, for tests and pasted text."""
+        return cls(Evidence(k, data=v.encode() if isinstance(v, str) else v) for k, v in files.items())
+
+    def apply(self, evidence: Iterable[Evidence]) -> set[str]:
+        """Add the evidence of a frame.
+
+        Return the keys that changed, and TREE if paths appeared or vanished.
+        """
+        changed = set()
+        for item in evidence:
+            key = item.key
+            before = self.state.get(key)
+            self.state[key] = item
+            changed.add(key)
+            if before is None:
+                if not key.startswith(("/", "link:/", "list:/")):
+                    self._spoken.append(key)
+            elif before.outcome is item.outcome and not (key.startswith("link:") and before.data != item.data):
+                continue
+            if item.outcome is Outcome.DENIED:
+                self.denied.add(key)
+            elif self.denied:
+                self.denied.discard(key)
+            if key.startswith(("/", "link:", "cmd:", "slug:", "http")):
+                changed.add(TREE)
+                if key.startswith("link:"):
+                    self._real.clear()
+                    self._links.pop(key[5:], None)
+                    if item.outcome is Outcome.OK:
+                        self._links[key[5:]] = item.data.decode("utf-8", "surrogateescape")
+        if TREE in changed:
+            self._folders = None
+        return changed
+
+    def evidence(self, key: str) -> Evidence | None:
+        """Return the evidence with a key, without marking it as read."""
+        known = self.state.get(key)
+        if known is not None:
+            return known
+        kind = key.partition(":")[0]
+        others = {"cmd": f"slug:{slug(key[4:])}", "http": self._http(key) if kind == "http" else None}
+        other = self._resolve(key) if key.startswith("/") else others.get(kind)
+        return self.state.get(other) if other is not None else None
+
+    def read(self, path: str) -> bytes:
+        """Return a recorded file."""
+        return self._take(path).data
+
+    def link(self, path: str) -> str:
+        """Return the target of a recorded link."""
+        return self._take(f"link:{path}").data.decode("utf-8", "surrogateescape")
+
+    def entries(self, path: str) -> list[str]:
+        """Return a recorded listing, or the names implied by the recorded paths below the directory."""
+        key = f"list:{path}"
+        self.touched.add(key)  # it may be recorded later
+        if key in self.state:
+            return self._take(key).data.decode("utf-8", "surrogateescape").split("\n") if self._take(key).data else []
+        real = self._resolve(path)
+        self.touched.update((TREE, f"list:{real}"))
+        folders = self._tree()
+        names = folders.get(path, set()) | folders.get(real, set())
+        if not names:
+            raise Absent(path, "not recorded", recorded=False)
+        return sorted(names)
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        """Return the output of a recorded command."""
+        del deadline
+        key = command_key(argv)
+        self.touched.add(key)  # it may be recorded later
+        item = self._take(key if key in self.state else f"slug:{slug(' '.join(argv))}", key)
+        return Output(item.data, item.stderr, item.exit or 0)
+
+    def answer(self, question: str) -> Any:
+        """Return a recorded answer."""
+        key = f"answer:{question}"
+        try:
+            return json.loads(self._take(key).data)
+        except (ValueError, RecursionError) as error:
+            raise Failed(key, "not JSON") from error
+
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Return a recorded reply: to the same body, to an unrecorded body, or the only reply for the path."""
+        del deadline
+        exact = http_key(method, path, body)
+        self.touched.update(http_keys(exact))  # it may be recorded later
+        found = self._http(exact)
+        if found is None:
+            self.touched.add(TREE)
+        item = self._take(found or exact, exact)
+        head = item.stderr.decode("utf-8", "replace")
+        kinds = (line.partition(":")[2] for line in head.splitlines() if line.lower().startswith("content-type:"))
+        return Reply(item.data, 200 if item.exit is None else item.exit, next(kinds, "").strip())
+
+    def recorded(self, program: str) -> list[str]:
+        """Return the recorded commands of a program (argv, or the slug if only that was recorded)."""
+        self.touched.add(TREE)
+        keys = (key.partition(":") for key in self._spoken)
+        found = (rest for kind, _, rest in keys if kind in {"cmd", "slug"})
+        return sorted(r for r in found if r == program or r.startswith((f"{program} ", f"{program}_")))
+
+    def recorded_output(self, name: str) -> Output:
+        """Return the output of a command listed by `recorded`."""
+        item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
+        return Output(item.data, item.stderr, item.exit or 0)
+
+    def defect(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
+        """Note that a piece of evidence is incomplete or contradicts itself."""
+        self.defects[Defect(key, reason, subject, contradiction)] = None
+
+    def spoken(self) -> list[str]:
+        """Return the keys of evidence other than files, listings and links: commands, answers, HTTP."""
+        return self._spoken
+
+    def _http(self, key: str) -> str | None:
+        """Return the key under which an HTTP exchange is recorded.
+
+        The exchange may be recorded by its slug only, or without its request body. Another version of sdstop may have
+        sent a different body: if there is exactly one such reply, it is used.
+        """
+        asked = http_keys(key)
+        found = next((name for name in asked if name in self.state), None)
+        if found is None:
+            starts = tuple(f"{name}~" for name in asked if "~" not in name)
+            others = [name for name in self._spoken if name.startswith(starts)]
+            found = others[0] if len(others) == 1 else None
+        return found
+
+    def _take(self, key: str, shown: str = "") -> Evidence:
+        item = self.state.get(key)
+        self.touched.add(key if item is None else item.key)  # use the string object that is stored anyway
+        if item is None:
+            kind, _, path = key.rpartition(":") if key.startswith("link:") else ("", "", key)
+            real = self._resolve(posixpath.dirname(path)) + "/" + posixpath.basename(path)
+            real = f"{kind}:{real}" if kind else self._resolve(real)
+            self.touched.update((real, TREE))
+            item = self.state.get(real)
+        if item is None:
+            raise Absent(shown or key, "not recorded", recorded=False)
+        if item.fault:
+            self.defect(item.key, item.fault)
+        if item.outcome is not Outcome.OK:
+            self._refuse(item)
+        self.last = item.key
+        return item
+
+    def _refuse(self, item: Evidence) -> NoReturn:
+        raise _ERRORS[item.outcome](item.key, item.detail)
+
+    def _resolve(self, path: str) -> str:
+        """Follow recorded links in every part of a path, at most 40 of them."""
+        if not self._links or not path.startswith("/"):
+            return path
+        folder, _, name = path.rpartition("/")
+        real, _ = self._folder(folder)
+        is_plain = f"{real}/{name}" not in self._links and name not in {"", ".", ".."}
+        return f"{real}/{name}" if is_plain else self._folder(path)[0] or "/"
+
+    def _folder(self, path: str) -> tuple[str, int]:
+        """Return a folder without links, and how many were followed; kept, because its files are read one by one."""
+        known = self._real.get(path)
+        if known is None:
+            if len(self._real) >= _MOST_REAL:
+                self._real.clear()
+            folder, _, name = path.rpartition("/")
+            known = self._real[path] = self._walked(*self._folder(folder), name) if path else ("", 0)
+        return known
+
+    def _walked(self, done: str, hops: int, name: str) -> tuple[str, int]:
+        """Go on from a folder without links to a name in it, which may be a link to a link."""
+        todo = [name]
+        while todo:
+            part = todo.pop()
+            if not part:
+                continue
+            if part == "..":
+                done = posixpath.dirname(done) if done.count("/") > 1 else ""
+                continue
+            step = f"{done}/{part}"
+            target = self._links.get(step)
+            while target is not None and hops < 40 and "/" not in target and target not in {"", ".", ".."}:
+                hops += 1
+                step = f"{done}/{target}"
+                target = self._links.get(step)
+            if target is None or hops >= 40 or len(target) > _LONGEST_TARGET:
+                done = step
+                continue
+            hops += 1
+            if target.startswith("/"):
+                done = ""
+            todo.extend(p for p in reversed(target.split("/")) if p and p != ".")
+        return done, hops
+
+    def _tree(self) -> dict[str, set[str]]:
+        if self._folders is None:
+            folders: dict[str, set[str]] = {}
+            for key, item in self.state.items():
+                path = key.removeprefix("link:")
+                if not path.startswith("/") or item.outcome is Outcome.ABSENT:
+                    continue
+                while path != "/":
+                    folder, _, name = path.rpartition("/")
+                    folder = folder or "/"
+                    names = folders.setdefault(folder, set())
+                    if name in names:
+                        break
+                    names.add(name)
+                    path = folder
+            self._folders = folders
+        return self._folders
