@@ -14,6 +14,7 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State,
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
 BLOCK = "/sys/block"
+PARTITIONS = "/proc/partitions"
 UDEV = "/run/udev/data"
 QUESTION = "udev.block"
 
@@ -410,8 +411,11 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return the names of all whole devices."""
-    return tuple(host.names(BLOCK))
+    """Return the names of all whole devices, and the sizes of those that have one.
+
+    A device gets its size after its name: a loop device when a file is attached, a disk when its medium is inserted.
+    """
+    return tuple(host.names(BLOCK)), host.maybe(PARTITIONS)
 
 
 BLOCKDEV = Collector(

@@ -14,7 +14,7 @@ from pathlib import Path
 from sdstop.core.collector import Command
 from sdstop.core.evidence import command_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
-from sdstop.node.descendants import MARK, adopt_orphans, end_orphans, reap, signal_descendants
+from sdstop.node.descendants import MARK, adopt_orphans, end_orphans, in_other_session, reap, signal_descendants
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Directories that are searched for programs, regardless of the caller's PATH."""
@@ -165,8 +165,12 @@ class CommandRunner:
             status = os.waitpid(pid, 0)[1]
             self._orphans = {pid for pid in self._orphans if not reap(pid)}
             known = self._running.union(self._orphans, *self._abandoned.values())
-            self._orphans |= end_orphans(known, self._active, self._prefix, adopted=self._adopted)
+            self._orphans |= end_orphans(known, self._active, self._prefix, self._left_behind)
             return status
+
+    def _left_behind(self, pid: int) -> bool:
+        """Return whether a child without a mark was left behind by a command, not by one that still runs."""
+        return self._adopted and not self._active and in_other_session(pid)
 
     def _hanging(self, program: str) -> set[int]:
         """Return the abandoned commands of a program that still hang, and reap those that have ended."""

@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 MOST = 1000
@@ -109,14 +109,16 @@ def mark_of(pid: int) -> str:
     return next((word[len(start) :].decode("ascii", "replace") for word in words if word.startswith(start)), "")
 
 
-def end_orphans(known: Collection[int], running: Collection[str], prefix: str, *, adopted: bool) -> set[int]:
+def end_orphans(
+    known: Collection[int], running: Collection[str], prefix: str, unmarked: Callable[[int], bool]
+) -> set[int]:
     """Kill and reap the children of this process that ended commands have left behind.
 
     Return those that do not end, because they hang in the kernel.
 
     Children that are `known` are left alone, and those whose mark is that of a `running` command. `prefix` begins all
-    marks of this process. Children without a mark are ended only if this process has `adopted` them and no command runs
-    to which they may belong. The kernel does not give the number of a child away before it is reaped.
+    marks of this process. A child without a mark is ended if `unmarked` says so. The kernel does not give the number
+    of a child away before it is reaped.
     """
     killed, dying = set[int](), set[int]()
     end = time.monotonic() + _PATIENCE
@@ -124,7 +126,7 @@ def end_orphans(known: Collection[int], running: Collection[str], prefix: str, *
         fresh = [pid for pid in children(os.getpid()) if pid not in known and pid not in killed]
         for pid in fresh:
             mark = mark_of(pid)
-            if mark.startswith(prefix) and mark not in running if mark else adopted and not running:
+            if mark.startswith(prefix) and mark not in running if mark else unmarked(pid):
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
                 killed.add(pid)
@@ -137,6 +139,18 @@ def end_orphans(known: Collection[int], running: Collection[str], prefix: str, *
             return dying
         if dying:
             time.sleep(_PAUSE)
+
+
+def in_other_session(pid: int) -> bool:
+    """Return whether a process is in another session than this one.
+
+    A command gets a session of its own, which its descendants can leave only for a new one. A child in this process's
+    session is therefore none of them: this process started it itself, as pyudev starts ldconfig to find libudev.
+    """
+    try:
+        return os.getsid(pid) != os.getsid(0)
+    except OSError:
+        return False
 
 
 def reap(pid: int) -> bool:

@@ -189,7 +189,7 @@ def _part(pid: int) -> None:
 
 def _end_orphans(worker: int | None) -> None:
     """End the processes that the commands of a killed worker left behind."""
-    end_orphans([] if worker is None else [worker], (), "", adopted=True)
+    end_orphans([] if worker is None else [worker], (), "", lambda _: True)
 
 
 def _name(number: int) -> str:

@@ -245,6 +245,28 @@ def test_children_of_other_parts_of_the_process_are_left_alone(runner: Callable[
         other.wait()
 
 
+def test_what_the_process_starts_by_itself_is_no_orphan_of_its_commands(tmp_path: Path) -> None:
+    """Without ldconfig, which pyudev runs, libudev is not found, and hot-plug is not noticed."""
+    script = """
+import subprocess, sys
+from sdstop.core.collector import Command
+from sdstop.node.commands import CommandRunner
+runner = CommandRunner([Command(("probe",), "test")], [sys.argv[1]], 0.3)
+runner.adopts = True
+runner.run(["probe"], 60)
+own = subprocess.Popen(["sleep", "600"], env={})
+try:
+    print(runner.run(["probe"], 60).text.strip(), own.poll())
+finally:
+    own.kill()
+"""
+    (tmp_path / "probe").write_text("#!/bin/sh\necho done\n")
+    (tmp_path / "probe").chmod(0o755)
+    argv = [sys.executable, "-c", script, str(tmp_path)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout == "done None\n"
+
+
 def test_a_command_that_runs_meanwhile_keeps_what_it_started(tmp_path: Path) -> None:
     script = """
 import sys, threading, time

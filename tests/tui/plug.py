@@ -30,8 +30,16 @@ class Plug:
         self.device: int | None = None
 
     def insert(self) -> None:
-        """Make the device, with a file behind it: one without is in nobody's way, and not shown."""
+        """Make the device, with a file behind it."""
+        self.add()
+        self.attach()
+
+    def add(self) -> None:
+        """Make the device without a file; such a device is not listed."""
         fcntl.ioctl(self.control, _ADD, _NUMBER)
+
+    def attach(self) -> None:
+        """Put the file behind it."""
         self.device = os.open(f"/dev/{_NAME}", os.O_RDWR | os.O_CLOEXEC)
         with self.file.open("r+b") as behind:
             fcntl.ioctl(self.device, _SET, behind.fileno())

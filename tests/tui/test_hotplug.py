@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.evidence import Origin
 from sdstop.core.session import RING_SECONDS, Session
 from sdstop.sampler import Sampler
@@ -54,6 +55,23 @@ async def test_a_device_is_on_the_screen_when_it_comes_and_not_when_it_went(
             await until(lambda: listed(shown.lines()), shown.text)
             plug.pull()
             await until(lambda: not listed(shown.lines()), shown.text)
+
+
+async def test_a_device_is_on_the_screen_when_its_file_comes_long_after_its_name(plug: Plug) -> None:
+    with Sampler(BUILTIN, interval=_HOUR, hotplug=True) as sampler:
+        session = Session(Origin("here", live=True, privileged=True), BUILTIN, (), remember=RING_SECONDS)
+        async with screen(session, SMALL, frames=sampler) as shown:  # type: ignore[arg-type]  # it is no fake
+
+            def known() -> bool:
+                return session.latest is not None and session.latest.window.get(BlockDevice, plug.name) is not None
+
+            await until(lambda: session.frames_seen > 0, shown.text)
+            await shown.press("2", "slash", *plug.name, "enter")
+            plug.add()
+            await until(known, shown.text)
+            assert not listed(shown.lines())
+            plug.attach()
+            await until(lambda: listed(shown.lines()), shown.text)
 
 
 @pytest.mark.needs("tmux")
