@@ -425,6 +425,7 @@ BLOCKDEV = Collector(
     (BlockDevice, BlockLink),
     (
         Need(f"list:{BLOCK}", "which block devices there are"),
+        Need(PARTITIONS, "whether a size has changed, so that devices are read again"),
         Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
         Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
         *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),

@@ -117,8 +117,8 @@ def end_orphans(
     Return those that do not end, because they hang in the kernel.
 
     Children that are `known` are left alone, and those whose mark is that of a `running` command. `prefix` begins all
-    marks of this process. A child without a mark is ended if `unmarked` says so. The kernel does not give the number
-    of a child away before it is reaped.
+    marks of this process. A child without a mark is ended if `unmarked` returns True. The kernel does not give
+    the number of a child away before it is reaped.
     """
     killed, dying = set[int](), set[int]()
     end = time.monotonic() + _PATIENCE

@@ -314,10 +314,12 @@ def test_absent_without_sysfs() -> None:
         list(BLOCKDEV.read(EvidenceHost()))
 
 
-def test_the_fingerprint_follows_whole_devices() -> None:
-    assert fingerprint(EvidenceHost.of(SDA)) == ("sda",)
-    assert fingerprint(EvidenceHost.of({**SDA, **disk("sdb", "8:16")})) == ("sda", "sdb")
-    assert fingerprint(EvidenceHost()) == ()
+def test_the_fingerprint_follows_whole_devices_and_their_sizes() -> None:
+    empty = {**SDA, "/proc/partitions": "major minor  #blocks  name\n\n"}
+    sized = {**SDA, "/proc/partitions": "major minor  #blocks  name\n\n   8        0    1048576 sda\n"}
+    marks = [fingerprint(EvidenceHost.of(files)) for files in (SDA, {**SDA, **disk("sdb", "8:16")}, empty, sized, {})]
+    assert len(set(marks)) == len(marks)
+    assert fingerprint(EvidenceHost.of(sized)) == fingerprint(EvidenceHost.of(dict(sized)))
 
 
 def test_sources_of_fields() -> None:
