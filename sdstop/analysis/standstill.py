@@ -8,11 +8,12 @@ were in flight at both ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.hysteresis import is_above
 from sdstop.core.history import Moment, Window
@@ -87,48 +88,65 @@ def _found(window: Window) -> dict[str, Standstill]:
     spans: dict[str, list[tuple[float, float]]] = {}
     waits: dict[str, float] = {}
     since: dict[str, float] = {}
+    still = _NONE
     for before, moment in pairwise(moments):
-        still = _still(moment)
-        if not still and not since:
-            continue
-        still = still & _waiting(before)
-        for name in still:
-            since.setdefault(name, before.started)
-        for name in since.keys() - still:
-            began = since.pop(name)
-            after = moment.rows.get(name)
+        sample = _sample(moment, before).following(still)
+        still = sample.still
+        since.update(dict.fromkeys(sample.begun, before.started))
+        for name in sample.ended:
+            began, after = since.pop(name), moment.rows.get(name)
             waited = (after.queue or 0.0) * (moment.seconds or 0.0) if after is not None else 0.0
             if after is not None and waited >= WAITED * (before.started - began):
                 spans.setdefault(name, []).append((began, before.started))
                 waits[name] = max(waits.get(name, 0.0), after.read_wait or 0.0, after.write_wait or 0.0)
-    for name, began in since.items():
-        if name in spans:  # it stands still now
-            spans[name].append((began, moments[-1].started))
     if not spans:
         return {}
+    for name in since.keys() & spans.keys():  # they stand still now
+        spans[name].append((since[name], moments[-1].started))
     end = moments[-1].started
     of = min(SECONDS, end - moments[0].started)
     made = (Standstill(name, tuple(known), waits[name], _within(known, end), of) for name, known in spans.items())
     return {one.device: one for one in made}
 
 
-def _waiting(moment: Moment[DiskActivity]) -> frozenset[str]:
-    """Return the devices with requests in flight at the end of a sample."""
-    known: tuple[frozenset[str], frozenset[str]] = moment.memo.get("standstill") or _read(moment)
-    return known[0]
+_NONE: frozenset[str] = frozenset()
 
 
-def _still(moment: Moment[DiskActivity]) -> frozenset[str]:
-    """Return the devices of them that completed nothing."""
-    known: tuple[frozenset[str], frozenset[str]] = moment.memo.get("standstill") or _read(moment)
-    return known[1]
+class _Sample(Struct, frozen=True):
+    """Devices with requests in flight at the end of a sample, and those of them that stood still during it.
+
+    `begun` and `ended` are the differences to the devices that stood still in the sample before, `earlier`.
+    """
+
+    waiting: frozenset[str]
+    still: frozenset[str]
+    earlier: frozenset[str]
+    begun: frozenset[str]
+    ended: frozenset[str]
+
+    def following(self, earlier: frozenset[str]) -> _Sample:
+        """Return the sample as the one after a sample in which these devices stood still."""
+        if earlier is self.earlier:
+            return self
+        return replace(self, earlier=earlier, begun=self.still - earlier, ended=earlier - self.still)
 
 
-def _read(moment: Moment[DiskActivity]) -> tuple[frozenset[str], frozenset[str]]:
-    rows = [row for key in moment.rows if (row := moment.rows.get(key)) is not None and row.in_flight]
-    known = (
-        frozenset([row.device for row in rows]),
-        frozenset([row.device for row in rows if not row.completed_per_second]),
-    )
-    moment.memo["standstill"] = known
+def _sample(moment: Moment[DiskActivity], before: Moment[DiskActivity]) -> _Sample:
+    """Return what is known of a sample, kept with it: all samples but the newest were in the window before."""
+    known: _Sample | None = moment.memo.get("standstill")
+    if known is None:
+        earlier: _Sample | None = before.memo.get("standstill")
+        waiting = earlier.waiting if earlier is not None else _devices(_in_flight(before))
+        rows = _in_flight(moment)
+        still = waiting & _devices(row for row in rows if not row.completed_per_second)
+        known = _Sample(_devices(rows), still, still, _NONE, _NONE).following(earlier.still if earlier else _NONE)
+        moment.memo["standstill"] = known
     return known
+
+
+def _in_flight(moment: Moment[DiskActivity]) -> list[DiskActivity]:
+    return [row for key in moment.rows if (row := moment.rows.get(key)) is not None and row.in_flight]
+
+
+def _devices(rows: Iterable[DiskActivity]) -> frozenset[str]:
+    return frozenset([row.device for row in rows])

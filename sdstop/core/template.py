@@ -17,16 +17,9 @@ def filled(template: str, row: Any) -> str | None:
     `{device}` is a field, `{ident|name}` the first of several that has a value, `{device:sysfs}` its name in
     /sys/block (`!` for `/`), `{path:dev}` a path without `/dev/`; a path without that prefix counts as no value.
     """
-    lacking = False
-
-    def value(found: re.Match[str]) -> str:
-        nonlocal lacking
-        known = next((text for name in found[1].split("|") if (text := _text(getattr(row, name), found[2]))), None)
-        lacking = lacking or known is None
-        return known or ""
-
-    text = _FIELD.sub(value, template) if "{" in template else template
-    return None if lacking else text
+    form, needed = _pieces(template)
+    texts = [next((text for name in names if (text := _text(getattr(row, name), how))), None) for names, how in needed]
+    return None if None in texts else form.format(*texts)
 
 
 def filled_column(template: str, columns: Mapping[str, Sequence[Any]]) -> list[str | None]:

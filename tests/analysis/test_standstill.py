@@ -1,0 +1,40 @@
+"""Standstills over a window that moves: what is kept with each sample must not change the result."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from sdstop.analysis.standstill import standstills
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
+from sdstop.readings.disk import DiskActivity
+from tests.nodes import peers
+from tests.nodes.peers import DISKS
+from tests.rules.stripes import Load, frames
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_moving_window_gives_the_same_as_one_that_is_seen_for_the_first_time(seed: int) -> None:
+    chance = random.Random(seed)
+    busy = {name: chance.random() for name in DISKS}
+
+    def load(device: str, second: int) -> Load:
+        answers = chance.random() > 0.6 * busy[device] and second
+        return Load(20, 20, 300.0, in_flight=chance.choice((0, 3, 8))) if answers else Load(0, 0, in_flight=8)
+
+    shown = peers.shown(peers.disks(DISKS), DISKS, load, seconds=100)
+    session = Session(Origin("n"), peers.COLLECTORS, ())
+    most = 0
+    for frame in frames(shown):
+        session.feed(frame)
+        window = session.head().window
+        moving = dict(standstills(window))
+        kept = [moment.memo.pop("standstill", None) for moment in window.moments(DiskActivity)]
+        window._memo.clear()
+        assert standstills(window) == moving
+        for moment, known in zip(window.moments(DiskActivity), kept, strict=True):
+            moment.memo["standstill"] = known
+        most = max(most, len(moving))
+    assert most > 2
