@@ -336,4 +336,5 @@ DRBD = Collector(
     ),
     PACE,
     deadline=7.0,
+    devices=r"drbd\d+",
 )

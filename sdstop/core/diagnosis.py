@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
-from sdstop.core.coverage import settled
+from sdstop.core.coverage import not_recorded, settled, without_source
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule, with_members
 from sdstop.core.folding import Folds, folded, folds_of
@@ -124,7 +124,8 @@ def _checked(
     def check() -> _Checked:
         missing = _missing(window, rule)
         if missing is not None:
-            return _Checked(() if missing is _UNCONCERNED else (of_rule(missing, rule.id),))
+            bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule.id) for each in without_source(window, rule))
+            return _Checked(bare or (() if missing is _UNCONCERNED else (of_rule(missing, rule.id),)))
         found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
         verdicts = settled(window, rule, found)
         ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
@@ -188,6 +189,7 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
+_UNSEEN = frozenset({_UNCONCERNED.gap, Gap.UNRECORDED})
 _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 
@@ -213,8 +215,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        asked = "not recorded" in lacking[0].reason  # otherwise the reason names the source and why it is never queried
-        why = "not recorded in this capture" if asked else lacking[0].reason
+        why = not_recorded(lacking[0])  # the reason may name the source and why it is never queried
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
