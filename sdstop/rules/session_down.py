@@ -113,6 +113,7 @@ def _finding(window: Window, row: SessionState, seconds: float, limits: Limits) 
         evidence=cites(window.cite(row), window.cite(session, "target") if session is not None else None),
         advice=tuple(_advice(row, session)),
         refuted_by="the state live or LOGGED_IN",
+        lasting=seconds,
     )
 
 

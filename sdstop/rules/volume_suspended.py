@@ -78,6 +78,7 @@ def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -
             f"dmsetup resume {operand(mapping or row.device)}   # once no such command runs any more",
         ),
         refuted_by=f"0 in /sys/block/{row.device}/dm/suspended",
+        lasting=seconds,
     )
 
 
