@@ -90,4 +90,16 @@ VOLUME_SUSPENDED = Rule(
     (MappedState,),
     (Threshold("seconds", 10.0, "time suspended; LVM suspends for milliseconds", "seconds"),),
     many="stay suspended",
+    explains=(
+        "device-hung",
+        "slow-device",
+        "slow-stripe-member",
+        "hot-stripe-member",
+        "stripe-convoy",
+        "rebuild-slow",
+        "rebuild-stalled",
+        "tasks-stuck",
+        "volume-qos-saturated",
+        "volume-below-promise",
+    ),
 )
