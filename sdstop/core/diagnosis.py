@@ -19,7 +19,7 @@ from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
-from sdstop.core.placement import placed
+from sdstop.core.placement import placed, qualified
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -184,6 +184,11 @@ def _judgement(
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
+    if told and ruled_out:
+        good, topology = ruled_out, window.topology
+        ruled_out = guard.call(
+            Part.RULE, "placement", lambda: qualified(good, told, topology, rules), lambda _: good
+        )  # fmt: skip
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
 
 

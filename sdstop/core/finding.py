@@ -97,12 +97,17 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(Struct, frozen=True):
-    """Result of a check that `subject` passed, and `others` as well; `summary` states the values."""
+    """Result of a check that `subject` passed, and `others` as well; `summary` states the values.
+
+    `despite` are critical findings (`rule:subject`) about these things or things that contain their data; the summary
+    names them (see sdstop.core.placement).
+    """
 
     subject: str
     summary: str
     rule: str = ""
     others: tuple[str, ...] = ()
+    despite: tuple[str, ...] = ()
 
     @property
     def subjects(self) -> tuple[str, ...]:
