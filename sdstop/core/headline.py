@@ -86,8 +86,9 @@ def headline(
     rest = []
     if unseen:
         rest.append(f"not seen: {named(list(unseen))}")
-    if unjudged := _unjudged(judgement.unchecked, runs):
-        rest.append(f"not judged: {unjudged}")
+    unjudged = _unjudged(judgement.unchecked, runs)
+    if unjudged and not bad:
+        rest.append(f"state not recorded: {unjudged}")
     if lacking and not bad:
         rest.append(f"not recorded: {_named_lacking(lacking, origin)}")
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
@@ -154,9 +155,7 @@ def _unjudged(verdicts: Iterable[Unchecked], runs: Mapping[str, Run]) -> str:
         source = verdict.reason.partition(":")[0]
         if verdict.gap is Gap.UNRECORDED and verdict.subjects and source in runs:
             found.setdefault(source, {}).update(dict.fromkeys(verdict.subjects))
-    return ", ".join(
-        f"{named(sorted(things, key=natural))} ({source} not recorded)" for source, things in found.items()
-    )
+    return ", ".join(f"{named(sorted(things, key=natural))} ({source})" for source, things in found.items())
 
 
 def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> dict[str, str]:
