@@ -289,4 +289,5 @@ AOE = Collector(
     PACE,
     deadline=5.0,
     fingerprint=fingerprint,
+    devices=r"etherd/e\d+\.\d+",
 )

@@ -119,4 +119,5 @@ BCACHE = Collector(
     ),
     LIVE,
     derives=(Derivation(Cache, CacheActivity, activity),),
+    devices=r"bcache\d+",
 )

@@ -161,4 +161,5 @@ DMCACHE = Collector(
     derives=(Derivation(Cache, CacheActivity, activity),),
     lacks=lacks,
     eager=True,
+    devices=r"mapper/.+_w?corig",
 )

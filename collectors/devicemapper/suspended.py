@@ -33,13 +33,13 @@ class MappedState(Reading, frozen=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row for each device mapper device."""
-    for entry in host.names(BLOCK):
-        if not entry.startswith("dm-"):
-            continue
-        suspended = host.number(f"{BLOCK}/{entry}/dm/suspended")
-        if suspended is not None:
-            yield MappedState(device_name(entry), suspended)
+    """Return a row for each device mapper device. Raises Absent if none of them has this file."""
+    entries = [entry for entry in host.names(BLOCK) if entry.startswith("dm-")]
+    found = {entry: host.number(f"{BLOCK}/{entry}/dm/suspended") for entry in entries}
+    rows = [MappedState(device_name(entry), number) for entry, number in found.items() if number is not None]
+    if entries and not rows:
+        host.text(f"{BLOCK}/{entries[0]}/dm/suspended")
+    return rows
 
 
 SUSPENDED = Collector(
@@ -52,4 +52,5 @@ SUSPENDED = Collector(
         Need(f"{BLOCK}/dm-*/dm/suspended", "whether they are suspended"),
     ),
     LIVE,
+    devices=r"dm-\d+",
 )

@@ -29,7 +29,9 @@ class DrbdConnection(Reading, frozen=True, kw_only=True):
     }
     joins = (Join("device", "connection_name", Relation.SERVED),)
 
-    resource: Annotated[str, Label("Resource", "Name of the resource; drbdN of version 8", names=Name.VOLUME)]
+    resource: Annotated[
+        str, Label("Resource", "Name of the resource; drbdN where version 8 shows none", names=Name.VOLUME)
+    ]
     peer: Annotated[str, Label("Peer", "Name of the peer", names=Name.HOST)]
     volume: Annotated[int, Label("Volume", "Number of the volume")]
     version: Annotated[int, Metric("DRBD", "Major version of the source: 8 or 9", export=False)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec.structs import replace
+
 from sdstop.collectors.drbd.connections import DrbdConnection, connections, mismatches
 from sdstop.collectors.drbd.status import (
     GOOD_DISKS,
@@ -34,6 +36,7 @@ from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import Rebuild
 
 PROC = "/proc/drbd"
+BY_RESOURCE = "/dev/drbd/by-res"
 PACE = 5.0
 KIND = "drbd"
 
@@ -43,9 +46,11 @@ def read(host: Host) -> Iterable[Reading]:
     key, version, resources = _status(host)
     rates = _rates(host) if version == _NINE and any(True for r in resources for _ in resyncs(r)) else {}
     here = host.maybe("/proc/sys/kernel/hostname") or "this node"
+    named = {} if version == _NINE else _named(host)
     rows: list[Reading] = []
-    for resource in resources:
-        marker = f'"{resource.name}"' if version == _NINE else f"{resource.name.removeprefix('drbd')}: cs:"
+    for each in resources:
+        marker = f'"{each.name}"' if version == _NINE else f"{each.name.removeprefix('drbd')}: cs:"
+        resource = replace(each, name=named.get(each.name, each.name))
         rows.append(_cluster(resource, key, marker))
         rows.extend(_nodes(resource, here, key, "" if version == _NINE else marker))
         linked = list(connections(resource, key, marker))
@@ -89,6 +94,27 @@ def _said(key: str, output: Output) -> str:
     if "ermission" in said or "ermitted" in said or "must be root" in said.lower():
         raise Denied(key, "DRBD answers root alone: start sdstop with sudo")
     raise Failed(key, f"exit {output.exit}: {said[:200]}")
+
+
+def _named(host: Host) -> dict[str, str]:
+    """Return the resource by device, from the links that udev's rules of DRBD make; /proc/drbd has only minor numbers.
+
+        /dev/drbd/by-res/r0 -> ../../drbd0, or, of a resource with volumes, /dev/drbd/by-res/r0/1 -> ../../../drbd1
+
+    The volume is part of the name if there are several.
+    """
+    found: dict[str, str] = {}
+    for resource in host.names(BY_RESOURCE):
+        device = host.target(f"{BY_RESOURCE}/{resource}")
+        if device is not None:
+            found[device] = resource
+            continue
+        volumes = host.names(f"{BY_RESOURCE}/{resource}")
+        for volume in volumes:
+            device = host.target(f"{BY_RESOURCE}/{resource}/{volume}")
+            if device is not None:
+                found[device] = f"{resource}/{volume}" if len(volumes) > 1 else resource
+    return found
 
 
 def _rates(host: Host) -> Mapping[str, Rates]:
@@ -332,8 +358,12 @@ DRBD = Collector(
             KEPT,
         ),
         Need("/proc/sys/kernel/hostname", "this node's name"),
+        Need(f"list:{BY_RESOURCE}", "the names of version 8's resources"),
+        Need(f"list:{BY_RESOURCE}/*", "their volumes"),
+        Need(f"link:{BY_RESOURCE}/*", "the devices of these"),
         Need("list:/sys/block/drbd*/slaves", "the disk below it"),
     ),
     PACE,
     deadline=7.0,
+    devices=r"drbd\d+",
 )

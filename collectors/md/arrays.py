@@ -294,6 +294,7 @@ MDRAID = Collector(
         Need("/proc/sys/dev/raid/speed_limit_*", "the node's speed limits, where the array does not say"),
     ),
     LIVE,
+    devices=r"md(\d+|_\S+)",
 )
 
 MDMEMBERS = Collector(

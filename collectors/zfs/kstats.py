@@ -92,6 +92,7 @@ ZFS_STATE = Collector(
         Need(f"{KSTATS}/zil", "waits for the intent log, and where it is written"),
     ),
     LIVE,
+    devices=r"zd\d+",
 )
 
 ZFS_DATASETS = Collector(

@@ -260,4 +260,5 @@ ZFS = Collector(
     _SECONDS,
     deadline=2 * _ANSWER + 4,
     fingerprint=fingerprint,
+    devices=r"zd\d+",
 )

@@ -57,7 +57,7 @@ def good_of(verdict: RuledOut) -> dict[str, Any]:
     """Return a ruled-out verdict as data; `subject` is the first of its `count` subjects."""
     subjects = list(verdict.subjects)
     return {"rule": verdict.rule, "subject": verdict.subject, "summary": verdict.summary,
-            "subjects": subjects, "count": len(subjects)}  # fmt: skip
+            "subjects": subjects, "count": len(subjects), "despite": list(verdict.despite)}  # fmt: skip
 
 
 def unchecked_of(verdict: Unchecked) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def _removal(judged: JudgedGroup, laggard: Laggard) -> Iterator[str]:
     elif ThingKind.ARRAY in kinds:
         command = f"mdadm /dev/{quoted(name)} --replace /dev/{quoted(disk)}"
         yield f"if it stays: {command}   # needs a spare, keeps redundancy"
-    elif group.kind in {GroupKind.COLUMNS, GroupKind.LEGS} and "/" in name:
+    elif group.kind in {GroupKind.COLUMNS, GroupKind.LEGS, GroupKind.IMAGES} and "/" in name:
         yield from _of_lvm(name, disk, layout)
     elif _is_osd(laggard):
         osd = laggard.thing.name.rpartition("/")[2] if laggard.thing is not None else disk

@@ -31,8 +31,8 @@ _IF_CRITICAL = frozenset({"array-degraded", "zfs-pool-degraded", "cluster-degrad
 """Those of which only critical findings stop I/O: less redundancy does not."""
 LOADS = STOPS | {
     "rebuild-running", "rebuild-slow", "rebuild-throttled", "cache-bypassed", "cache-errors", "cache-sub-block-io",
-    "cache-ineffective", "link-saturated", "link-oversubscribed", "hba-oversubscribed", "hba-unbalanced",
-    "zvol-slow-path", "zfs-no-slog", "frames-dropped", "mtu-misaligned", "mtu-mismatch", "phy-errors",
+    "cache-ineffective", "link-saturated", "link-oversubscribed", "bond-unbalanced", "hba-oversubscribed",
+    "hba-unbalanced", "zvol-slow-path", "zfs-no-slog", "frames-dropped", "mtu-misaligned", "mtu-mismatch", "phy-errors",
     "tasks-stuck", "io-stalled",
 }  # fmt: skip
 """Rules whose findings account for many tasks that wait for I/O, but get it."""

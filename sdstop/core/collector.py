@@ -113,7 +113,9 @@ class Collector(Struct, frozen=True):
     are families derived from two successive runs. `lacks` receives the tables of a successful run and returns which
     data was denied, "" if none; denied files are reported without it. `eager`: all reads are complete when `read`
     returns, so that the evidence can be collected without parsing; its rows may use other collectors' evidence.
-    `option` is the command-line option that the source requires.
+    `option` is the command-line option that the source requires. `devices` is a pattern of names (`md0`,
+    `mapper/vg0-home`) of block devices whose state is known from this source: where it was not recorded, rules owe an
+    unchecked verdict to each of them that another source shows (see sdstop.core.coverage).
     """
 
     name: str
@@ -128,6 +130,7 @@ class Collector(Struct, frozen=True):
     lacks: Callable[[Mapping[type[Reading], Rows]], str] | None = None
     eager: bool = False
     option: str = ""
+    devices: str = ""
 
     @property
     def is_live(self) -> bool:

@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Defect
+from sdstop.core.evidence import Defect, Outcome
 from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
-from sdstop.core.snapshot import Snapshot
+from sdstop.core.snapshot import Run, Snapshot
 from sdstop.core.template import filled
+from sdstop.core.topology import Topology
 
 NO_VERDICT = "no verdict from this rule"
 """Reason for things that a rule covers and does not mention; a fault of the rule, which tests do not tolerate."""
@@ -29,7 +31,73 @@ def settled(window: Window, rule: Rule, verdicts: Iterable[Verdict]) -> list[Ver
     """Return a rule's verdicts: nothing doubtful is ruled out, none is missing, and those alike are one."""
     defects = _defects(window, rule)
     said = _merged(_distrusted(verdicts, defects) if defects else verdicts, rule.id)
-    return [*said, *(replace(verdict, rule=rule.id) for verdict in _missing(window, rule, said))]
+    missing = (*_missing(window, rule, said), *without_source(window, rule, said))
+    return [*said, *(replace(verdict, rule=rule.id) for verdict in missing)]
+
+
+def without_source(window: Window, rule: Rule, said: Iterable[Verdict] = ()) -> Iterator[Unchecked]:
+    """Yield verdicts on devices that exist and that a rule cannot judge because their source was not recorded.
+
+    Example: md0 in /proc/diskstats of a capture without mdstat. The rule covers rows of the missing source, so the
+    device is the only sign of an array. Devices that have a verdict of the rule are left out.
+    """
+    known: Mapping[str, _Devices] = window.once("devices of sources", lambda: _devices_of_sources(window))
+    if not any(each.run.outcome is Outcome.ABSENT for each in known.values()):
+        return
+    families = dict.fromkeys(each.family for each in rule.covered)
+    names = dict.fromkeys(name for family in families for name in window.providers.get(family, ()) if name in known)
+    lacking = [known[name] for name in names if known[name].run.outcome is Outcome.ABSENT]
+    if not lacking:
+        return
+    seen = {device for name in names if known[name].run.outcome is not Outcome.ABSENT for device in known[name].devices}
+    seen.update(
+        *(names_in(s) for v in said for s in ((v.subject, *v.others) if isinstance(v, Finding) else v.subjects))
+    )
+    for each in lacking:
+        yield from _unrecorded(each.run, [device for device in each.devices if device not in seen])
+        seen.update(each.devices)
+
+
+class _Devices(Struct, frozen=True):
+    """Run of a source, and the devices whose state is known from it alone."""
+
+    run: Run
+    devices: tuple[str, ...]
+
+
+def _devices_of_sources(window: Window) -> dict[str, _Devices]:
+    """Return the sources that devices of this node depend on."""
+    found = {}
+    for name, run in window.now.runs.items():
+        devices = _devices(window.topology, run.devices) if run.devices else ()
+        if devices:
+            found[name] = _Devices(run, devices)
+    return found
+
+
+def _devices(topology: Topology, pattern: str) -> tuple[str, ...]:
+    """Return the kernel names of the block devices with a name that matches a pattern, in order."""
+
+    def make() -> tuple[str, ...]:
+        known = re.compile(pattern)
+        return tuple(
+            thing.device for thing in topology.things
+            if thing.device is not None and any(known.fullmatch(name) for _, name in thing.names)
+        )  # fmt: skip
+
+    return topology.once(("devices", pattern), make)
+
+
+def _unrecorded(run: Run, devices: Sequence[str]) -> Iterator[Unchecked]:
+    if run.recorded:
+        yield from unchecked(devices, f"{run.collector}: {run.reason}")
+    else:
+        yield from unchecked(devices, f"{run.collector}: {not_recorded(run)}", calm=True, gap=Gap.UNRECORDED)
+
+
+def not_recorded(run: Run) -> str:
+    """Return why a source was not recorded, unless that is only because this capture lacks it."""
+    return "not recorded in this capture" if "not recorded" in run.reason else run.reason
 
 
 def names_in(subject: str) -> Iterator[str]:

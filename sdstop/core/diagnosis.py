@@ -11,15 +11,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
-from sdstop.core.coverage import settled
+from sdstop.core.coverage import not_recorded, settled, without_source
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Verdict, by_cause, of_rule, with_members
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Value, Verdict, by_cause, of_rule, with_members
 from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
-from sdstop.core.placement import placed
+from sdstop.core.placement import placed, qualified
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -58,9 +58,11 @@ class Judgement(Struct, frozen=True):
 class Episode(Struct, frozen=True):
     """A finding with its time span; `until` and `ended` are None while it is active.
 
-    `since` and `until` are Unix seconds, for display; `began`, `ended` and `seen` (when it was last active) are
-    monotonic seconds, used to measure spans because the wall clock can be set back. `finding` is the state at its
-    worst, in frame `frame`.
+    `since` and `until` are Unix seconds, for display; `began`, `ended`, `found` (when it was reported first) and `seen`
+    (when it was last active) are monotonic seconds, used to measure spans because the wall clock can be set back. It
+    began when the samples showed the fault first, which some rules report later (`Finding.lasting`). `finding` is the
+    state at its worst, in frame `frame`; of an active folded one it is the newest of those as severe, and `largest` the
+    one with the most members.
     """
 
     finding: Finding
@@ -70,6 +72,9 @@ class Episode(Struct, frozen=True):
     ended: float | None = None
     seen: float = 0.0
     frame: int = 0
+    found: float = 0.0
+    largest: tuple[Finding, int] | None = None
+    """The finding, and its frame."""
 
     def lasted(self, now: float) -> float:
         """Return how many seconds the finding has been active at a given time (monotonic seconds)."""
@@ -124,7 +129,8 @@ def _checked(
     def check() -> _Checked:
         missing = _missing(window, rule)
         if missing is not None:
-            return _Checked(() if missing is _UNCONCERNED else (of_rule(missing, rule.id),))
+            bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule.id) for each in without_source(window, rule))
+            return _Checked(bare or (() if missing is _UNCONCERNED else (of_rule(missing, rule.id),)))
         found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
         verdicts = settled(window, rule, found)
         ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
@@ -178,6 +184,11 @@ def _judgement(
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
+    if told and ruled_out:
+        good, topology = ruled_out, window.topology
+        ruled_out = guard.call(
+            Part.RULE, "placement", lambda: qualified(good, told, topology, rules), lambda _: good
+        )  # fmt: skip
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
 
 
@@ -188,6 +199,7 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
 _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
+_UNSEEN = frozenset({_UNCONCERNED.gap, Gap.UNRECORDED})
 _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 
@@ -213,8 +225,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        asked = "not recorded" in lacking[0].reason  # otherwise the reason names the source and why it is never queried
-        why = "not recorded in this capture" if asked else lacking[0].reason
+        why = not_recorded(lacking[0])  # the reason may name the source and why it is never queried
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
@@ -263,7 +274,7 @@ class Diagnosis(Struct):
             if finding.members:
                 first = min((self.members[member.id] for member in finding.members), key=lambda e: e.began)
                 if first.began < episode.began:
-                    episode = replace(episode, since=first.since, began=first.began)
+                    episode = replace(episode, since=first.since, began=first.began, found=first.found)
             self.episodes[finding.id] = episode
         active = current | inside.keys()
         for key, episode in list(self.episodes.items()):
@@ -275,7 +286,8 @@ class Diagnosis(Struct):
             if finding.totals or moved:
                 del self.episodes[key]
             else:
-                self.episodes[key] = replace(episode, until=taken, ended=now)
+                finding, frame = episode.largest or (finding, episode.frame)
+                self.episodes[key] = replace(episode, finding=finding, frame=frame, until=taken, ended=now)
         return self.now
 
     def _continued(self, finding: Finding, known: Episode | None, window: Window) -> Episode:
@@ -285,11 +297,12 @@ class Diagnosis(Struct):
         if known is None or (known.until is not None and now - known.seen > BRIDGE):
             if known is not None:
                 self.past.append(known)
-            return Episode(finding, taken, None, now, None, now, window.now.number)
+            ago = finding.lasting
+            return Episode(finding, taken - ago, None, now - ago, None, now, window.now.number, now)
         kept = replace(known, until=None, ended=None, seen=now)
         if finding.severity.rank >= known.finding.severity.rank or known.finding.totals:
             kept = replace(kept, finding=finding, frame=window.now.number)
-        return kept
+        return _with_largest(kept, known) if finding.members else kept
 
     def folded_before(self, number: int) -> Folds:
         """Return the folds of the frame before the one with this number."""
@@ -323,6 +336,17 @@ class Diagnosis(Struct):
             part.sort(key=lambda e: (*_order(e.finding, ids), e.began))
             found += [part[led.place] for led in by_cause([e.finding for e in part])]
         return found
+
+
+def _with_largest(episode: Episode, before: Episode) -> Episode:
+    """Return the episode of a folded finding with its largest one so far, which the newest one names if it differs."""
+    finding, frame = episode.finding, episode.frame
+    largest = before.largest or (before.finding, before.frame)
+    if largest[0].severity.rank < finding.severity.rank or len(finding.members) >= len(largest[0].members):
+        return replace(episode, largest=(finding, frame))
+    most = Value("most", "affected at the same time, at most", len(largest[0].members))
+    values = (*(value for value in finding.values if value.name != most.name), most)
+    return replace(episode, finding=replace(finding, values=values), largest=largest)
 
 
 def providers_of(collectors: Sequence[Collector]) -> dict[type[Reading], tuple[str, ...]]:

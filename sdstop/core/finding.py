@@ -56,7 +56,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     counter totals from before sampling started; findings of later frames replace them. The topology adds `part_of`
     (arrays, pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and
     clients that need it) and `affected_count`, the number of all these. `members` are the findings that it replaces,
-    those of its rule about things that share `subject` (see sdstop.core.folding).
+    those of its rule about things that share `subject` (see sdstop.core.folding). `lasting` is the time in seconds for
+    which the samples have shown the fault by now, of rules that wait for a while before they report it.
     """
 
     severity: Severity
@@ -77,6 +78,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     affected: tuple[str, ...] = ()
     affected_count: int = 0
     members: tuple[Finding, ...] = ()
+    lasting: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse evidence that disproves the finding. Raises ValueError."""
@@ -95,12 +97,17 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(Struct, frozen=True):
-    """Result of a check that `subject` passed, and `others` as well; `summary` states the values."""
+    """Result of a check that `subject` passed, and `others` as well; `summary` states the values.
+
+    `despite` are critical findings (`rule:subject`) about these things or things that contain their data; the summary
+    names them (see sdstop.core.placement).
+    """
 
     subject: str
     summary: str
     rule: str = ""
     others: tuple[str, ...] = ()
+    despite: tuple[str, ...] = ()
 
     @property
     def subjects(self) -> tuple[str, ...]:

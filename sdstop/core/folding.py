@@ -59,6 +59,8 @@ class _Shared(Struct, frozen=True):
     thing: Thing | None
     count: int
     rank: int
+    hba: str = ""
+    """HBA of an expander or enclosure that is attached to a single one."""
 
     @property
     def subject(self) -> str:
@@ -75,7 +77,7 @@ class _Shared(Struct, frozen=True):
             return "of this node"
         noun = _NOUNS.get(self.kind, self.kind.value)
         named = self.subject if self.subject.startswith(noun) else f"{noun} {self.subject}"
-        return f"{_PLACES.get(self.kind, 'behind')} {named}"
+        return f"{_PLACES.get(self.kind, 'behind')} {named}{f' of HBA {self.hba}' if self.hba else ''}"
 
 
 def folds_of(findings: Iterable[Finding]) -> Folds:
@@ -169,7 +171,7 @@ def _group(topology: Topology, place: int) -> _Group | None:
         kind = _kind(topology, thing)
         ranked = [(other, _rank(other)) for other in topology.below(thing, _REACHED)]
         found = [
-            _Shared(other, count, rank)
+            _Shared(other, count, rank, _hba(topology, other))
             for other, rank in ranked
             if rank is not None and (count := _counts(topology, other)[kind]) >= LEAST
         ]
@@ -185,6 +187,13 @@ def _group(topology: Topology, place: int) -> _Group | None:
 
 def _rank(thing: Thing) -> int | None:
     return next((rank for rank, kind in enumerate(_SHARED) if kind in thing.kinds), None)
+
+
+def _hba(topology: Topology, thing: Thing) -> str:
+    if thing.kinds.isdisjoint({ThingKind.EXPANDER, ThingKind.ENCLOSURE}):
+        return ""
+    found = [other.name for other in topology.below(thing, _REACHED) if ThingKind.HBA in other.kinds]
+    return found[0] if len(found) == 1 else ""
 
 
 def _disks(topology: Topology) -> int:
@@ -288,6 +297,8 @@ def _advice(shared: _Shared) -> Iterator[str]:
         yield f"lspci -vvs {name}   # does the adapter still answer"
     elif shared.kind in {ThingKind.EXPANDER, ThingKind.ENCLOSURE}:
         yield f"check power and cables of the {_SHARED[shared.rank]} {phrase(shared.subject)}"
+        if shared.hba:
+            yield f"journalctl -k | grep {quoted(shared.hba)}   # did its HBA reset, or was it lost"
     elif shared.kind in {ThingKind.SESSION, ThingKind.TARGET, ThingKind.PEER}:
         yield f"check that {phrase(shared.subject)} answers, and the network in between"
     elif shared.thing is None:

@@ -17,7 +17,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.finding import Finding, Gap, Severity, Unchecked, by_cause
-from sdstop.core.format import plural, safe
+from sdstop.core.format import natural, plural, safe
 from sdstop.core.snapshot import Run
 
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
@@ -38,7 +38,8 @@ class Headline(Struct, frozen=True):
     """Summary of a judgement.
 
     `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` lists
-    the gaps. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded.
+    the gaps. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded. `unjudged` are
+    existing devices without a verdict because their source was not recorded.
     """
 
     code: int
@@ -46,6 +47,7 @@ class Headline(Struct, frozen=True):
     rest: tuple[str, ...]
     unseen: Mapping[str, str]
     lacking: tuple[str, ...]
+    unjudged: str = ""
 
     @property
     def word(self) -> str:
@@ -84,13 +86,16 @@ def headline(
     rest = []
     if unseen:
         rest.append(f"not seen: {named(list(unseen))}")
+    unjudged = _unjudged(judgement.unchecked, runs)
+    if unjudged and not bad:
+        rest.append(f"state not recorded: {unjudged}")
     if lacking and not bad:
         rest.append(f"not recorded: {_named_lacking(lacking, origin)}")
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
     if loud:
         rest.append(_not_checked(loud))
     found = "" if unseen and not bad else _found(judgement, bad, lacking=bool(lacking))
-    return Headline(code, found, tuple(rest), unseen, lacking)
+    return Headline(code, found, tuple(rest), unseen, lacking, unjudged)
 
 
 def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> str:
@@ -141,6 +146,16 @@ def _not_checked(verdicts: Sequence[Unchecked]) -> str:
     commonest = max(reasons, key=lambda reason: len(reasons[reason]))
     said = f"{rules[0] if len(rules) == 1 else f'{len(rules)} rules'} not checked"
     return f"{said} ({'mostly: ' if len(reasons) > 1 else ''}{safe(commonest, LONGEST // 2)})"
+
+
+def _unjudged(verdicts: Iterable[Unchecked], runs: Mapping[str, Run]) -> str:
+    """Return the things that exist and that no rule could judge because their source was not recorded, by source."""
+    found: dict[str, dict[str, None]] = {}
+    for verdict in verdicts:
+        source = verdict.reason.partition(":")[0]
+        if verdict.gap is Gap.UNRECORDED and verdict.subjects and source in runs:
+            found.setdefault(source, {}).update(dict.fromkeys(verdict.subjects))
+    return ", ".join(f"{named(sorted(things, key=natural))} ({source})" for source, things in found.items())
 
 
 def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> dict[str, str]:

@@ -174,6 +174,8 @@ class GroupKind(enum.StrEnum):
     """Members over which an array, a volume or a mapping spreads its data."""
     LEGS = "mirror legs"
     """The same where all members carry the same writes: columns whose traits are mirrored."""
+    IMAGES = "raid images"
+    """Parts of a raid volume whose level is unknown: mirrored, or spread over with parity."""
     LEAVES = "vdev leaves"
     """Devices of the vdevs of one layout in a ZFS pool."""
     DEVICES = "pool devices"

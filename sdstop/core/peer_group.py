@@ -66,7 +66,11 @@ class _Grouping:
                     if len(group.members) > 1 and group.traits.comparable is not False:
                         found[key] = group if declared.member else found.get(key, group)
         order = list(GroupKind)
-        return tuple(sorted(found.values(), key=lambda group: (order.index(group.kind), natural(group.name))))
+        groups = sorted(found.values(), key=lambda group: (order.index(group.kind), natural(group.name)))
+        first: dict[tuple[Thing | None, frozenset[Thing]], PeerGroup] = {}
+        for group in groups:  # two families may name the same members; one may not know the raid level
+            first.setdefault((group.upper, frozenset(group.members)), group)
+        return tuple(first.values())
 
     def _grouped(self, each: DeclaredTable, declared: Peers) -> dict[_GroupKey, _Rows]:
         """Return the members by group, each with its order and weight."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.core.finding import Finding, Rule, Severity
-from sdstop.core.joins import ThingKind
+from sdstop.core.finding import Finding, Rule, RuledOut, Severity
+from sdstop.core.joins import CONTAINS, ThingKind
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 
@@ -86,6 +86,53 @@ def _effects(
         if places:
             for other in (thing, *topology.above(thing)):
                 yield from places.get(other.place, ())
+
+
+def qualified(
+    good: Sequence[RuledOut], findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule]
+) -> list[RuledOut]:
+    """Return the ruled-out verdicts; those about things with a critical finding on or below them name it, and are last.
+
+    "All 12 members in sync" stays true of an array while half of its disks hang; alone it would be misleading.
+    Only things that hold the data of others are followed down, not the HBA of a disk. `findings` are the worst first.
+    """
+    kinds = {rule.id: kinds_of(rule) for rule in rules}
+    worst: dict[str, Finding] = {}
+    for finding in findings:
+        for each in finding.members or (finding,):
+            if each.severity is Severity.CRITICAL:
+                thing = thing_of(topology, each.subject, kinds.get(finding.rule, _ANY))
+                for name in _names_above(topology, thing) if thing is not None else ():
+                    worst.setdefault(name, finding)
+    if not worst:
+        return list(good)
+    whole: list[RuledOut] = []
+    partly: list[RuledOut] = []
+    for verdict in good:
+        hit = [subject for subject in verdict.subjects if subject.removeprefix(_VOLUME) in worst]
+        if not hit:
+            whole.append(verdict)
+            continue
+        rest = [subject for subject in verdict.subjects if subject.removeprefix(_VOLUME) not in worst]
+        if rest:
+            whole.append(replace(verdict, subject=rest[0], others=tuple(rest[1:])))
+        about = {f.id: f for subject in hit if (f := worst[subject.removeprefix(_VOLUME)])}
+        first, more = next(iter(about.values())), len(about) - 1
+        named = f"{first.rule} {first.subject}{f' and {more} more' if more else ''}"
+        summary = f"{verdict.summary}; but see {named}"
+        partly.append(replace(verdict, subject=hit[0], others=tuple(hit[1:]), summary=summary, despite=tuple(about)))
+    return [*whole, *partly]
+
+
+_VOLUME = "vol:"
+
+
+def _names_above(topology: Topology, thing: Thing) -> tuple[str, ...]:
+    """Return all names of a thing and of those that hold their data on it."""
+    return topology.once(
+        ("names above", thing.place),
+        lambda: tuple(name for each in (thing, *topology.above(thing, CONTAINS)) for _, name in each.names),
+    )
 
 
 def place_lines(finding: Finding) -> Iterator[tuple[str, str]]:

@@ -112,7 +112,7 @@ class Replay:
             since, began = before.since, before.began
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
-            None if outcome is Outcome.OK else last, recorded, began, defects,
+            None if outcome is Outcome.OK else last, recorded, began, defects, collector.devices,
         )  # fmt: skip
 
     def _find_unread(self, changed: set[str]) -> None:

@@ -264,8 +264,8 @@ class Session:
             yield from self.timeline.recall(0, 1) if index == 0 else [self.timeline.frame(index)]
 
     def episodes(self, until: float | None = None) -> list[Episode]:
-        """Return all episodes that began by a given time (monotonic seconds), active ones first."""
-        return [e for e in self.diagnosis.ordered() if until is None or e.began <= until]
+        """Return all episodes that were found by a given time (monotonic seconds), active ones first."""
+        return [e for e in self.diagnosis.ordered() if until is None or e.found <= until]
 
 
 def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:

@@ -35,6 +35,7 @@ ORDER = (
     "mtu_mismatch",
     "path_mtu_shrunk",
     "frames_dropped",
+    "bond_unbalanced",
     "link_oversubscribed",
     "link_saturated",
     "phy_errors",

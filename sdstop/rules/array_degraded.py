@@ -246,4 +246,8 @@ ARRAY_DEGRADED = Rule(
         ),
     ),
     remembers=True,
+    explains=(
+        "slow-device",
+        "slow-stripe-member",
+    ),
 )

@@ -182,4 +182,9 @@ CACHE_ERRORS = Rule(
     _check,
     (Cache,),
     (Threshold("metadata", 0.9, "share of dm-cache's metadata in use", "ratio"),),
+    explains=(
+        "cache-bypassed",
+        "cache-full-of-dirty",
+        "cache-ineffective",
+    ),
 )

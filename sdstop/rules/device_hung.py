@@ -310,6 +310,7 @@ def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str],
         refuted_by=f"a completed read or write of {name} in /proc/diskstats"
         + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked or lost else ""),
         confidence=0.5 if stacked or waking or lost else None,
+        lasting=silence.seconds,
     )
 
 

@@ -83,4 +83,9 @@ HOT_STRIPE_MEMBER = Rule(
     thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "fixed", "hot_ios"),
     covers=(Covers(Array, where=is_striped),),
     many="are asked for far more than their share",
+    explains=(
+        "device-saturated",
+        "rebuild-slow",
+        "volume-below-promise",
+    ),
 )

@@ -89,6 +89,7 @@ def _finding(window: Window, left: Sequence[StalledGroup], limits: Limits, findi
         ),
         refuted_by="context switches of these tasks that grow in /proc/PID/status",
         explains=tuple(f.id for f in findings if f.rule == _STUCK and f.subject == SUBJECT),
+        lasting=seconds,
     )
 
 

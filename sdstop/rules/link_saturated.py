@@ -155,4 +155,9 @@ LINK_SATURATED = Rule(
     ),
     covers=(Covers(Interface, where=_has_line),),
     many="carry about all that they can",
+    explains=(
+        "frames-dropped",
+        "rebuild-slow",
+        "volume-below-promise",
+    ),
 )

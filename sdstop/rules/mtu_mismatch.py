@@ -216,4 +216,8 @@ MTU_MISMATCH = Rule(
     _check,
     (Interface, InterfaceLink),
     covers=(Covers(InterfaceLink, "{upper}", lambda link: link.relation in _RELATIONS),),
+    explains=(
+        "frames-dropped",
+        "path-mtu-shrunk",
+    ),
 )

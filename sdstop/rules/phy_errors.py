@@ -228,6 +228,12 @@ PHY_ERRORS = Rule(
         Threshold("changes_per_hour", 6.0, "and so many an hour"),
         Threshold("total", 1e6, "errors on one phy that are a warning before a second reading shows how old they are"),
     ),
-    explains=("device-hung", "slow-device", "slow-stripe-member", "rebuild-slow"),
+    explains=(
+        "device-hung",
+        "slow-device",
+        "slow-stripe-member",
+        "rebuild-slow",
+        "device-saturated",
+    ),
     many="receive damaged words, lose synchronization or fail to reset",
 )

@@ -75,6 +75,7 @@ def _stalled(window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits)
         ),
         advice=advice,
         refuted_by=_refuted(known),
+        lasting=pace.unchanged,
     )
 
 

@@ -113,6 +113,7 @@ def _finding(window: Window, row: SessionState, seconds: float, limits: Limits) 
         evidence=cites(window.cite(row), window.cite(session, "target") if session is not None else None),
         advice=tuple(_advice(row, session)),
         refuted_by="the state live or LOGGED_IN",
+        lasting=seconds,
     )
 
 
@@ -137,4 +138,16 @@ SESSION_DOWN = Rule(
     (Threshold("seconds", 5.0, "time that it is down; then no reset by the kernel lasts", "seconds"),),
     remembers=True,
     many="are down or reconnecting",
+    explains=(
+        "device-hung",
+        "slow-device",
+        "slow-stripe-member",
+        "hot-stripe-member",
+        "stripe-convoy",
+        "rebuild-slow",
+        "rebuild-stalled",
+        "tasks-stuck",
+        "volume-qos-saturated",
+        "volume-below-promise",
+    ),
 )

@@ -27,4 +27,12 @@ SLOW_DEVICE = Rule(
     thresholds(*SLOW),
     covers=(Covers(Array, where=is_mirror),),
     many="answer far slower than their peers",
+    explains=(
+        "slow-device",
+        "slow-stripe-member",
+        "stripe-convoy",
+        "rebuild-slow",
+        "device-saturated",
+        "volume-below-promise",
+    ),
 )

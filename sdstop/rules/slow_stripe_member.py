@@ -158,7 +158,12 @@ SLOW_STRIPE_MEMBER = Rule(
     _check,
     (DiskActivity,),
     thresholds(*SLOW),
-    explains=("rebuild-slow", "stripe-convoy"),
+    explains=(
+        "rebuild-slow",
+        "stripe-convoy",
+        "device-saturated",
+        "volume-below-promise",
+    ),
     covers=(Covers(Array, where=is_striped),),
     many="answer far slower than the other members of their arrays",
 )

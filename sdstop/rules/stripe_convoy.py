@@ -183,4 +183,9 @@ STRIPE_CONVOY = Rule(
         ),
     ),
     covers=(Covers(Array, where=is_striped),),
+    explains=(
+        "device-saturated",
+        "rebuild-slow",
+        "volume-below-promise",
+    ),
 )

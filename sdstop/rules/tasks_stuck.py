@@ -79,6 +79,7 @@ def _finding(
         advice=tuple(_advice(group)),
         refuted_by="context switches of these tasks that grow in /proc/PID/status",
         explained_by=tuple(finding.id for finding in because),
+        lasting=group.seconds,
     )
 
 

@@ -78,6 +78,7 @@ def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -
             f"dmsetup resume {operand(mapping or row.device)}   # once no such command runs any more",
         ),
         refuted_by=f"0 in /sys/block/{row.device}/dm/suspended",
+        lasting=seconds,
     )
 
 
@@ -89,4 +90,16 @@ VOLUME_SUSPENDED = Rule(
     (MappedState,),
     (Threshold("seconds", 10.0, "time suspended; LVM suspends for milliseconds", "seconds"),),
     many="stay suspended",
+    explains=(
+        "device-hung",
+        "slow-device",
+        "slow-stripe-member",
+        "hot-stripe-member",
+        "stripe-convoy",
+        "rebuild-slow",
+        "rebuild-stalled",
+        "tasks-stuck",
+        "volume-qos-saturated",
+        "volume-below-promise",
+    ),
 )

@@ -83,7 +83,7 @@ class Playhead:
         look = self.look
         if look is None:
             return False
-        times = {e.began for e in self.session.episodes()}
+        times = {e.found for e in self.session.episodes()}
         times |= {e.ended for e in self.session.episodes() if e.ended is not None}
         frames = [frame.monotonic for frame in tuple(self.session.timeline.frames)]
         now = look.now.monotonic

@@ -12,8 +12,8 @@ from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Severity, by_cause, worst_by_subject
-from sdstop.core.headline import Headline
+from sdstop.core.finding import Finding, Gap, Severity, by_cause, worst_by_subject
+from sdstop.core.headline import Headline, reason_of
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
@@ -163,7 +163,8 @@ class Scene(Struct, frozen=True):
         reasons: dict[tuple[bool, str], list[str]] = {}
         for unchecked in self.look.judgement.unchecked:
             if unchecked.reason.partition(":")[0] not in said:
-                reasons.setdefault((unchecked.calm, unchecked.reason), []).append(unchecked.rule)
+                reason = reason_of(unchecked) if unchecked.gap is Gap.UNRECORDED else unchecked.reason
+                reasons.setdefault((unchecked.calm, reason), []).append(unchecked.rule)
         for (calm, reason), rules in sorted(reasons.items(), key=lambda item: item[0][0]):
             names = sorted(set(rules))
             subject = names[0] if len(names) == 1 else f"{len(names)} rules"

@@ -21,7 +21,7 @@ from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Denied, Malformed, Unreadable
 from sdstop.core.model import Reading
 from sdstop.node.commands import CommandRunner
-from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
@@ -53,6 +53,32 @@ def cluster(said: dict[str, Any]) -> Cluster:
 def rebuild(said: dict[str, Any], **files: str) -> Rebuild:
     found = rows({**NINE, STATUS: status(said), SHOW: show(), **files})
     return next(row for row in found if isinstance(row, Rebuild))
+
+
+BY_RES = "link:/dev/drbd/by-res"
+
+
+@pytest.mark.parametrize(
+    ("links", "names"),
+    [
+        ({}, ["drbd0", "drbd1", "drbd3"]),
+        ({f"{BY_RES}/db": "../../drbd0", f"{BY_RES}/web": "../../drbd1"}, ["db", "web", "drbd3"]),
+        ({f"{BY_RES}/db/0": "../../../drbd0", f"{BY_RES}/web/0": "../../../drbd1"}, ["db", "web", "drbd3"]),
+        ({f"{BY_RES}/db/0": "../../../drbd0", f"{BY_RES}/db/1": "../../../drbd1"}, ["db/0", "db/1", "drbd3"]),
+        ({f"{BY_RES}/db": "../../drbd9"}, ["drbd0", "drbd1", "drbd3"]),  # a device that is not there
+    ],
+)
+def test_resources_of_version_8_are_named_by_udev_s_links(links: dict[str, str], names: list[str]) -> None:
+    found = [row for row in rows({PROC: EIGHT, **links}) if isinstance(row, Cluster)]
+    assert [row.cluster for row in found] == names
+    assert [row.needle for row in found] == ["0: cs:", "1: cs:", "3: cs:"]  # as /proc/drbd has them
+    volumes = [row for row in rows({PROC: EIGHT, **links}) if isinstance(row, ClusterVolume)]
+    assert [row.local for row in volumes] == ["drbd0", "drbd1"]
+
+
+def test_links_do_not_rename_the_resources_of_version_9() -> None:
+    said = {**NINE, STATUS: status(resource()), f"{BY_RES}/other": "../../drbd0"}
+    assert next(row for row in rows(said) if isinstance(row, Cluster)).cluster == "r0"
 
 
 def test_a_resync_at_93_mib_a_second_has_213_seconds_left() -> None:

@@ -79,8 +79,8 @@ def said(findings: Sequence[Finding], graph: Topology = NODES, held: Folds = fro
     [
         ([range(24)], ONE, f"24 disks behind HBA {ONE} do not respond"),
         ([range(23)], ONE, f"23 of 24 disks behind HBA {ONE} do not respond"),
-        ([range(24, 36)], "expander-1:0", "12 disks behind expander-1:0 do not respond"),
-        ([range(24, 30)], "expander-1:0", "6 of 12 disks behind expander-1:0 do not respond"),
+        ([range(24, 36)], "expander-1:0", f"12 disks behind expander-1:0 of HBA {TWO} do not respond"),
+        ([range(24, 30)], "expander-1:0", f"6 of 12 disks behind expander-1:0 of HBA {TWO} do not respond"),
         ([range(8), range(12, 20)], ONE, f"16 of 24 disks behind HBA {ONE} do not respond"),
         ([range(48)], "node0", "48 disks near NUMA node node0 do not respond"),
     ],
@@ -91,6 +91,19 @@ def test_the_lowest_thing_that_fits_best_is_named(numbers: list[range], subject:
     [fold] = found.values()
     assert fold.summary == f"{words}; sda: sda waits" if numbers[0][0] == 0 else fold.summary.startswith(words)
     assert {each.subject for each in fold.members} == {each.subject for each in of(*numbers)}
+
+
+def test_an_expander_whose_hba_is_unknown_is_named_alone() -> None:
+    """The HBA is named if it is the only one below; an enclosure that two of them see names none."""
+    two = topology([*shelf(0, 6, ONE, "expander-0:0"), *shelf(6, 6, ONE, "expander-0:1")])
+    [fold] = said(of(range(6)), two).values()
+    assert fold.summary.startswith(f"6 disks behind expander-0:0 of HBA {ONE} do not respond")
+    assert any(ONE in line for line in fold.advice)
+    both = topology([*shelf(0, 8, ONE, None, "0x5000c1"), *shelf(8, 8, TWO, None, "0x5000c1"),
+                     *shelf(16, 8, ONE, None, "0x5000c2"), *shelf(24, 8, TWO, None, "0x5000c2")])  # fmt: skip
+    [fold] = said(of(range(16)), both).values()
+    assert "HBA" not in fold.summary
+    assert not any("HBA" in line for line in fold.advice)
 
 
 def test_half_of_two_expanders_are_two_findings_on_the_lower_things() -> None:
@@ -151,7 +164,7 @@ def test_severity_is_the_worst_and_counted_when_mixed() -> None:
     mixed = [finding(disk_name(n), severity=Severity.CRITICAL if n == 5 else Severity.WARNING) for n in range(12)]
     [fold] = said(mixed).values()
     assert fold.severity is Severity.CRITICAL
-    assert fold.summary == "12 disks behind expander-0:0 do not respond (1 critical); sdf: sdf waits"
+    assert fold.summary == f"12 disks behind expander-0:0 of HBA {ONE} do not respond (1 critical); sdf: sdf waits"
 
 
 def test_findings_of_different_rules_are_not_mixed_and_links_lead_to_the_folds() -> None:
@@ -159,7 +172,7 @@ def test_findings_of_different_rules_are_not_mixed_and_links_lead_to_the_folds()
     found = said([*of(range(12)), *slow])
     assert set(found) == {"hung:expander-0:0", "slow:expander-0:0"}
     assert found["hung:expander-0:0"].explains == ("slow:expander-0:0",)
-    assert found["slow:expander-0:0"].summary.startswith("12 disks behind expander-0:0: a device is slow")
+    assert found["slow:expander-0:0"].summary.startswith(f"12 disks behind expander-0:0 of HBA {ONE}: a device is slow")
 
 
 def test_a_single_finding_that_explains_members_explains_the_fold() -> None:

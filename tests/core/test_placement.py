@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from sdstop.collectors.block.devices import BlockLink
 from sdstop.collectors.devicemapper.mapper import MappedDevice
 from sdstop.collectors.md.readings import Array, Member
-from sdstop.core.finding import Finding, Rule, Severity
+from sdstop.core.finding import Finding, Rule, RuledOut, Severity
 from sdstop.core.model import Reading
-from sdstop.core.placement import NAMES, place_lines, placed
+from sdstop.core.placement import NAMES, place_lines, placed, qualified
 from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterVolume
 from sdstop.readings.disk import Disk
@@ -109,3 +109,45 @@ def test_nothing_else_is_explained(lower: Finding, higher: Finding) -> None:
 def test_a_finding_does_not_explain_itself_and_keeps_what_its_rule_says() -> None:
     own = replace(finding("low", "sda"), explains=("other:thing",))
     assert explained(own, finding("low", "md0")) == {"low:sda": ("other:thing", "low:md0"), "low:md0": ()}
+
+
+GOOD = RuledOut("md0", "all members in sync", "high", ("md1", "sdc"))
+
+
+def test_what_is_good_although_a_disk_below_is_not_names_that_and_is_last() -> None:
+    other = RuledOut("eth0", "not full", "low")
+    assert qualified([GOOD, other], [finding("low", "sda")], node(), RULES) == [
+        RuledOut("md1", "all members in sync", "high", ("sdc",)), other,
+        RuledOut("md0", "all members in sync; but see low sda", "high", (), ("low:sda",)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("subject", ["vg/v1", "vol:vg/v1", "dm-1", "md0", "sda", "mapper/vg-v1"])
+def test_it_counts_for_all_that_holds_its_data_on_the_disk(subject: str) -> None:
+    [found] = qualified([RuledOut(subject, "fine", "high")], [finding("low", "sda")], node(), RULES)
+    assert (found.subject, found.summary) == (subject, "fine; but see low sda")
+
+
+def test_several_findings_below_are_counted_and_a_folded_one_is_named_once() -> None:
+    [found] = qualified([replace(GOOD, others=())], [finding("low", "sda"), finding("low", "dm-0")], node(), RULES)
+    assert found.summary == "all members in sync; but see low sda"
+    both = [RuledOut("md0", "fine", "high", ("dm-5", "sdc"))]
+    found = qualified(both, [finding("low", "sda"), finding("low", "sdc")], node(), RULES)[-1]
+    assert (found.subjects, found.summary) == (("md0", "sdc"), "fine; but see low sda and 1 more")
+    fold = finding("low", "hba", members=(finding("low", "sda"), finding("low", "sdb")))
+    [found] = qualified([replace(GOOD, others=())], [fold], node(), RULES)
+    assert (found.summary, found.despite) == ("all members in sync; but see low hba", ("low:hba",))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [], [finding("low", "sda", Severity.WARNING)], [finding("low", "sda", Severity.INFO)],
+        [finding("low", "sdc")],  # beside it
+        [finding("low", "dm-0")],  # on top of it
+        [finding("low", "memory")],  # not a thing
+    ],
+)  # fmt: skip
+def test_other_findings_leave_it_as_it_is(found: list[Finding]) -> None:
+    good = [RuledOut("md0", "all members in sync", "high")]
+    assert qualified(good, found, node(), RULES) == good

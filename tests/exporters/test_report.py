@@ -71,7 +71,9 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "members": [],
             }
         ],
-        "ruled_out": [{"rule": "too-loud", "subject": "a", "summary": "it is calm", "subjects": ["a"], "count": 1}],
+        "ruled_out": [
+            {"rule": "too-loud", "subject": "a", "summary": "it is calm", "subjects": ["a"], "count": 1, "despite": []}
+        ],
         "unchecked": [{"rule": "too-loud", "reason": "b: it speaks", "subjects": ["b"], "count": 1, "gap": "open"}],
         "collectors": [
             {"name": "meters", "outcome": "ok", "reason": "", "duration_seconds": 0.002},
@@ -79,7 +81,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
         ],
         "readings": {"wire": [], "pace": [{"name": "a", "per_second": 2.0}]},
     }
-    assert list(report["ruled_out"][0]) == ["rule", "subject", "summary", "subjects", "count"]
+    assert list(report["ruled_out"][0]) == ["rule", "subject", "summary", "subjects", "count", "despite"]
     assert rows[0] == {
         "name": "a", "room": "r", "count": 5, "time": None, "size": None, "level": 0.1, "secret": None,
         "mood": "calm", "word": None, "model": None, "serial": None, "sizes": None,

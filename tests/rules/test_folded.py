@@ -77,18 +77,40 @@ def test_findings_fold_at_half_and_unfold_below_a_third(second: int, expected: s
 
 def test_the_time_is_that_of_the_first_member_and_members_keep_theirs() -> None:
     _, _, active = _run()
-    assert active[39][_FOLD].since == active[12]["device-hung:sda"].since == START + 12
-    assert active[21]["device-hung:sde"].since == START + 20
+    assert active[39][_FOLD].since == active[12]["device-hung:sda"].since == START + 2
+    assert active[21]["device-hung:sde"].since == START + 10
     assert set(active[22]) == {_FOLD}
     assert {key: episode.since - START for key, episode in active[45].items()} == {
-        "device-hung:sdg": 24, "device-hung:sdh": 26
+        "device-hung:sdg": 14, "device-hung:sdh": 16
     }  # fmt: skip
+
+
+def test_it_began_when_the_disks_stopped_and_was_found_ten_seconds_later() -> None:
+    session, _, active = _run()
+    assert (active[12]["device-hung:sda"].found - active[12]["device-hung:sda"].began) == 10
+    assert active[22][_FOLD].lasted(22) == 20
+    began = {e.finding.id: e for e in session.episodes(11.0)}
+    assert began == {}  # time travel to a frame before it was reported
+    assert set(session.diagnosis.episodes) == {_FOLD, *_single("sdg", "sdh")}
+
+
+def test_an_active_fold_has_its_newest_count_and_the_largest_beside_it() -> None:
+    session, _, active = _run()
+    assert {second: len(active[second][_FOLD].finding.members) for second in (22, 29, 33, 39)} == {
+        22: 6, 29: 8, 33: 8, 39: 5
+    }  # fmt: skip
+    assert {v.name: v.value for v in active[33][_FOLD].finding.values} == {"affected": 8, "all": 12}
+    assert {v.name: v.value for v in active[39][_FOLD].finding.values} == {"affected": 5, "all": 12, "most": 8}
+    assert active[39][_FOLD].frame > active[33][_FOLD].frame
+    [past] = [e for e in session.episodes() if e.finding.id == _FOLD]
+    assert (len(past.finding.members), past.finding.summary[:12]) == (8, "8 of 12 disk")  # over: at its largest
+    assert "most" not in {v.name for v in past.finding.values}
 
 
 def test_the_past_has_the_fold_once_and_no_member_of_it() -> None:
     session, _, _ = _run()
     past = {e.finding.id: (e.since - START, (e.until or 0) - START) for e in session.episodes()}
-    assert past == {_FOLD: (12, 40), "device-hung:sdg": (24, 50), "device-hung:sdh": (26, 50)}
+    assert past == {_FOLD: (2, 40), "device-hung:sdg": (14, 50), "device-hung:sdh": (16, 50)}
 
 
 def test_a_frame_looked_at_again_is_judged_as_it_was() -> None:

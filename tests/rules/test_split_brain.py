@@ -65,6 +65,15 @@ def test_version_9_has_names() -> None:
     assert any(line.endswith("drbdadm connect --discard-my-data r0") for line in finding.advice)
 
 
+def test_version_8_has_names_where_udev_made_links() -> None:
+    files = {"/proc/drbd": HEAD + STAND_ALONE, "/proc/sys/kernel/hostname": "a\n",
+             "link:/dev/drbd/by-res/db": "../../drbd0"}  # fmt: skip
+    finding = Judged((DRBD,), [SPLIT_BRAIN, CLUSTER_DEGRADED], [(0.0, files)]).finding("db/peer", "split-brain")
+    assert finding.severity is Severity.CRITICAL
+    assert any("drbdadm connect --discard-my-data db" in line for line in finding.advice)
+    assert finding.explains == ("cluster-degraded:db",)
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

@@ -106,7 +106,24 @@ def _mtu_mended() -> Scene:
     return _mtu_mismatch(9000, 4_000.0, _learnt(whole))
 
 
+def _bond(rates: tuple[tuple[float, float], tuple[float, float]], began: float, policy: str) -> Scene:
+    """Show a bond of two slaves (sent, received per second) whose hash `policy` spreads what is sent."""
+    nics = [LOOPBACK, OFFICE]
+    for index, (received, sent) in enumerate(rates):
+        nics.append(Nic(f"ens1f{index}", 3 + index, mtu=9000, speed=10000, rates=(received, sent), size=8000,
+                        driver="ixgbe", flags=0x1803, extra=_slave("bond0", 1)))  # fmt: skip
+    both = sum(received for received, _ in rates), sum(sent for _, sent in rates)
+    nics.append(Nic("bond0", 10, mtu=9000, speed=20000, rates=both, size=8000, devtype="bond", flags=0x1403, extra={
+        "bonding/mode": "802.3ad 4", "bonding/slaves": "ens1f0 ens1f1", "bonding/xmit_hash_policy": policy,
+        "bonding/mii_status": "up", "bonding/miimon": "100", "bonding/active_slave": "",
+    }))  # fmt: skip
+    links = {key: value for key, value in _LINKS.items() if "ens1f" in key}
+    return Scene(Shape("filer4", cpus=8), _STARTED + began, 30, nics=tuple(nics), links=links)
+
+
 STORIES: Stories = {
+    "bond-one-slave": lambda: _bond(((31e6, 1.19e9), (24e6, 900.0)), 12_000.0, "layer2 0"),
+    "bond-both-slaves": lambda: _bond(((31e6, 640e6), (24e6, 552e6)), 15_000.0, "layer3+4 1"),
     "mtu-mismatch": _mtu_mismatch,
     "mtu-mended": _mtu_mended,
     "path-mtu": _path_mtu,

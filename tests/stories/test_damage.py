@@ -20,11 +20,13 @@ from sdstop.cli.check import verdict
 from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import judge
 from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.finding import Finding
 from sdstop.core.headline import OK
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.text import outlook
+from sdstop.readings.disk import Disk
 from sdstop.rules import RULES
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line
@@ -211,6 +213,15 @@ def test_what_is_gone_without_a_trace_is_named(name: str) -> None:
             assert "in what was recorded" in said.found, key
             runs = {run.collector for run in story_of(name, frames).head().now.runs.values() if key in run.keys}
             assert any(name in said.text for name in runs & set(said.lacking)), key
+            there = session.head().now.rows(Disk)
+            lost = {e.finding.subject for e in story_of(name, frames).episodes() if key in _keys(e.finding)} & set(
+                there
+            )
+            assert lost <= set(said.unjudged.replace(",", "").split()), key
+
+
+def _keys(finding: Finding) -> set[str]:
+    return {cite.key for cite in finding.evidence}
 
 
 @pytest.mark.parametrize("name", ["md-degraded", "drbd-resync", "pacemaker-unclean", "scaleio-cloud"])

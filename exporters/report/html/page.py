@@ -155,8 +155,9 @@ def _ruled_out(look: Look) -> Markup | None:
 
 
 def _good(verdict: RuledOut) -> Markup:
-    return el("li", el("span", "\u2713 ", class_="sev good"), el("strong", subject_of(verdict)), f" {verdict.rule}: ",
-              el("span", verdict.summary, class_="dim"))  # fmt: skip
+    mark = el("span", "\u2022 ", class_="sev") if verdict.despite else el("span", "\u2713 ", class_="sev good")
+    said = el("span", verdict.summary, class_="dim")
+    return el("li", mark, el("strong", subject_of(verdict)), f" {verdict.rule}: ", said)
 
 
 def _unchecked(look: Look) -> Markup | None:

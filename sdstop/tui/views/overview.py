@@ -159,6 +159,8 @@ class Overview(View):
             passed = f"; {plural(good, 'thing')} looked at and found good (!)" if good else ""
             unknown_ = "unknown: " if said.code == UNKNOWN else ""
             rows_.insert(0, note_row(f"{unknown_}{said.found or said.rest[0]}{passed or ' (!)'}", scene))
+        if scene.headline.unjudged:
+            rows_.append(note_row(f"state not recorded: {scene.headline.unjudged}", scene))
         unrecorded = {u.rule for u in scene.look.judgement.unchecked if u.calm}
         if unrecorded and not scene.session.origin.live:
             rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"

@@ -1,0 +1,187 @@
+"""JSON Schema of the report (docs/report.schema.json), from types that mirror sdstop.exporters.report.document.
+
+New keys may be added to a version, so readers have to ignore unknown ones. Removing a key, or changing its type or
+meaning, takes a new version.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Outcome
+from sdstop.core.finding import Gap, Severity
+from sdstop.core.model import Buckets, Column, Reading, State
+from sdstop.core.model import schema as declared
+from sdstop.exporters.report.document import SCHEMA
+
+IDENTIFIER = f"urn:{SCHEMA.replace('/', ':')}"
+
+Time = Annotated[float | None, Meta(description="Unix seconds; null if the time is unknown or still open.")]
+Subject = Annotated[str, Meta(description="Stable ID of a thing: md2, md2/sdc, eth1, vol:NAME.")]
+FindingId = Annotated[str, Meta(description="ID of a finding: rule:subject.")]
+
+
+class Headline(Struct):
+    """One line and an exit code for the whole report, as `sdstop check` prints them."""
+
+    code: Annotated[int, Meta(ge=0, le=3, description="0 ok, 1 warning, 2 critical, 3 unknown.")]
+    result: Annotated[str, Meta(description="ok, warning, critical or unknown.")]
+    text: str
+
+
+class Host(Struct):
+    """The node, and how complete its data is."""
+
+    name: str
+    kernel: str | None
+    live: bool
+    complete: Annotated[bool, Meta(description="Whether the capture is whole.")]
+    note: str
+    privileged: bool | None
+    facts: dict[str, Any]
+
+
+class Evidence(Struct):
+    """Raw evidence of a finding: a path, `cmd:` and a command, or `http:` and a request."""
+
+    key: str
+    frame: Annotated[int, Meta(ge=0)]
+    excerpt: str
+
+
+class Member(Struct):
+    """A finding that a folded one replaces."""
+
+    subject: Subject
+    severity: Severity
+    summary: str
+
+
+class Finding(Struct):
+    """A fault, from `since` to `until`; `until` is null if it is still there at the end."""
+
+    rule: str
+    severity: Severity
+    subject: Subject
+    summary: str
+    values: Annotated[
+        dict[str, float | int | str | None], Meta(description="Numbers and words compared, in base units, by name.")
+    ]
+    evidence: list[Evidence]
+    advice: list[str]
+    since: Time
+    until: Time
+    confidence: Annotated[Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="0 to 1; null if it is certain.")]
+    explains: Annotated[list[FindingId], Meta(description="Findings that this one causes.")]
+    part_of: Annotated[list[str], Meta(description="Arrays, pools and others that contain the thing.")]
+    affected: Annotated[list[str], Meta(description="The nearest volumes, mounts and clients that need it.")]
+    affected_count: Annotated[int, Meta(ge=0, description="Number of all that need it.")]
+    members: Annotated[list[Member], Meta(description="Of a folded finding, those that it replaces.")]
+
+
+class RuledOut(Struct):
+    """Things that passed a check."""
+
+    rule: str
+    subject: Annotated[str, Meta(description="The first of `subjects`; empty for the whole node.")]
+    summary: str
+    subjects: list[str]
+    count: Annotated[int, Meta(ge=0)]
+    despite: Annotated[list[FindingId], Meta(description="Critical findings on these things or below them.")]
+
+
+class Unchecked(Struct):
+    """Things that could not be checked, and why; no subjects for the whole node."""
+
+    rule: str
+    reason: str
+    subjects: list[str]
+    count: Annotated[int, Meta(ge=0)]
+    gap: Gap
+
+
+class Source(Struct):
+    """A collector's last run."""
+
+    name: str
+    outcome: Annotated[Outcome | None, Meta(description="null before its first run.")]
+    reason: str
+    duration_seconds: float | None
+
+
+class Report(Struct):
+    """Output of `sdstop report --format json`."""
+
+    schema: Annotated[str, Meta(pattern=f"^{SCHEMA}$")]
+    headline: Headline
+    host: Host
+    started: Time
+    ended: Time
+    frames: Annotated[int, Meta(ge=0)]
+    findings: list[Finding]
+    ruled_out: list[RuledOut]
+    unchecked: list[Unchecked]
+    collectors: list[Source]
+
+
+def json_schema(collectors: Iterable[Collector]) -> dict[str, Any]:
+    """Return the schema (JSON Schema 2020-12) of the report that these collectors lead to."""
+    made = msgspec.json.schema(Report)
+    report = made["$defs"]["Report"]
+    families = dict.fromkeys(
+        family for each in collectors for family in (*each.families, *(derived.target for derived in each.derives))
+    )
+    rows = {declared(family).family: _table(family) for family in sorted(families, key=lambda each: each.family)}
+    report["properties"]["readings"] = {
+        "type": "object",
+        "description": "Rows of the last frame by family, in base units; families without data are left out.",
+        "properties": rows,
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": IDENTIFIER,
+        "title": "sdstop report",
+        **made,
+    }
+
+
+def text(collectors: Iterable[Collector]) -> str:
+    """Return the schema as a file, with a line for each family."""
+    return _lines(json_schema(collectors)) + "\n"
+
+
+_DEEP = 6
+
+
+def _lines(value: Any, depth: int = 0) -> str:
+    if not isinstance(value, dict) or not value or depth == _DEEP:
+        return json.dumps(value)
+    inner = (f"{' ' * (depth + 1)}{json.dumps(key)}: {_lines(each, depth + 1)}" for key, each in value.items())
+    return "{\n" + ",\n".join(inner) + f"\n{' ' * depth}}}"
+
+
+def _table(family: type[Reading]) -> dict[str, Any]:
+    known = declared(family)
+    columns = {column.name: _column(column) for column in known.columns}
+    return {
+        "type": "array",
+        "description": known.title,
+        "items": {"type": "object", "properties": columns, "required": list(columns)},
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    if isinstance(column.mark, Buckets):
+        types = ["object"]
+    elif column.is_text or isinstance(column.mark, State):
+        types = ["string"]
+    else:
+        types = ["number", "boolean"]
+    about = ", ".join(filter(None, (column.mark.help or column.title, column.unit)))
+    return {"type": [*types, *(["null"] if column.optional else [])], "description": about}

@@ -1,0 +1,147 @@
+"""bond-unbalanced: links that are down, outside the LACP group, of another speed, or unused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.collectors.network.links import LINKS
+from sdstop.core.finding import Gap, Severity
+from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
+from sdstop.rules.link_saturated import LINK_SATURATED
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.network import CLASS, Nic, files
+
+LINE = 1_250_000_000
+
+
+def judged(
+    rates: Sequence[tuple[float, float]] = ((0.2, 0.2), (0.2, 0.2)),
+    mode: str = "802.3ad 4",
+    *,
+    seconds: int = 12,
+    speeds: Sequence[int] = (10_000, 10_000),
+    slaves: Mapping[int, Mapping[str, str]] | None = None,
+) -> Judged:
+    """Judge a bond whose slaves receive and send these shares of 10 Gb/s; `slaves` has other files of some."""
+    names = [f"eth{index}" for index in range(len(rates))]
+    nics = [Nic(name, speed=speed, master="bond0") for name, speed in zip(names, speeds, strict=True)]
+    base = f"{CLASS}/bond0/bonding"
+    more = {f"{base}/mode": mode, f"{base}/slaves": " ".join(names), f"{base}/xmit_hash_policy": "layer2 0",
+            f"{base}/mii_status": "up", f"{base}/miimon": "100"}  # fmt: skip
+    for index, name in enumerate(names):
+        own = {"state": "active", "mii_status": "up", "link_failure_count": "0", "ad_aggregator_id": "1"}
+        own |= (slaves or {}).get(index, {})
+        more |= {f"{CLASS}/{name}/bonding_slave/{key}": text for key, text in own.items() if text}
+    bond = Nic("bond0", kind="bond", speed=20_000, lower=tuple(names))
+    shown: list[tuple[float, Files]] = []
+    for second in range(seconds + 1):
+        for nic, (rx, tx) in zip(nics, rates, strict=True):
+            nic.rx_bytes, nic.tx_bytes = int(rx * LINE * second), int(tx * LINE * second)
+            nic.rx_packets, nic.tx_packets = nic.rx_bytes // 8000, nic.tx_bytes // 8000
+        shown.append((float(second), files(*nics, bond, more=more)))
+    return Judged((NETWORK, INTERFACES, LINKS), [BOND_UNBALANCED, LINK_SATURATED], shown)
+
+
+RULE = "bond-unbalanced"
+
+
+@pytest.mark.parametrize(
+    ("rates", "mode"),
+    [
+        (((0.2, 0.2), (0.2, 0.2)), "802.3ad 4"),
+        (((0.0, 0.0), (0.0, 0.0)), "802.3ad 4"),  # idle
+        (((0.4, 0.84), (0.0, 0.0)), "802.3ad 4"),  # one flow, and room
+        (((0.0, 0.95), (0.0, 0.06)), "802.3ad 4"),  # uneven, but both are used
+        (((0.0, 0.95), (0.0, 0.0)), "active-backup 1"),
+        (((0.0, 0.95), (0.0, 0.95)), "broadcast 3"),
+        (((0.0, 0.006), (0.0, 0.0)), "balance-rr 0"),  # 7.5 MB/s
+        (((0.5, 0.3), (0.0, 0.3)), "balance-rr 0"),  # the switch sends all to one, which has room
+        (((0.9, 0.9),), "802.3ad 4"),  # one slave
+    ],
+)
+def test_bonds_that_do_what_they_can(rates: Any, mode: str) -> None:
+    judged(rates, mode, speeds=(10_000,) * len(rates)).ruled_out("bond0", RULE)
+
+
+@pytest.mark.parametrize(
+    ("rates", "mode", "words"),
+    [
+        (((0.0, 0.86), (0.0, 0.0)), "802.3ad 4", "eth0 sent 1.0 GiB/s, 86.0 % of its line, eth1 next to nothing"),
+        (((0.0, 0.0), (0.0, 0.9)), "balance-xor 2", "eth1 sent 1.0 GiB/s, 90.0 % of its line, eth0 next to nothing"),
+        (((0.9, 0.1), (0.0, 0.1)), "802.3ad 4", "eth0 received 1.0 GiB/s, 90.0 % of its line, eth1 next to nothing"),
+        (((0.0, 0.3), (0.0, 0.0)), "balance-rr 0", "eth0 sent 358 MiB/s, 30.0 % of its line, eth1 next to nothing"),
+        (((0.0, 0.009), (0.0, 0.0)), "balance-rr 0", "eth0 sent 10.7 MiB/s, 0.9 % of its line, eth1 next to nothing"),
+    ],
+)
+def test_a_slave_that_is_full_while_another_is_unused(rates: Any, mode: str, words: str) -> None:
+    finding = judged(rates, mode).finding("bond0", RULE)
+    assert finding.severity is Severity.WARNING
+    assert finding.summary.startswith(words)
+    assert finding.explains[0].startswith("link-saturated:eth")
+
+
+@pytest.mark.parametrize(("least", "fires"), [(0.0, True), (0.022, True), (0.024, False), (0.9, False)])
+def test_a_twentieth_of_an_even_share_is_unused(least: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(((0.0, 0.9), (0.0, least)))
+    if fires:
+        assert value(said.finding("bond0", RULE), "share") == pytest.approx(0.9, abs=0.001)
+    else:
+        said.ruled_out("bond0", RULE)
+
+
+def test_traffic_needs_ten_seconds() -> None:
+    early = judged(((0.0, 0.95), (0.0, 0.0)), seconds=9).unchecked("bond0", RULE)
+    assert (early.reason, early.gap) == ("all links up; traffic needs 10 s of samples, has 9 s", Gap.EARLY)
+    judged(((0.0, 0.95), (0.0, 0.0)), seconds=10).finding("bond0", RULE)
+
+
+def test_it_explains_the_link_that_is_full() -> None:
+    said = judged(((0.0, 0.95), (0.0, 0.0)))
+    findings = said.session.head().judgement.findings
+    assert [finding.id for finding in findings] == ["bond-unbalanced:bond0", "link-saturated:eth0"]
+    assert findings[0].explains == ("link-saturated:eth0",)
+
+
+@pytest.mark.parametrize("mode", ["802.3ad 4", "active-backup 1", "balance-rr 0"])
+def test_a_link_that_is_down(mode: str) -> None:
+    finding = judged(mode=mode, seconds=1, slaves={1: {"mii_status": "down", "link_failure_count": "3"}}).finding(
+        "bond0", RULE
+    )
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == "eth1: link down, 1 of 2 links left; the next failure cuts it off"
+    assert value(finding, "failures") == 3
+
+
+def test_no_link_is_left() -> None:
+    down = {"mii_status": "down"}
+    finding = judged(seconds=1, slaves={0: down, 1: down}).finding("bond0", RULE)
+    assert (finding.severity, finding.summary) == (Severity.CRITICAL, "eth0, eth1: link down, no link is left")
+
+
+@pytest.mark.parametrize("state", ["up", "going down", "going back"])
+def test_a_link_that_is_going_down_or_back_is_not_down_yet(state: str) -> None:
+    judged(slaves={1: {"mii_status": state}}).ruled_out("bond0", RULE)
+
+
+def test_a_slave_in_an_aggregator_of_its_own() -> None:
+    other = {1: {"ad_aggregator_id": "2"}}
+    finding = judged(slaves=other, seconds=1).finding("bond0", RULE)
+    assert finding.severity is Severity.WARNING
+    assert finding.summary == "LACP: eth1 in an aggregator of its own, 1 of 2 slaves carry frames"
+    judged(mode="balance-xor 2", slaves=other).ruled_out("bond0", RULE)  # only LACP has aggregators
+    judged(slaves={1: {"ad_aggregator_id": ""}}).ruled_out("bond0", RULE)  # unknown
+
+
+def test_a_slave_of_another_speed() -> None:
+    finding = judged(speeds=(10_000, 1_000), seconds=1).finding("bond0", RULE)
+    assert finding.summary == "eth1 negotiated 119 MiB/s, eth0 1.2 GiB/s"
+    judged(mode="active-backup 1", speeds=(10_000, 1_000)).ruled_out("bond0", RULE)  # a slower spare is a choice
+
+
+def test_what_is_not_known_is_not_good() -> None:
+    assert judged(slaves={1: {"mii_status": ""}}).unchecked("bond0", RULE).reason == "link of eth1 unknown"
+    assert judged(mode="").unchecked("bond0", RULE).reason == "mode unknown"
