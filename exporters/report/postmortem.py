@@ -6,12 +6,13 @@ Untrusted text is never markup: punctuation is escaped, and raw text is indented
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import UNDATED
 from sdstop.core.finding import Severity, by_cause
 from sdstop.core.format import NOT_DATED, duration, percent, plural, quantity, safe, safe_block, timestamp, wait
+from sdstop.core.guard import Part
 from sdstop.core.headline import reason_of
 from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
@@ -37,21 +38,30 @@ def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | 
     episodes = session.episodes()
     host = host_of(session, look.now, note)
     everything = evidence_log(session.remembered()) if ran is None else ran
-    sections = [
-        _head(host, session),
-        ["## Summary", "", *_summary(episodes, session), *_notes(session, host)],
-        ["## Impact", "", f"Who felt it, how, and for how long: {FILL}", "", *_impact(episodes, look)],
-        ["## Timeline", "", *_timeline(session, look, episodes)],
-        ["## Topology", "", *_topology(look, episodes)],
-        ["## Findings, with evidence", "", *_findings(episodes, look)],
-        ["## Ruled out", "", *_good(look)],
-        ["## Could not be checked", "", *_unchecked(look)],
-        ["## What we ran", "", *_ran(session, everything)],
-        ["## Root cause", "", f"{FILL}{_suspect(episodes)}"],
-        ["## Actions", "", *_actions(episodes)],
-        ["## What went well, what did not, where we were lucky", "", FILL],
-    ]
-    return "\n".join("\n".join([*lines, ""]) for lines in sections)
+    sections: dict[str, Callable[[], Iterable[str]]] = {
+        "Summary": lambda: [*_summary(episodes, session), *_notes(session, host)],
+        "Impact": lambda: [f"Who felt it, how, and for how long: {FILL}", "", *_impact(episodes, look)],
+        "Timeline": lambda: _timeline(session, look, episodes),
+        "Topology": lambda: _topology(look, episodes),
+        "Findings, with evidence": lambda: _findings(episodes, look),
+        "Ruled out": lambda: _good(look),
+        "Could not be checked": lambda: _unchecked(look),
+        "What we ran": lambda: _ran(session, everything),
+        "Root cause": lambda: [f"{FILL}{_suspect(episodes)}"],
+        "Actions": lambda: _actions(episodes),
+        "What went well, what did not, where we were lucky": lambda: [FILL],
+    }
+    lines = [*_head(host, session), ""]
+    for title, make in sections.items():
+        lines += [f"## {title}", "", *_guarded(session, title, make), ""]
+    return "\n".join(lines)
+
+
+def _guarded(session: Session, title: str, make: Callable[[], Iterable[str]]) -> Sequence[str]:
+    """Return the lines of a section; an exception costs that section."""
+    return session.guard.call(
+        Part.REPORT, title, lambda: list(make()), lambda said: [f"Cannot be shown, a bug: {escaped(said)}"]
+    )
 
 
 def escaped(text: object, limit: int = 1000) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from sdstop.core.format import (
     utc,
     wait,
 )  # fmt: skip
+from sdstop.core.guard import Part
 from sdstop.core.headline import NOT_YET, UNKNOWN, by_reason
 from sdstop.core.model import Column, Kind, Metric, Reading, State, schema
 from sdstop.core.placement import place_lines
@@ -61,11 +62,25 @@ def text_report(
     """
     width = max(width, 40)
     shot = session.head().now
-    sections = [_head(session, shot, width, note), _findings(session, width, paint), *_judged(session, width)]
-    sections.append(["SOURCES", *_sources(session, shot, width)])
+    sections: dict[str, Callable[[], Iterable[list[str]]]] = {
+        "head": lambda: [_head(session, shot, width, note)],
+        "findings": lambda: [_findings(session, width, paint)],
+        "checks": lambda: _judged(session, width),
+        "sources": lambda: [["SOURCES", *_sources(session, shot, width)]],
+    }
     if tables:
-        sections += _readings(session, shot, width)
-    return "\n".join("\n".join([*lines, ""]) for lines in sections if lines)
+        sections["readings"] = lambda: _readings(session, shot, width)
+    lines = [each for name, make in sections.items() for each in _guarded(session, name, make, width)]
+    return "\n".join("\n".join([*section, ""]) for section in lines if section)
+
+
+def _guarded(session: Session, name: str, make: Callable[[], Iterable[list[str]]], width: int) -> Sequence[list[str]]:
+    """Return the lines of a part of the report; an exception costs that part."""
+
+    def failed(said: str) -> list[list[str]]:
+        return [table.wrapped(f"{name.upper()}: cannot be shown, a bug: {said}", width)]
+
+    return session.guard.call(Part.REPORT, name, lambda: list(make()), failed)
 
 
 def counted(findings: list[Finding]) -> str:
@@ -123,7 +138,13 @@ def _findings(session: Session, width: int, paint: Paint) -> list[str]:
     lines = ["FINDINGS"]
     for led in by_cause([episode.finding for episode in episodes]):
         indent = _BELOW if led.follows else ""
-        shown = _finding(episodes[led.place], session, width - len(indent), paint)
+        episode, room = episodes[led.place], width - len(indent)
+        (shown,) = _guarded(
+            session,
+            f"finding {safe(episode.finding.rule)} {safe(episode.finding.subject)}",
+            lambda episode=episode, room=room: [list(_finding(episode, session, room, paint))],  # type: ignore[misc]
+            room,
+        )
         lines += [*(f"{indent}{line}" for line in shown), ""]
     return lines[:-1]
 

@@ -1,7 +1,7 @@
 """Guard: an exception in one part of a frame costs that part, is shown and counted, and nothing else is lost.
 
-Sources, rules, tallies, views and parts of pages are guarded one by one. `Exception` is caught only here and at the
-outermost level of sampler and cli.
+Sources, rules, tallies, views and parts of pages and reports are guarded one by one. `Exception` is caught only here
+and at the outermost level of sampler and cli.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class Part(enum.StrEnum):
     TALLY = "tally"
     VIEW = "view"
     PAGE = "page"
+    REPORT = "report"
     FRAME = "frame"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from sdstop.core.session import Session
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.prometheus.series import FamilyLines
+from sdstop.exporters.report import postmortem, text
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.web.http import Request
 from sdstop.exporters.web.server import answer
 from sdstop.readings.disk import Disk
@@ -176,6 +179,46 @@ def test_a_tally_that_raises_costs_its_own_counter(method: str, monkeypatch: pyt
 
 def test_every_tally_has_a_guard_of_its_own() -> None:
     assert {family.family for family in tallies.OF} == {name for names in COUNTERS.values() for name in names}
+
+
+html = importlib.import_module("sdstop.exporters.report.html.page")
+SECTIONS = {
+    "findings": (text, "_finding"),
+    "checks": (text, "_judged"),
+    "readings": (text, "_readings"),
+    "Timeline": (postmortem, "_timeline"),
+    "Topology": (postmortem, "storage_diagram"),
+    "Findings, with evidence": (postmortem, "_findings"),
+    "topology": (html, "drawn_topology"),
+    "time": (html, "plots"),
+    "evidence": (html, "raw_evidence"),
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_part_of_a_report_that_raises_costs_that_part(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, function = SECTIONS[name]
+    origin, frames = opened("drbd-resync")
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+
+    def made() -> str:
+        if module is html:
+            return str(html.page(session, ReportSeries()))
+        return text.text_report(session) if module is text else postmortem.postmortem(session)
+
+    good = made()
+    assert not session.guard.counts
+    with monkeypatch.context() as patch:
+        patch.setattr(module, function, boom)
+        bad = made()
+    assert "annot be shown, a bug: Injected: in a test" in bad
+    assert "Injected" not in good
+    guarded = {(part, name if where.startswith("finding ") else where) for part, where in session.guard.counts}
+    assert guarded == {(Part.REPORT, name)}
+    headings = re.findall(r"^(?:FINDINGS|SOURCES)$|^## .*|<h2>[^<]*", good, re.MULTILINE)
+    assert len(headings) > 1
+    assert [each for each in headings if each not in bad and name not in each.lower()] == []
 
 
 def test_a_family_whose_lines_raise_is_left_out_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop import __version__
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked, Value, by_cause
 from sdstop.core.format import NOT_DATED, duration, lasting, percent, plural, quantity, timestamp
+from sdstop.core.guard import Part
 from sdstop.core.headline import OK, reason_of
 from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
@@ -38,24 +39,22 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
     host = host_of(session, look.now, note)
     episodes = session.episodes()
     in_force = [episode.finding for episode in episodes if episode.until is None]
-    sections = {
-        "wrong": ("problems", _wrong(episodes, session, look)),
-        "good": ("ruled out", _ruled_out(look)),
-        "unchecked": ("not checked", _unchecked(look)),
-        "topology": ("topology", _section("topology", "Topology", drawn_topology(look, in_force))),
-        "time": (
-            "over time",
-            _section("time", "Over the time that was watched", *plots(session, series, look, episodes)),
-        ),
-        "findings": (
-            "findings",
-            _section("findings", "Findings, with their evidence", *_findings(episodes, session, look)),
-        ),
-        "evidence": ("raw evidence", _section("evidence", "Raw evidence", *raw_evidence(session, episodes))),
-        "ran": ("what we ran", _section("ran", "What we ran", *what_we_ran(session, ran))),
-        "sources": ("sources", _section("sources", "Sources", sources(session, look))),
-        "readings": ("readings", _section("readings", "Readings of the last frame", *readings(session, look))),
-    }
+    findings = "Findings, with their evidence"
+    makes: dict[str, tuple[str, Callable[[], Markup | None]]] = {
+        "wrong": ("problems", lambda: _wrong(episodes, session, look)),
+        "good": ("ruled out", lambda: _ruled_out(look)),
+        "unchecked": ("not checked", lambda: _unchecked(look)),
+        "topology": ("topology", lambda: _section("topology", "Topology", drawn_topology(look, in_force))),
+        "time": ("over time", lambda: _section("time", "Over the time that was watched",
+                                               *plots(session, series, look, episodes))),
+        "findings": ("findings", lambda: _section("findings", findings, *_findings(episodes, session, look))),
+        "evidence": ("raw evidence", lambda: _section("evidence", "Raw evidence", *raw_evidence(session, episodes))),
+        "ran": ("what we ran", lambda: _section("ran", "What we ran", *what_we_ran(session, ran))),
+        "sources": ("sources", lambda: _section("sources", "Sources", sources(session, look))),
+        "readings": ("readings", lambda: _section("readings", "Readings of the last frame",
+                                                  *readings(session, look))),
+    }  # fmt: skip
+    sections = {name: (shown, _guarded(session, name, shown, make)) for name, (shown, make) in makes.items()}
     links = [(name, shown) for name, (shown, section) in sections.items() if section]
     return document(
         f"{host['name']}: {outlook(session)}",
@@ -65,6 +64,15 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
         el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
            el("code", "sdstop --from CAPTURE"), class_="dim"),
     )  # fmt: skip
+
+
+def _guarded(session: Session, name: str, title: str, make: Callable[[], Markup | None]) -> Markup | None:
+    """Return a section of the page; an exception costs that section."""
+
+    def failed(said: str) -> Markup | None:
+        return _section(name, title.capitalize(), el("p", f"Cannot be shown, a bug: {said}", class_="sev"))
+
+    return session.guard.call(Part.REPORT, name, make, failed)
 
 
 def _section(name: str, title: str, *parts: Markup | None) -> Markup | None:
