@@ -22,8 +22,8 @@ MORE = 1.5
 class Neighbour(Struct, frozen=True):
     """The busiest other thing on a member's disk.
 
-    `requests` are those of all other things on the disk, `own` the member's, per second. `used` names what is built on
-    the neighbour: an array, a volume, a mount point.
+    `requests` are those of all other things on the disk, `own` the member's, per second. `used` is the name of
+    the array, volume or mount point on the neighbour.
     """
 
     disk: str

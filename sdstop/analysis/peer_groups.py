@@ -110,7 +110,7 @@ class Laggard(Struct, frozen=True):
 
 
 class JudgedGroup(Struct, frozen=True):
-    """A peer group over the last seconds: what its members suffer from, or the reason why that is unknown.
+    """A peer group over the last seconds, with its slow members and the pattern of its queue, or why they are unknown.
 
     `seconds` are the judged ones, oldest first. `verdict` is about the pattern of the whole group, None if `unchecked`
     says why there is none. `slow` are the slow members, the worst first; `slow_unchecked` says why there may be more.
@@ -135,7 +135,7 @@ class JudgedGroup(Struct, frozen=True):
 
     @property
     def chunk(self) -> int | None:
-        """Bytes that stand together on one member, None if unknown."""
+        """Bytes of consecutive data on one member, None if unknown."""
         return self.array.chunk if self.array is not None else None
 
     @property
@@ -377,7 +377,7 @@ def _slow(
 
 
 def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, action: str | None) -> JudgedGroup:
-    """Add the members that are slow over a minute, or stand still again and again."""
+    """Add the members that are slow over a minute, or stall again and again."""
     edges = marks(window)
     known = {laggard.member for laggard in judged.slow}
     more: list[Laggard] = []

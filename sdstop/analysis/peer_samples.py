@@ -212,7 +212,7 @@ def _printed(layout: GroupColumns, rows: Mapping[str, Service]) -> Second | None
 
 
 def _served(name: str, row: Service) -> StripeMember | None:
-    """Return a printed row as a member; one request a second of each type with a wait stands for unknown rates."""
+    """Return a printed row as a member; one request a second of each type with a wait replaces unknown rates."""
     reads, writes = row.reads_per_second, row.writes_per_second
     read_wait, write_wait = row.read_wait, row.write_wait
     if reads is None and writes is None and read_wait is None and write_wait is None:

@@ -22,11 +22,11 @@ from sdstop.readings.disk import DiskActivity
 SECONDS = 60.0
 """Span over which standstills are counted."""
 LEAST = 5.0
-"""Seconds within that span that a device must stand still."""
+"""Seconds within that span that a device must be stalled."""
 EPISODES = 2
 """Separate standstills that are needed: a single one is a disk that spins up, or a reset."""
 OFTEN = 4.0
-"""The device stands still this many times as long as the median of its peers."""
+"""The device is stalled this many times as long as the median of its peers."""
 WAITED = 0.5
 """Share of a standstill that the requests after it must have waited in all: a request that the kernel lost is counted
 as in flight for ever, and nothing waits with it."""
@@ -68,7 +68,7 @@ def worst(window: Window, names: Collection[str]) -> Standstill | None:
 
 
 def is_critical(window: Window, still: Standstill) -> bool:
-    """Return whether a device stands still for so much of the time that the group cannot work, with hysteresis."""
+    """Return whether a device is stalled too often for the group to work, with hysteresis."""
     now = window.now.monotonic
 
     def earlier() -> Iterator[float | None]:
@@ -101,7 +101,7 @@ def _found(window: Window) -> dict[str, Standstill]:
                 waits[name] = max(waits.get(name, 0.0), after.read_wait or 0.0, after.write_wait or 0.0)
     if not spans:
         return {}
-    for name in since.keys() & spans.keys():  # they stand still now
+    for name in since.keys() & spans.keys():  # stalled now
         spans[name].append((since[name], moments[-1].started))
     end = moments[-1].started
     of = min(SECONDS, end - moments[0].started)
@@ -113,9 +113,9 @@ _NONE: frozenset[str] = frozenset()
 
 
 class _Sample(Struct, frozen=True):
-    """Devices with requests in flight at the end of a sample, and those of them that stood still during it.
+    """Devices with requests in flight at the end of a sample, and those of them that were stalled during it.
 
-    `begun` and `ended` are the differences to the devices that stood still in the sample before, `earlier`.
+    `begun` and `ended` are the differences to the devices that were stalled in the sample before, `earlier`.
     """
 
     waiting: frozenset[str]
@@ -125,14 +125,14 @@ class _Sample(Struct, frozen=True):
     ended: frozenset[str]
 
     def following(self, earlier: frozenset[str]) -> _Sample:
-        """Return the sample as the one after a sample in which these devices stood still."""
+        """Return the sample as the one after a sample in which these devices were stalled."""
         if earlier is self.earlier:
             return self
         return replace(self, earlier=earlier, begun=self.still - earlier, ended=earlier - self.still)
 
 
 def _sample(moment: Moment[DiskActivity], before: Moment[DiskActivity]) -> _Sample:
-    """Return what is known of a sample, kept with it: all samples but the newest were in the window before."""
+    """Return the sample of a moment, kept with it: only the newest moment is not in the window before."""
     known: _Sample | None = moment.memo.get("standstill")
     if known is None:
         earlier: _Sample | None = before.memo.get("standstill")
