@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from sdstop import __version__
 from sdstop.capture.contents import LIMITS
-from sdstop.capture.frames import SCHEMA
 from sdstop.capture.layout import MemberNames, SlugTable, lay_out
+from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.core.evidence import Evidence, Frame, RunMark, dated, slug
 from sdstop.core.format import safe

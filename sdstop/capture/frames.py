@@ -1,241 +1,25 @@
-"""Frames of a capture, assembled from its files, its manifest and its index, as far as each exists.
-
-The manifest, `manifest.json`, describes the capture and lists its frames. All fields but the schema are optional:
-
-    {"schema": "sdstop.capture/1", "tool": "sdstop 0.1.0", "host": "node7", "complete": true,
-     "privileged": true, "facts": {"kernel": "6.1.0"}, "collectors": ["diskstats", "mdraid"],
-     "frames": [{"number": 1, "taken": 1790000000.25, "monotonic": 815.5, "ran": {"diskstats": [815.4, 0.002]}}]}
-
-`collectors` are those of the recorder, whether they ran or not. `taken` is Unix time and `monotonic` the node's clock,
-in seconds; `ran` has the start and the duration of each collector that ran (null: it was still hanging).
-
-The index has a line of JSON for each piece of evidence, and one for each complete frame:
-
-    {"frame": 2, "kind": "file", "key": "/proc/mdstat", "member": "frames/0002/proc/mdstat", "sha256": "9f..",
-     "outcome": "ok", "taken": 1790000001.2, "monotonic": 816.4, "duration": 0.0002}
-    {"frame": 2, "kind": "frame", "taken": 1790000001.3, "monotonic": 816.5, "ran": {"mdraid": [816.4, 0.001]}}
-
-`member` is null without data, and refers to an earlier frame if the evidence was read again and had not changed.
-`detail`, `exit`, `stderr` (a member) and `fault` (why the data may differ from that of the node) are optional. A
-member that is missing, or whose checksum differs, is damaged: what rests on it is not judged good.
-
-A directory has the first kind in `index.jsonl` and the second in `frames.jsonl`. An archive, which can only be appended
-to, has both after each frame in `index/0001.jsonl`, and an `index.jsonl` at the end.
-"""
+"""Frames of a capture, assembled from its files, its manifest and its index, as far as each exists."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.capture.contents import CaptureRefused, Contents
-from sdstop.capture.layout import DOCUMENTS, as_outcome, layout_key, parse_json, read_layer, usable_key
-from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, RunMark, dated
+from sdstop.capture.layout import DOCUMENTS, layout_key, read_layer
+from sdstop.capture.manifest import MOST_FRAMES, CaptureIndex, FrameTime, IndexLine, Manifest
+from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, dated
 from sdstop.core.format import safe
 from sdstop.core.host import LARGEST, LARGEST_REPLY
 
-SCHEMA = "sdstop.capture/1"
-NAMES = ("manifest.json", "manifest-final.json")
-"""Names of the manifest; the later one replaces the earlier, because an archive can only be appended to."""
-MOST_FRAMES = 100_000
-"""Maximum number of frames that are opened; more than a day at one per second."""
-
 MOST_NAMED = 500_000
 """Maximum number of links, listings and outcomes that documents name; a node of 5000 disks has half."""
-_LATEST = 253_402_300_800.0  # the year 10000
-_MOST_FACTS = 100
-_PART = re.compile(r"index/([0-9]{1,9})\.jsonl")
 _MEMBER = re.compile(r"(?:frames/([0-9]{1,9})|static)(?:/(.*))?")
-_LONGEST_LINE = 1 << 20
-_MOST_LINES = 1_000_000
-
-
-class FrameTime(Struct, frozen=True):
-    """Time of a frame and runs of its collectors, as far as known."""
-
-    taken: float | None = None
-    monotonic: float | None = None
-    ran: Mapping[str, RunMark] | None = None
-
-    def or_else(self, other: FrameTime) -> FrameTime:
-        """Return a copy with missing time and runs taken from another."""
-        timed = self if (self.taken, self.monotonic) != (None, None) else other
-        return FrameTime(timed.taken, timed.monotonic, other.ran if self.ran is None else self.ran)
-
-
-class Manifest(Struct, frozen=True):
-    """Description of a capture; `moments` are the times of its frames by number."""
-
-    host: str = ""
-    complete: bool = True
-    privileged: bool | None = None
-    facts: Mapping[str, str] = field(default_factory=dict)
-    collectors: frozenset[str] | None = None
-    moments: Mapping[int, FrameTime] = field(default_factory=dict)
-
-
-def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
-    """Read the manifest; a damaged one counts as missing and is noted.
-
-    Raises CaptureRefused for an unsupported schema.
-    """
-    table: dict[str, Any] = {}
-    for name in NAMES:
-        if name in files:
-            try:
-                found = parse_json(files[name])
-            except ValueError as error:
-                notes.append(f"{name} is damaged: {safe(error, 80)}")
-                continue
-            if isinstance(found, dict):
-                table = found
-            else:
-                notes.append(f"{name} is not a table")
-    schema = table.get("schema", SCHEMA)
-    if schema != SCHEMA and not str(schema).startswith(f"{SCHEMA}."):
-        raise CaptureRefused(f"is of schema {safe(schema, 80)}, and this version opens {SCHEMA}")
-    host, complete, privileged = (table.get(name) for name in ("host", "complete", "privileged"))
-    facts = table.get("facts")
-    texts = {k: v for k, v in facts.items() if isinstance(v, str)} if isinstance(facts, dict) else {}
-    names = table.get("collectors")
-    listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return Manifest(
-        host=host[:253] if isinstance(host, str) else "",
-        complete=complete is not False,
-        privileged=privileged if isinstance(privileged, bool) else None,
-        facts=dict(list(texts.items())[:_MOST_FACTS]),
-        collectors=frozenset(names[:_MOST_FACTS]) if listed and names is not None else None,
-        moments=_frame_times(table.get("frames"), notes),
-    )
-
-
-def _frame_times(frames: Any, notes: list[str]) -> dict[int, FrameTime]:
-    if frames is None:
-        return {}
-    if not isinstance(frames, list) or not all(isinstance(entry, dict) for entry in frames):
-        notes.append("the manifest's frames are not understood")
-        return {}
-    moments = {}
-    for position, entry in enumerate(frames[: MOST_FRAMES + 1], start=1):
-        number = entry.get("number", position)
-        if isinstance(number, int) and 0 <= number < 1_000_000_000:
-            moments[number] = read_frame_time(entry)
-    return moments
-
-
-def read_frame_time(entry: Mapping[str, Any]) -> FrameTime:
-    """Return the time of a frame from an entry of the manifest or the index."""
-    taken, ran = finite(entry.get("taken")), entry.get("ran")
-    marks: dict[str, RunMark] | None = None
-    if isinstance(ran, dict):
-        marks = {}
-        for name, mark in ran.items():
-            if isinstance(mark, list) and len(mark) == 2 and (started := finite(mark[0])) is not None:
-                marks[name] = RunMark(started, finite(mark[1]))
-    return FrameTime(taken if taken is None or 0 <= taken < _LATEST else None, finite(entry.get("monotonic")), marks)
-
-
-def finite(value: object) -> float | None:
-    """Return a finite number of a JSON document as a float, None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
-
-
-class IndexLine(Struct, frozen=True):
-    """A piece of evidence without its data, and the members that hold them."""
-
-    frame: int
-    evidence: Evidence
-    member: str | None
-    stderr: str | None
-    sha256: str | None
-
-
-class CaptureIndex(Struct, frozen=True):
-    """Lines of the index in order, and the times of complete frames."""
-
-    lines: list[IndexLine] = field(default_factory=list)
-    moments: dict[int, FrameTime] = field(default_factory=dict)
-
-
-def read_index(files: Mapping[str, bytes], notes: list[str]) -> CaptureIndex:
-    """Read the index, as far as it exists; malformed lines are omitted and noted."""
-    index = CaptureIndex()
-    bad = count = 0
-    for data in _parts(files, index):
-        start = 0
-        while start < len(data):
-            end = data.find(b"\n", start)
-            end = len(data) if end < 0 else end
-            count += 1
-            if count > _MOST_LINES:
-                notes.append(f"the index has more than {_MOST_LINES} lines: the rest was left out")
-                return index
-            if end > start:
-                bad += not _take(index, data[start : min(end, start + _LONGEST_LINE)])
-            start = end + 1
-    if bad:
-        notes.append(f"lines of the index not understood: {bad}")
-    return index
-
-
-def _parts(files: Mapping[str, bytes], index: CaptureIndex) -> Iterator[bytes]:
-    yield files.get("frames.jsonl", b"")
-    yield files.get("index.jsonl", b"")
-    done = {line.frame for line in index.lines}
-    numbered = ((int(match[1]), name) for name in files if (match := _PART.fullmatch(name)))
-    for frame, name in sorted(numbered):
-        if frame not in done:
-            yield files[name]
-
-
-def _take(index: CaptureIndex, text: bytes) -> bool:
-    try:
-        entry = parse_json(text)
-    except ValueError:
-        return False
-    frame = entry.get("frame") if isinstance(entry, dict) else None
-    if not isinstance(frame, int) or not 0 <= frame < 1_000_000_000:
-        return False
-    if entry.get("kind") == "frame":
-        index.moments[frame] = read_frame_time(entry)
-        return True
-    line = _line(frame, entry)
-    if line is not None:
-        index.lines.append(line)
-    return line is not None
-
-
-def _line(frame: int, entry: Mapping[str, Any]) -> IndexLine | None:
-    key, word, detail, status = (entry.get(n) for n in ("key", "outcome", "detail", "exit"))
-    outcome = as_outcome(word)
-    if outcome is None or not usable_key(key) or not isinstance(detail, str | None):
-        return None
-    evidence = Evidence(
-        str(key),
-        outcome,
-        detail=detail or "",
-        taken=finite(entry.get("taken")),
-        monotonic=finite(entry.get("monotonic")),
-        duration=finite(entry.get("duration")),
-        exit=status if isinstance(status, int) and abs(status) < 1 << 31 else None,
-        fault=fault if isinstance(fault := entry.get("fault"), str) else "",
-    )
-    member, stderr, sha256 = (v if isinstance(v := entry.get(n), str) else None for n in ("member", "stderr", "sha256"))
-    return IndexLine(frame, evidence, member, stderr, sha256)
-
 
 Layers = Mapping[int, dict[str, Evidence]]
 """Evidence by key, of each frame by number."""

@@ -18,7 +18,8 @@ from typing import BinaryIO
 from sdstop.capture import sosreport
 from sdstop.capture.archive import first_name, read_archive
 from sdstop.capture.contents import CaptureRefused, Contents, folders_of, read_folder
-from sdstop.capture.frames import assemble, read_index, read_manifest
+from sdstop.capture.frames import assemble
+from sdstop.capture.manifest import read_index, read_manifest
 from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe

@@ -391,7 +391,7 @@ def test_numbers_too_large_for_a_clock(tmp_path: Path) -> None:
 
 def test_what_exceeds_a_limit_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sdstop.capture.frames.MOST_FRAMES", 3)
-    monkeypatch.setattr("sdstop.capture.frames._MOST_LINES", 2)
+    monkeypatch.setattr("sdstop.capture.manifest._MOST_LINES", 2)
     monkeypatch.setattr("sdstop.capture.layout.LONGEST_JSON", 200)
     files = {f"frames/{n}/x": "" for n in range(1, 6)} | {"frames.jsonl": "[]\n" * 3, "manifest.json": " " * 201}
     origin, frames = open_capture(make(tmp_path / "c", files))
