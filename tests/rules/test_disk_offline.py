@@ -47,7 +47,7 @@ def test_a_disk_in_a_state_without_service(state: str, severity: Severity) -> No
     said = judged(disk("sda", 0), disk("sdb", 16, state))
     assert said.finding("sdb").severity is severity
     assert said.finding("sdb").summary.startswith(f"{state}: ")
-    assert said.ruled_out("sda")
+    assert said.ruled_out("sda").summary
     check(said.finding("sdb"))
 
 
@@ -64,7 +64,7 @@ def test_write_protection_matters_below_an_array_alone() -> None:
     protected = disk("sdb", 16, read_only=1)
     assert "md0 writes to it" in judged(disk("sda", 0), protected).finding("sdb").summary
     without = judged(disk("sda", 0), protected, mdstat="Personalities : \nunused devices: <none>\n")
-    assert without.ruled_out("sdb")
+    assert without.ruled_out("sdb").summary
 
 
 @pytest.mark.parametrize("state", ["down", "down,closewait", "up,kickme"])
@@ -72,5 +72,5 @@ def test_an_aoe_target_that_does_not_answer_is_critical(state: str) -> None:
     base = "/sys/block/etherd!e0.1"
     known = {f"{base}/dev": "152:16\n", f"{base}/size": "16\n", f"{base}/payload": "8192\n", f"{base}/mac": "001b21\n"}
     assert judged(known | {f"{base}/state": f"{state}\n"}).finding("etherd/e0.1").severity is Severity.CRITICAL
-    assert judged(known | {f"{base}/state": "up\n"}).ruled_out("etherd/e0.1")
+    assert judged(known | {f"{base}/state": "up\n"}).ruled_out("etherd/e0.1").summary
     assert judged(known | {f"{base}/state": "lost\n"}).unchecked("etherd/e0.1").reason == 'unknown state "lost"'

@@ -415,7 +415,7 @@ def test_a_vdev_that_contradicts_its_pool_leaves_it_unchecked(name: str, state: 
 def test_problems_that_are_not_known_as_harmless_are_quoted(said: str, known: bool) -> None:  # noqa: FBT001  # a table
     found = online(status(tree((1, "/dev/sda1", "ONLINE")), said=said))
     if known:
-        assert found.ruled_out("tank")
+        assert found.ruled_out("tank").summary
     else:
         assert said.rstrip(".")[:40] in found.unchecked("tank").reason
 
@@ -443,7 +443,7 @@ def test_slow_ios_of_a_device(late: tuple[int, ...], severity: Severity | None) 
     texts = [MIRROR.replace(line, f"{line[:-1]}{number}") for number in late]
     said = judged(*texts, state="ONLINE")
     if severity is None:
-        assert said.ruled_out("tank")
+        assert said.ruled_out("tank").summary
     else:
         assert said.finding("tank/sdb1").severity is severity
 
@@ -463,7 +463,7 @@ def test_a_pool_that_fills(share: float, severity: Severity | None) -> None:
     }
     said = Judged(COLLECTORS, [ZFS_POOL_DEGRADED], [(0.0, files)])
     if severity is None:
-        assert said.ruled_out("tank")
+        assert said.ruled_out("tank").summary
     else:
         assert said.finding("tank/space").severity is severity
 
