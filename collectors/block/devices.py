@@ -320,7 +320,9 @@ def _hardware(host: Host, folder: str, kind: str, wwn: str | None) -> dict[str, 
         }
     place = host.target(device) or ""
     if not _HCTL.fullmatch(place):
-        return {"driver": host.target(f"{device}/driver")}
+        # Captures may lack the link and have the file.
+        state = host.maybe(f"{device}/state") if not place and kind == "disk" else None
+        return {"driver": host.target(f"{device}/driver"), "state": state or None}
     return {
         "driver": "sr" if kind == "rom" else "sd",
         "hctl": place,

@@ -81,6 +81,21 @@ def _defects(said: CephStatus) -> Iterator[str]:
         yield f"pgs_by_state has {said.counted} placement groups, num_pgs is {said.pgs}"
     if said.monitors is not None and len(said.quorum) > said.monitors:
         yield f"quorum_names has {len(said.quorum)} monitors, num_mons is {said.monitors}"
+    if not _healthy(said):
+        return
+    if said.osds_up is not None and said.osds_in is not None and said.osds_up < said.osds_in:
+        yield f"num_up_osds is {said.osds_up} and num_in_osds {said.osds_in}, without a health check"
+    bad = [word for word, count in said.states.items() if count and word not in _CALM]
+    if bad:
+        yield f"placement groups are {', '.join(sorted(bad))[:60]}, without a health check"
+
+
+_CALM = frozenset({
+    "active", "clean", "remapped", "backfilling", "backfill_wait", "backfill", "recovering", "recovery_wait",
+    "scrubbing", "deep", "snaptrim", "snaptrim_wait", "repair", "creating", "activating", "forced_recovery",
+    "forced_backfill", "premerge", "laggy", "wait",
+})  # fmt: skip
+"""Words of the states of placement groups that need no health check."""
 
 
 def _say(check: Check) -> str:

@@ -60,9 +60,9 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     chunk, _ = _now_and_before(host.maybe(f"{base}/chunk_size"))
     redundant = level not in {"raid0", "linear", "container", "faulty", None}
     degraded = host.number(f"{base}/degraded") if redundant else None
+    _compare(host, md, host.maybe(f"{base}/array_state"))
     if degraded is None and redundant and md.working is not None and md.raid_disks is not None:
         degraded = md.raid_disks - md.working
-        _compare(host, md)
     elif degraded == 0 and "_" in (md.slots or ""):
         host.defect(MDSTAT, f'"[{md.slots}]", and {base}/degraded is 0', md.name, contradiction=True)
     action = host.maybe(f"{base}/sync_action") if redundant else None
@@ -116,11 +116,23 @@ def _mismatch(array: Array) -> Iterator[Mismatch]:
     )
 
 
-def _compare(host: Host, md: mdstat.MdArray) -> None:
-    """Note a count of members in sync that contradicts the slots: `[2/2] [U_]`."""
-    if md.slots is not None and (md.slots.count("U") != md.working or len(md.slots) != md.raid_disks):
+def _compare(host: Host, md: mdstat.MdArray, state: str | None) -> None:
+    """Note a count of members in sync that contradicts the slots (`[2/2] [U_]`), and states that do not agree.
+
+    During a reshape the count is that of the geometry that lacks more members.
+    """
+    reshapes = md.progress is not None and md.progress.operation == "reshape"
+    counted = md.slots is not None and md.working is not None and not reshapes
+    if counted and md.slots and (md.slots.count("U") != md.working or len(md.slots) != md.raid_disks):
         said = f'"[{md.raid_disks}/{md.working}]" contradicts "[{md.slots}]"'
         host.defect(MDSTAT, said, md.name, contradiction=True)
+    if md.activity != "active" and state in _SERVING:
+        said = f'"{md.activity}", and {folder(md.name)}/array_state is {state}'
+        host.defect(MDSTAT, said, md.name, contradiction=True)
+
+
+_SERVING = frozenset({"clean", "active", "active-idle", "write-pending", "readonly", "read-auto"})
+"""Values of array_state of arrays that run."""
 
 
 def _level(host: Host, md: mdstat.MdArray) -> str | None:

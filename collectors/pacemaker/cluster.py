@@ -25,6 +25,8 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 
 KIND = "pacemaker"
 COROSYNC = "/etc/corosync/corosync.conf"
+_UNPROMOTED = frozenset({"Unpromoted", "Slave"})
+"""Roles of instances of a promotable clone that serve no data; Slave is of Pacemaker before 2.1."""
 _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon if Pacemaker is not running: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
@@ -41,7 +43,7 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
     agent: Annotated[str, Fact("Agent", "What starts and watches it", plain=True)]
     state: Annotated[
-        str, State("State", "blocked, failed, stopped, unmanaged, disabled or running, the worst one first")
+        str, State("State", "blocked, failed, stopped, unpromoted, unmanaged, disabled or running, worst first")
     ]
     where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.EVIDENCE)]
     instances: Annotated[int, Metric("Instances", "Instances that it may have")]
@@ -168,6 +170,7 @@ def _resource(known: ManagedResource, failures: Iterable[Failure], cluster: str,
         else "failed" if known.failed
         else "disabled" if not known.expected
         else "unmanaged" if not known.managed
+        else "unpromoted" if known.running and all(role in _UNPROMOTED for _, role in known.running)
         else "running" if known.running
         else "stopped"
     )  # fmt: skip

@@ -22,8 +22,9 @@ _OF_1X = {
 def cluster_row(system: System) -> Cluster:
     """Return the cluster row of a system: leader, managers and nodes that are up, capacity, degraded data."""
     row, numbers = system.objects.system, system.of("System", "")
-    said = row.get("mdmCluster")
-    mdms: Object = said if isinstance(said, dict) else {}
+    managers = row.get("mdmCluster")
+    mdms: Object = managers if isinstance(managers, dict) else {}
+    said = _idle_domains(system)
     state = text(mdms.get("clusterState")) or text(row.get("mdmClusterState"))
     mode = text(mdms.get("clusterMode")) or text(row.get("mdmMode")) or ""
     expected, copies = _MODES.get(mode.lower(), (None, None))
@@ -43,7 +44,7 @@ def cluster_row(system: System) -> Cluster:
         ident=text(row.get("id")),
         version=_version(text(row.get("systemVersionName"))),
         state=state,
-        healthy=_healthy(state, mode, up, expected),
+        healthy=0 if said else _healthy(state, mode, up, expected),
         leader=text(leader.get("name")) or text(leader.get("id")),
         managers=expected,
         managers_up=up,
@@ -55,17 +56,35 @@ def cluster_row(system: System) -> Cluster:
         capacity=size(numbers, "maxCapacityInKb", "capacityLimitInKb"),
         used=size(numbers, "capacityInUseInKb"),
         spare=size(numbers, "spareCapacityInKb"),
-        degraded=_added(numbers, "degradedHealthyCapacityInKb", "degradedFailedCapacityInKb"),
-        failed=size(numbers, "failedCapacityInKb"),
+        degraded=_most(system, numbers, "degradedHealthyCapacityInKb", "degradedFailedCapacityInKb"),
+        failed=_most(system, numbers, "failedCapacityInKb"),
         reads=reads,
         writes=writes,
         read=read,
         write=write,
         epoch=system.objects.session,
-        says=None,
+        says=said,
         origin=system.origin,
         needle="clusterState" if mdms else "mdmClusterState" if state else "",
     )
+
+
+def _idle_domains(system: System) -> str | None:
+    """Return the protection domains that do not serve their data, None if all do."""
+    domains = system.objects.of("ProtectionDomain")
+    states = {ident: text(row.get("protectionDomainState")) for ident, row in domains.items()}
+    return ", ".join(
+        f"protection domain {system.objects.name('ProtectionDomain', ident) or ident} is {state}"
+        for ident, state in states.items() if state is not None and state != "Active"
+    ) or None  # fmt: skip
+
+
+def _most(system: System, numbers: Object, *names: str) -> int | None:
+    """Return the sum of some numbers of the system or that of its pools, whichever is larger."""
+    pools = [_added(system.of("StoragePool", ident), *names) for ident in system.objects.of("StoragePool")]
+    known = [value for value in pools if value is not None]
+    told = [value for value in (_added(numbers, *names), sum(known) if known else None) if value is not None]
+    return max(told, default=None)
 
 
 def _added(row: Object, *names: str) -> int | None:

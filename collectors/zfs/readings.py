@@ -86,6 +86,7 @@ class Pool(Reading, frozen=True, kw_only=True):
         "state": Source("{where}", " state: {state}"),
         "errors": Source("{where}", "errors:"),
         "status": Source("{where}", "status:"),
+        "last_scan": Source("{where}", "scan:"),
     }
     things: ClassVar = {
         "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),

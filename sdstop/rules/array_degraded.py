@@ -34,26 +34,105 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for member in window.rows(Member).values():
         if member.errors and member.state != "faulty":
             yield _corrected(window, member, member.errors, limits)
+        elif (said := _marked(member)) and member.state != "faulty":
+            yield _suspect(window, member, said)
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
-        if array.level == "container":
-            yield Unchecked("container: holds the metadata of other arrays and never runs", array.array, calm=True)
-        elif array.state == "inactive":
-            yield _inactive(window, array)
-        elif array.state == "broken":
-            yield _broken(window, array)
-        elif array.state not in _RUNNING:
-            yield Unchecked(f'state "{human.safe(array.state, 40)}" is not known', array.array, gap=Gap.FAULTY)
-        elif array.level is None:
-            yield Unchecked("level unknown", array.array)
-        elif not array.redundant:
-            yield RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
-        elif array.degraded is None:
-            yield Unchecked("neither mdstat nor sysfs says how many members are missing", array.array)
-        elif array.degraded > 0:
-            yield _degraded(window, array, array.degraded)
-        else:
-            count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
-            yield RuledOut(array.array, f"{count} members in sync")
+        yield _idle(window, array) or _judged(window, array)
+
+
+def _idle(window: Window, array: Array) -> Verdict | None:
+    """Return the verdict of an array that does not run, or of which too little is known; None for others."""
+    if array.level == "container":
+        return Unchecked("container: holds the metadata of other arrays and never runs", array.array, calm=True)
+    if array.state == "inactive":
+        return _inactive(window, array)
+    if array.state == "broken":
+        return _broken(window, array)
+    if array.state not in _RUNNING:
+        return Unchecked(f'state "{human.safe(array.state, 40)}" is not known', array.array, gap=Gap.FAULTY)
+    if array.level is None:
+        return Unchecked("level unknown", array.array)
+    return None
+
+
+def _judged(window: Window, array: Array) -> Verdict:
+    said = _contradiction(window, array)
+    if said:
+        return Unchecked(said, array.array, gap=Gap.FAULTY)
+    if array.redundant and array.degraded is None:
+        return Unchecked("neither mdstat nor sysfs says how many members are missing", array.array)
+    if array.redundant and array.degraded:
+        return _degraded(window, array, array.degraded)
+    if array.state in _REFUSES:
+        return _refuses(window, array)
+    if not array.redundant:
+        return RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
+    count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
+    return RuledOut(array.array, f"{count} members in sync")
+
+
+_REFUSES = frozenset({"readonly", "read-only"})
+"""States of arrays that refuse writes; those with `auto` end with the first write."""
+_FILLS = frozenset({"recover", "resync", "reshape"})
+_MARKS = {
+    "write_error": "a write to it failed",
+    "want_replacement": "it is to be replaced",
+}
+"""Flags of a member that still serves, and their meaning."""
+
+
+def _contradiction(window: Window, array: Array) -> str:
+    """Return the contradiction between a whole array and its members, "" for none."""
+    if array.degraded:
+        return ""
+    for member in window.where(Member, "array", array.array):
+        if member.state == "faulty" and not array.failed:
+            return f"{member.device} is faulty in sysfs, not in mdstat"
+        if array.redundant and member.state == "rebuilding" and array.action not in _FILLS:
+            return f"{member.device} is not in sync, and the array counts none as missing"
+        if "blocked" in (member.flags or "").split(","):
+            return f"{member.device} is blocked: writes wait until its failure is acknowledged"
+    return ""
+
+
+def _refuses(window: Window, array: Array) -> Finding:
+    name = quoted(array.array)
+    return Finding(
+        severity=Severity.WARNING,
+        subject=array.array,
+        summary="the array is read-only: writes to it fail",
+        values=(Value("state", "state", array.state),),
+        evidence=cites(window.cite(array), window.cite(array, "state")),
+        advice=(f"mdadm --readwrite /dev/{name}   # unless an administrator made it read-only",),
+        refuted_by="the state clean or active",
+    )
+
+
+def _marked(member: Member) -> str:
+    """Return the marks on a member by its flags and bad blocks, "" for none."""
+    flags = (member.flags or "").split(",")
+    said = [words for flag, words in _MARKS.items() if flag in flags]
+    if member.bad_blocks:
+        said.append(f"its list of bad blocks has {human.plural(member.bad_blocks, 'range')}, which lack a copy")
+    return ", ".join(said)
+
+
+def _suspect(window: Window, member: Member, said: str) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        subject=f"{member.array}/{member.device}",
+        summary=f"{member.device} still serves, but {said}",
+        values=(
+            Value("bad_blocks", "ranges in its bad block list", member.bad_blocks, "", 0),
+            Value("flags", "state", member.flags),
+        ),
+        evidence=cites(window.cite(member, "state"), window.cite(member, "bad_blocks")),
+        advice=(
+            f"smartctl -x /dev/{quoted(member.device)}   # pending and reallocated sectors; CRC errors mean the cable",
+            f"mdadm /dev/{quoted(member.array)} --replace /dev/{quoted(member.device)}   # needs a spare",
+        ),
+        refuted_by="the state in_sync alone, and an empty list of bad blocks",
+    )
 
 
 def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> Finding:

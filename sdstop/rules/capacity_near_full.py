@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.readings.cluster import ClusterPool
+from sdstop.readings.cluster import Cluster, ClusterPool
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for cluster in window.rows(Cluster).values():
+        yield from _whole(window, cluster, limits)
     for pool in window.rows(ClusterPool).values():
         near, full = pool.near_full or limits["near_full"], pool.full or limits["full"]
         if pool.filled is None:
@@ -38,6 +40,24 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             advice=_advice(pool),
             refuted_by=f"less than {human.percent(near)} %",
         )
+
+
+def _whole(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Finding]:
+    """Judge a Ceph cluster as a whole: if it is full, so is an OSD, whatever is known of each."""
+    if cluster.kind != "ceph" or not cluster.capacity or cluster.used is None:
+        return
+    filled = cluster.used / cluster.capacity
+    if filled < limits["full"]:
+        return
+    yield Finding(
+        severity=Severity.CRITICAL,
+        subject=cluster.cluster,
+        summary=f"all of it is {human.percent(filled)} % full: writes will soon be refused",
+        values=(Value("filled", "filled", filled, "ratio", limits["full"]),),
+        evidence=cites(window.cite(cluster)),
+        advice=("ceph df; ceph osd df tree   # one OSD that is full stops the pool", "delete, or add OSDs"),
+        refuted_by=f"less than {human.percent(limits['full'])} %",
+    )
 
 
 def _advice(pool: ClusterPool) -> tuple[str, ...]:

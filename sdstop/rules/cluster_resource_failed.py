@@ -10,7 +10,8 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster
 
-_BAD = {"blocked": Severity.CRITICAL, "failed": Severity.WARNING, "stopped": Severity.WARNING}
+_BAD = {"blocked": Severity.CRITICAL, "failed": Severity.WARNING, "stopped": Severity.WARNING,
+        "unpromoted": Severity.WARNING}  # fmt: skip
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -38,6 +39,7 @@ def _found(window: Window, row: ClusterResource) -> Finding:
     words = {
         "blocked": f"is blocked{where}: it could not be stopped, and the cluster leaves it alone until somebody acts",
         "failed": f"has failed{where}",
+        "unpromoted": f"runs{where}, and no instance of it is promoted: nothing serves its data",
         "stopped": "is stopped everywhere, although it is not disabled",
     }
     return Finding(

@@ -87,8 +87,10 @@ def _unplaced(window: Window, controller: MemoryController, rows: list[MemoryErr
     """Yield errors that the controller counted but no place did."""
     if controller.corrected is None and controller.uncorrected is None:
         return
-    corrected = (controller.corrected or 0) - sum(row.corrected or 0 for row in rows)
-    uncorrected = (controller.uncorrected or 0) - sum(row.uncorrected or 0 for row in rows)
+    corrected = max((controller.corrected or 0) - sum(row.corrected or 0 for row in rows), controller.unplaced or 0)
+    uncorrected = max(
+        (controller.uncorrected or 0) - sum(row.uncorrected or 0 for row in rows), controller.uncorrected_unplaced or 0
+    )
     new = window.get(MemoryControllerActivity, controller.controller)
     if rows and new is not None:
         placed = [window.get(MemoryErrorActivity, row.place) for row in rows]

@@ -41,6 +41,7 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield from unchecked(_names(owner, phys), _unasked(expander))
             continue
         yield from _changing(window, expander, limits)
+        yield from _below(window, phys)
         counted = [row for row in phys if any(getattr(row, name) is not None for name in COUNTERS)]
         if counted:
             yield from _judge(window, owner, counted, limits)
@@ -89,6 +90,44 @@ def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> I
             "journalctl -k | grep -E 'sas|end_device|mpt3sas'   # which device was removed and added",
         ),
         refuted_by="drives or enclosures that were plugged, pulled or reset between the two readings",
+    )
+
+
+_FAILED = frozenset({"link rate failed", "phy disabled"})
+"""States of a phy that carried a link, in lower case."""
+
+
+def _below(window: Window, phys: list[SasPhy]) -> Iterator[Finding]:
+    """Judge the phys of wide ports: those that failed, or are slower than the others of their port."""
+    ports: dict[str, list[SasPhy]] = {}
+    for row in phys:
+        if row.port is not None:
+            ports.setdefault(row.port, []).append(row)
+    for port, rows in ports.items():
+        rates = [row.rate for row in rows if row.rate]
+        most = max(rates, default=0)
+        for row in rows:
+            failed = (row.state or "").lower() in _FAILED
+            if len(rows) > 1 and rates and (failed or (row.rate and row.rate < most)):
+                yield _slower(window, row, port, most)
+
+
+def _slower(window: Window, row: SasPhy, port: str, most: int) -> Finding:
+    own = human.quantity(row.rate, "bytes_per_second") if row.rate else human.safe(row.state or "down")
+    return Finding(
+        severity=Severity.WARNING,
+        subject=f"{row.phy}/rate",
+        summary=f"{own}, the others of {port} carry {human.quantity(most, 'bytes_per_second')}",
+        values=(
+            Value("rate", "rate", row.rate, "bytes_per_second", most),
+            Value("state", "state", row.state),
+        ),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "journalctl -k | grep -i -E 'sas|phy' | tail -40   # since when",
+            "reseat the cable of the port, then replace it",
+        ),
+        refuted_by="the same rate on all phys of the port",
     )
 
 

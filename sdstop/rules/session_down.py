@@ -28,6 +28,8 @@ from sdstop.core.shell import operand
 
 _UP = frozenset({"LOGGED_IN", "live"})
 _DOWN = frozenset({"FAILED", "FREE", "connecting", "resetting", "new", "dead", "deleting", "deleting (no IO)"})
+_ENDED = frozenset({"dead"})
+"""States that no reset ends."""
 _GRACE = 0.5
 
 
@@ -38,11 +40,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif row.state in _UP:
             yield RuledOut(row.session, f"all of it is up: {row.state}")
         elif row.state not in _DOWN:
-            yield Unchecked(f'unknown state "{human.safe(row.state)}"', row.session)
+            yield Unchecked(f'unknown state "{human.safe(row.state)}"', row.session, gap=Gap.FAULTY)
         else:
             seconds = _since(window, row)
             allowed = f"{limits['seconds']:g} s are allowed"
-            if seconds + _GRACE < limits["seconds"]:
+            if seconds + _GRACE < limits["seconds"] and row.state not in _ENDED:
                 yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.EARLY)
             else:
                 yield _finding(window, row, seconds, limits)

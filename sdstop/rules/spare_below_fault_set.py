@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
@@ -13,8 +14,12 @@ from sdstop.readings.cluster import ClusterPool, FailureDomain
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    settings = {(row.cluster, row.pool): row for row in window.rows(ScaleioPool).values()}
     for pool in window.rows(ClusterPool).values():
-        if not pool.capacity or not pool.largest:
+        known = settings.get((pool.cluster, pool.pool))
+        if known is not None and known.rebuild == "off":
+            yield _switched_off(window, pool, known)
+        elif not pool.capacity or not pool.largest:
             yield Unchecked("the capacity of its failure domains is not told", pool.name)
         elif pool.spare is not None:
             yield _by_spare(window, pool, pool.capacity, pool.largest, pool.spare, limits)
@@ -22,6 +27,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _by_use(window, pool, pool.capacity, pool.largest, pool.used, limits)
         else:
             yield Unchecked("how much of it is in use is not told", pool.name)
+
+
+def _switched_off(window: Window, pool: ClusterPool, settings: ScaleioPool) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        subject=pool.name,
+        summary="rebuild is switched off: after a loss its data keeps a single copy",
+        values=(Value("rebuild", "rebuild", "off"),),
+        evidence=cites(window.cite(settings, "rebuild"), window.cite(pool)),
+        advice=("switch it on again once the maintenance is over: scli --enable_rebuild",),
+        refuted_by="rebuildEnabled true",
+    )
 
 
 def _by_spare(

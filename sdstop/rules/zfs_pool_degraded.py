@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from sdstop.analysis.pooling import GOOD, LOST, PoolAnalysis, TopVdev, pool_analyses
 from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
@@ -37,14 +37,15 @@ _OUT = {
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for whole in pool_analyses(window):
         bad = [*_out(window, whole), *_degraded(window, whole), *_lost(window, whole)]
-        yield from bad
+        more = [*_aside(window, whole), *_full(window, whole, limits)]
+        yield from (*bad, *more)
         leaves = list(_errors(window, whole, limits))
         yield from leaves
         if whole.pool is None:
             if not bad:
                 yield Unchecked(f"the kernel says {whole.state}; {_why(window)}", whole.name)
         elif not bad and not any(isinstance(said, Finding) for said in leaves):
-            yield from _beside(window, whole)
+            yield from (said for said in _beside(window, whole) if not (more and isinstance(said, RuledOut)))
 
 
 def _why(window: Window) -> str:
@@ -59,26 +60,92 @@ def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
     pool = whole.pool
     out = [v for v in whole.vdevs if v.leaf and v.state in LOST]
     for vdev in out:
-        yield Finding(
-            severity=Severity.WARNING,
-            subject=f"{whole.name}/{vdev.vdev}",
-            summary=f"{_named(vdev)}: a {_USES.get(vdev.group, 'device')} that the pool works without",
-            values=(Value("state", "state", vdev.state),),
-            evidence=cites(window.cite(vdev)),
-            advice=(_look(vdev), f"zpool status -v {operand(whole.name)}"),
-            refuted_by=f"the state ONLINE or AVAIL of {vdev.vdev}",
-        )
+        yield _without(window, whole, vdev)
+    hurt = next((v for v in whole.vdevs if v.state == "DEGRADED" or (not v.leaf and v.state in LOST)), None)
     strange = next((v for v in whole.vdevs if v.state not in GOOD | LOST | {"DEGRADED"}), None)
     if not whole.leaves:
         yield Unchecked("no device tree in zpool status", whole.name, gap=Gap.FAULTY)
     elif pool is not None and pool.state and pool.state != whole.state:
         said = f'state "{human.safe(whole.state, 20)}" in the kernel, "{human.safe(pool.state, 20)}" in zpool status'
         yield Unchecked(said, whole.name, gap=Gap.FAULTY)
+    elif whole.state == "ONLINE" and hurt is not None:
+        yield Unchecked(f"{hurt.vdev} is {hurt.state}, the pool {whole.state}", whole.name, gap=Gap.FAULTY)
+    elif pool is not None and pool.status and not out and not _HARMLESS.match(pool.status):
+        yield Unchecked(f'it reports "{human.safe(pool.status, 60)}"', whole.name, gap=Gap.FAULTY)
     elif whole.state != "ONLINE" or strange is not None:
         word = whole.state if strange is None else f"{strange.state} of {strange.vdev}"
         yield Unchecked(f"state not known: {human.safe(word, 60)}", whole.name, gap=Gap.FAULTY)
     elif not out:
         yield _good(whole)
+
+
+_HARMLESS = re.compile(
+    r"Some supported (?:and requested )?features are not enabled|The pool is formatted using|"
+    r"One or more devices (?:is|are) currently being (?:resilvered|trimmed)|"
+    r"One or more devices are configured to use a non-native block size|Mismatch between pool hostid|"
+    r"One or more features are enabled on the pool despite not being"
+)
+"""Problems as ZFS reports them that concern neither data nor service."""
+
+
+def _aside(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
+    """Judge log devices, cache devices and spares of a pool with other faults, and errors left by the last scan."""
+    if whole.state != "ONLINE":
+        for vdev in whole.vdevs:
+            if vdev.leaf and vdev.state in LOST and vdev.group in _USES:
+                yield _without(window, whole, vdev)
+    pool = whole.pool
+    if pool is not None and pool.scan_errors and not pool.data_errors:
+        yield Finding(
+            severity=Severity.WARNING,
+            subject=f"{whole.name}/scan",
+            summary=f"{human.plural(pool.scan_errors, 'error')} not repaired by the last scan, and none is listed now",
+            values=(Value("scan_errors", "errors not repaired", pool.scan_errors, "", 0),),
+            evidence=_cited(window, pool, "last_scan"),
+            advice=(
+                f"zpool status -v {operand(whole.name)}   # which files; restore them from the backup",
+                f"zpool scrub {operand(whole.name)}   # are there still any?",
+            ),
+            refuted_by="a later scrub without errors",
+        )
+
+
+def _full(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Finding]:
+    pool = whole.pool
+    if pool is None or pool.used is None or pool.used < limits["near_full"]:
+        return
+    critical = pool.used >= limits["full"]
+    yield Finding(
+        severity=Severity.CRITICAL if critical else Severity.WARNING,
+        subject=f"{whole.name}/space",
+        summary=(
+            f"{human.percent(pool.used)} % full: writes "
+            f"{'are refused, or will be soon' if critical else 'become slow, and will be refused'}"
+        ),
+        values=(
+            Value("filled", "filled", pool.used, "ratio", limits["full" if critical else "near_full"]),
+            Value("free", "free", pool.free, "bytes"),
+            Value("fragmentation", "fragmentation of the free space", pool.fragmentation, "ratio"),
+        ),
+        evidence=_cited(window, pool, "allocated"),
+        advice=(
+            f"zfs list -o space -r {operand(whole.name)}   # snapshots hold deleted data",
+            "delete, or add vdevs: above 96 % only the reserve of ZFS is left",
+        ),
+        refuted_by=f"less than {human.percent(limits['near_full'])} %",
+    )
+
+
+def _without(window: Window, whole: PoolAnalysis, vdev: Vdev) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        subject=f"{whole.name}/{vdev.vdev}",
+        summary=f"{_named(vdev)}: a {_USES.get(vdev.group, 'device')} that the pool works without",
+        values=(Value("state", "state", vdev.state),),
+        evidence=cites(window.cite(vdev)),
+        advice=(_look(vdev), f"zpool status -v {operand(whole.name)}"),
+        refuted_by=f"the state ONLINE or AVAIL of {vdev.vdev}",
+    )
 
 
 _USES = {"logs": "log device", "cache": "cache device", "spares": "spare"}
@@ -249,15 +316,40 @@ def _lost(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
 def _errors(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Verdict]:
     """Judge devices with errors: growing counts, and existing ones, which may be old."""
     before = [moment.rows for moment in window.moments(Vdev)]
-    for vdev in whole.leaves:
+    # RAID-Z and dRAID count checksum errors that no device explains at the vdev.
+    inner = [] if any(v.errors for v in whole.leaves) else [v for v in whole.vdevs if not v.leaf and v.errors]
+    for vdev in (*whole.leaves, *inner):
         total = vdev.errors
         if not total:
+            yield from _late(window, vdev, before, limits)
             continue
         first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
         grown = total - (first.errors or 0) if first is not None and len(before) > 1 else 0
         if grown <= 0 and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
             continue  # reported as out of service, with the reason
         yield _failing(window, vdev, total, max(grown, 0), limits)
+
+
+def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]], limits: Limits) -> Iterator[Finding]:
+    """Judge I/Os of a device without errors that took longer than ZFS allows (zio_slow_io_ms, 30 s)."""
+    late = vdev.slow_ios or 0
+    if not late:
+        return
+    first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
+    grown = max(late - (first.slow_ios or 0), 0) if first is not None and len(before) > 1 else 0
+    growing = f", {grown} of them in the last minute" if grown else ", none of them while this was watched"
+    yield Finding(
+        severity=Severity.WARNING if grown or late >= limits["many"] else Severity.INFO,
+        subject=f"{vdev.pool}/{vdev.vdev}",
+        summary=f"{human.plural(late, 'slow I/O')} of {vdev.vdev}, of 30 s or more, since the import{growing}",
+        values=(
+            Value("slow_ios", "slow I/Os", late, "", limits["many"]),
+            Value("grown", "of them while this was watched", grown, "", 0),
+        ),
+        evidence=cites(window.cite(vdev)),
+        advice=(_look(vdev), f"zpool events -v {operand(vdev.pool)}   # ereport.fs.zfs.delay: when, and of which size"),
+        refuted_by="no new ones under load",
+    )
 
 
 def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits) -> Finding:
@@ -304,11 +396,15 @@ def _cited(window: Window, pool: Pool | None, field: str) -> tuple[Cite, ...]:
 
 ZFS_POOL_DEGRADED = Rule(
     "zfs-pool-degraded",
-    "a ZFS pool is suspended, lacks devices, has lost data, or its devices count errors",
+    "a ZFS pool is suspended, lacks devices, has lost data, is full, or its devices count errors",
     Severity.CRITICAL,
     _check,
     (PoolState,),
-    (Threshold("many", 100.0, "errors of one device from which they matter even if they do not grow"),),
+    (
+        Threshold("many", 100.0, "errors of one device from which they matter even if they do not grow"),
+        Threshold("near_full", 0.9, "share of a pool filled that is a warning", "ratio"),
+        Threshold("full", 0.95, "share of a pool filled that is critical", "ratio"),
+    ),
     covers=(Covers(PoolState), Covers(Pool)),
     remembers=True,
 )

@@ -18,6 +18,7 @@ from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.host import Absent, Denied, Failed, Malformed, Output
 from sdstop.core.joins import named
 from sdstop.core.model import Reading
@@ -25,6 +26,8 @@ from sdstop.core.retention import Retention
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
 from sdstop.readings.service import Service
+from sdstop.rules.capacity_near_full import CAPACITY_NEAR_FULL
+from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from tests.nodes.ceph import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree
@@ -146,6 +149,44 @@ def test_two_of_three_monitors_may_lose_none() -> None:
 def test_groups_that_answer_nobody_are_lost_data() -> None:
     row = cluster(status(states={"active+clean": 75, "down+peering": 25}))
     assert row.failed == pytest.approx(60_626_000_000 / 4, abs=1)
+
+
+def said_of(answer: str) -> Judged:
+    return Judged(
+        [CEPH, CEPH_OSDS], [CLUSTER_DEGRADED, CAPACITY_NEAR_FULL], [(0.0, {**HERE, STATUS: answer, TREE: tree()})]
+    )
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["active+undersized+degraded", "stale+active+clean", "active+clean+inconsistent", "active+recovery_unfound",
+     "active+remapped+backfill_toofull", "active+frobnicated"],
+)  # fmt: skip
+def test_groups_that_need_a_health_check_contradict_one_that_is_ok(state: str) -> None:
+    said = said_of(status(states={"active+clean": 75, state: 25})).unchecked(NAME)
+    assert "without a health check" in said.reason
+    warned = said_of(status(health="HEALTH_WARN", checks={"PG_X": "x"}, states={"active+clean": 75, state: 25}))
+    assert warned.finding(NAME).severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "state", ["active+clean+scrubbing+deep", "active+remapped+backfill_wait", "active+clean+snaptrim"]
+)
+def test_groups_at_work_are_good(state: str) -> None:
+    assert said_of(status(states={"active+clean": 75, state: 25})).ruled_out(NAME).summary
+
+
+@pytest.mark.parametrize(("up", "good"), [(11, True), (10, False)])
+def test_osds_that_are_in_and_down_contradict_a_health_that_is_ok(up: int, good: bool) -> None:  # noqa: FBT001
+    said = said_of(status().replace('"num_up_osds": 12', f'"num_up_osds": {up}')).of(NAME)
+    assert isinstance(said, RuledOut) is good
+
+
+@pytest.mark.parametrize(("used", "fires"), [(899, False), (900, True)])
+def test_a_cluster_is_full_as_a_whole(used: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = said_of(status(bytes_used=used, bytes_total=1000))
+    full = [each for each in said.all if each.rule == "capacity-near-full" and isinstance(each, Finding)]
+    assert [each.severity for each in full] == [Severity.CRITICAL] * fires
 
 
 # --- what is asked

@@ -161,6 +161,16 @@ def test_a_resource_that_should_run_and_does_not() -> None:
     assert "is stopped everywhere" in finding.summary
 
 
+@pytest.mark.parametrize("roles", [("Unpromoted", "Unpromoted"), ("Slave", "Slave"), ("Promoted", "Unpromoted")])
+def test_a_clone_without_a_promoted_instance_is_a_warning(roles: tuple[str, str]) -> None:
+    both = [instance("r0", "ocf:linbit:drbd", f"store{n}", role) for n, role in enumerate(roles, 1)]
+    said = judged(status(resources=clone("c", *both)))
+    if "Promoted" in roles:
+        assert said.ruled_out("san", "cluster-resource-failed").summary
+    else:
+        assert "no instance of it is promoted" in said.finding("san/r0").summary
+
+
 @pytest.mark.parametrize(
     ("resources", "state"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
-from sdstop.core.finding import Finding, RuledOut, Severity
+from sdstop.core.finding import Finding, Gap, RuledOut, Severity
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
 from tests.nodes.frames import Judged, value
 from tests.nodes.md import Node, run
@@ -156,3 +156,60 @@ def test_no_arrays_no_word() -> None:
 
 def test_no_md_no_word_but_not_recorded_is_said() -> None:
     assert "not recorded" in Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, {})]).unchecked("").reason
+
+
+# --- members that contradict their array, and arrays that refuse writes ----------------------------------------
+
+SYSFS = "/sys/block/md0/md"
+
+
+def whole(more: dict[str, str], **settings: object) -> Judged:
+    """Judge an array with all its members, and these files beside."""
+    node = Node(action="idle", slots="UUUU", **settings)  # type: ignore[arg-type]
+    return Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, node.files() | more)])
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("faulty", "sdb is faulty in sysfs, not in mdstat"),
+        ("in_sync,blocked", "sdb is blocked: writes wait"),
+        ("spare", "sdb is not in sync"),
+    ],
+)
+def test_a_member_that_contradicts_a_whole_array_leaves_it_unchecked(flags: str, words: str) -> None:
+    said = whole({f"{SYSFS}/dev-sdb/state": f"{flags}\n", f"{SYSFS}/dev-sdb/slot": "1\n"}).unchecked("md0")
+    assert words in said.reason
+    assert said.gap is Gap.FAULTY
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({f"{SYSFS}/dev-sdb/state": "in_sync,write_error\n"}, "a write to it failed"),
+        ({f"{SYSFS}/dev-sdb/state": "want_replacement,in_sync\n"}, "it is to be replaced"),
+        ({f"{SYSFS}/dev-sdb/bad_blocks": "81920 8\n90000 8\n"}, "bad blocks has 2 ranges"),
+    ],
+)
+def test_a_member_that_serves_and_is_marked_is_a_warning(more: dict[str, str], words: str) -> None:
+    finding = whole({f"{SYSFS}/dev-sdb/state": "in_sync\n", **more}).finding("md0/sdb")
+    assert finding.severity is Severity.WARNING
+    assert words in finding.summary
+
+
+def test_an_empty_list_of_bad_blocks_is_good() -> None:
+    said = whole({f"{SYSFS}/dev-sdb/state": "in_sync\n", f"{SYSFS}/dev-sdb/bad_blocks": ""})
+    assert isinstance(said.of("md0"), RuledOut)
+
+
+@pytest.mark.parametrize(("state", "fires"), [("readonly", True), ("read-auto", False), ("clean", False)])
+def test_an_array_that_refuses_writes(state: str, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = whole({}, state=state).of("md0")
+    assert isinstance(said, Finding if fires else RuledOut)
+
+
+def test_states_that_do_not_agree_leave_the_array_unchecked() -> None:
+    files = Node(action="idle", slots="UUUU").files()
+    files["/proc/mdstat"] = files["/proc/mdstat"].replace("md0 : active", "md0 : broken")
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, files)]).unchecked("md0")
+    assert '"broken", and' in said.reason

@@ -90,11 +90,23 @@ def test_data_with_one_copy_is_critical_and_leads_to_its_evidence() -> None:
      "in maintenance: sds00"),
     (lambda said, _: said["System"]["mdmCluster"].update(clusterState="ClusteredDegraded"), "warning",
      "it says ClusteredDegraded"),
-], ids=["failed", "device", "node", "maintenance", "managers"])  # fmt: skip
+    (lambda said, _: said["protectionDomainList"][0].update(protectionDomainState="Inactive"), "warning",
+     "is Inactive"),
+    (lambda _, numbers: next(iter(numbers["StoragePool"].values())).update(failedCapacityInKb=1024), "critical",
+     "1 MiB of data cannot be"),
+], ids=["failed", "device", "node", "maintenance", "managers", "domain", "failed of a pool"])  # fmt: skip
 def test_each_part_that_is_not_well_is_named(change: Change, severity: str, words: str) -> None:
     (one,) = found(judged(change), "cluster-degraded")
     assert one.severity.value == severity
     assert words in one.summary
+
+
+def test_a_pool_that_does_not_rebuild_cannot_make_up_for_a_loss() -> None:
+    off = found(
+        judged(lambda said, _: said["storagePoolList"][0].update(rebuildEnabled=False)), "spare-below-fault-set"
+    )
+    assert any("rebuild is switched off" in one.summary for one in off)
+    assert not any("rebuild is switched off" in one.summary for one in found(judged(), "spare-below-fault-set"))
 
 
 def test_a_switch_of_the_managers_is_an_event() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.fabric.sas import PORTS, SAS
+from sdstop.collectors.fabric.sas import PHYS, PORTS, SAS
 from sdstop.core.finding import Severity
 from sdstop.rules.phy_errors import PHY_ERRORS
 from tests.nodes.frames import Judged, value
@@ -91,3 +91,25 @@ def test_a_driver_that_does_not_count_is_not_called_good() -> None:
 
 def test_what_was_not_recorded_is_not_called_good() -> None:
     assert Judged([SAS], [PHY_ERRORS], [(0.0, {"/proc/uptime": "1"})]).unchecked("").reason
+
+
+def wide(*states: str) -> Judged:
+    """Judge the four phys of one port, which have these states."""
+    known: dict[str, str] = {}
+    for number, state in enumerate(states):
+        known |= files(Phy(number, state="12.0 Gbit"))
+        known[f"{PHYS}/phy-1:0:{number}/negotiated_linkrate"] = f"{state}\n"
+        known[f"link:{PHYS}/phy-1:0:{number}/device/port"] = "../../port-1:0:0"
+    return Judged([SAS], [PHY_ERRORS], [(0.0, known)])
+
+
+@pytest.mark.parametrize("state", ["6.0 Gbit", "Phy disabled", "Link Rate failed"])
+def test_a_phy_below_the_others_of_its_port_is_a_warning(state: str) -> None:
+    finding = wide("12.0 Gbit", state, "12.0 Gbit", "12.0 Gbit").finding("phy-1:0:1/rate")
+    assert finding.severity is Severity.WARNING
+    assert "the others of port-1:0:0 carry 1.1 GiB/s" in finding.summary
+
+
+@pytest.mark.parametrize("states", [("12.0 Gbit",) * 4, ("6.0 Gbit",) * 4, ("3.0 Gbit",)])
+def test_phys_of_one_rate_are_good(states: tuple[str, ...]) -> None:
+    assert "0 errors" in wide(*states).ruled_out("expander-1:0").summary

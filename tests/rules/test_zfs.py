@@ -11,10 +11,10 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE
 from sdstop.collectors.zfs.load import ZPOOL_LOAD
-from sdstop.collectors.zfs.pools import ZFS
+from sdstop.collectors.zfs.pools import LIST, ZFS
 from sdstop.collectors.zfs.readings import KSTATS
 from sdstop.collectors.zfs.settings import ZFS_SETTINGS
-from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, command_key
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
@@ -385,3 +385,89 @@ def test_a_real_draid_that_loses_a_disk_is_followed_to_its_end() -> None:
     assert set(worst[first:filled]) == {Severity.CRITICAL}  # a disk of dRAID1 is out, its spare is being filled
     assert set(worst[filled:]) == {Severity.WARNING}  # it is filled: the new disk changes nothing of that
     assert "a spare has all its data" in said[-1].summary
+
+
+# --- what a pool that calls itself ONLINE hides ------------------------------------------------------------
+
+
+def online(text: str) -> Judged:
+    return judged(text, state="ONLINE")
+
+
+@pytest.mark.parametrize(
+    ("name", "state"), [("/dev/sdb1", "DEGRADED"), ("mirror-0", "DEGRADED"), ("mirror-0", "FAULTED")]
+)
+def test_a_vdev_that_contradicts_its_pool_leaves_it_unchecked(name: str, state: str) -> None:
+    line = next(row for row in MIRROR.splitlines() if f"{name} " in row)
+    said = online(MIRROR.replace(line, line.replace("ONLINE  ", f"{state:<8}"))).unchecked("tank")
+    assert f"{state}, the pool ONLINE" in said.reason
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ("Some supported features are not enabled on the pool.", True),
+        ("The pool is formatted using an older on-disk format.", True),
+        ("One or more devices has experienced an unrecoverable error.", False),
+        ("Something that no version said before.", False),
+    ],
+)
+def test_problems_that_are_not_known_as_harmless_are_quoted(said: str, known: bool) -> None:  # noqa: FBT001  # a table
+    found = online(status(tree((1, "/dev/sda1", "ONLINE")), said=said))
+    if known:
+        assert found.ruled_out("tank").summary
+    else:
+        assert said.rstrip(".")[:40] in found.unchecked("tank").reason
+
+
+def test_errors_that_a_scrub_could_not_repair_are_a_warning() -> None:
+    text = MIRROR.replace("with 0 errors", "with 7 errors")
+    finding = online(text).finding("tank/scan")
+    assert finding.severity is Severity.WARNING
+    assert "7 errors not repaired" in finding.summary
+    assert not [said for said in online(text).all if said.subject == "tank"]
+
+
+@pytest.mark.parametrize(
+    ("late", "severity"),
+    [
+        ((0,), None),
+        ((1,), Severity.INFO),
+        ((99,), Severity.INFO),
+        ((100,), Severity.WARNING),
+        ((1, 2), Severity.WARNING),
+    ],
+)
+def test_slow_ios_of_a_device(late: tuple[int, ...], severity: Severity | None) -> None:
+    line = next(row for row in MIRROR.splitlines() if "/dev/sdb1" in row)
+    texts = [MIRROR.replace(line, f"{line[:-1]}{number}") for number in late]
+    said = judged(*texts, state="ONLINE")
+    if severity is None:
+        assert said.ruled_out("tank").summary
+    else:
+        assert said.finding("tank/sdb1").severity is severity
+
+
+def test_checksum_errors_of_a_vdev_that_no_device_explains() -> None:
+    line = next(row for row in MIRROR.splitlines() if "mirror-0" in row)
+    text = MIRROR.replace(line, line.replace("    0     0     0     0", "    0     0   777     0"))
+    assert "777 errors of mirror-0" in online(text).finding("tank/mirror-0").summary
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"), [(0.89, None), (0.9, Severity.WARNING), (0.949, Severity.WARNING), (0.95, Severity.CRITICAL)]
+)
+def test_a_pool_that_fills(share: float, severity: Severity | None) -> None:
+    files = node(MIRROR) | {
+        command_key(LIST): f"tank\t100000\t{round(100_000 * share)}\t{round(100_000 * (1 - share))}\t4\n"
+    }
+    said = Judged(COLLECTORS, [ZFS_POOL_DEGRADED], [(0.0, files)])
+    if severity is None:
+        assert said.ruled_out("tank").summary
+    else:
+        assert said.finding("tank/space").severity is severity
+
+
+def test_a_spare_that_failed_is_named_in_a_degraded_pool_too() -> None:
+    text = raidz("ONLINE", "FAULTED", "ONLINE", "ONLINE", spares=True).replace("AVAIL", "UNAVAIL")
+    assert judged(text).finding("tank/spares/sdz1").severity is Severity.WARNING
