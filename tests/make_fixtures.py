@@ -15,6 +15,7 @@ from tests.stories import (
     behind_hba,
     caches,
     clusters,
+    draining,
     hung,
     iostat,
     loads,
@@ -43,6 +44,7 @@ STORIES: Stories = (
     | served.STORIES
     | servers.STORIES
     | mapped.STORIES
+    | draining.STORIES
 )
 
 

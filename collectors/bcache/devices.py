@@ -73,6 +73,8 @@ def _cache(host: Host, name: str) -> Cache:
         bypassed_reads=past,
         fast_errors=total([host.number(f"{member}/io_errors") for member in members]),
         slow_errors=host.number(f"{base}/io_errors"),
+        write_back_rate=size(host.maybe(f"{base}/writeback_rate")),
+        writes_back=host.number(f"{base}/writeback_running"),
         where=f"{base}/state",
     )
 
@@ -99,6 +101,8 @@ _ATTRIBUTES = {
     "sequential_cutoff": "sequential bypass threshold",
     "backing_dev_name": "backing device",
     "io_errors": "errors of the backing device",
+    "writeback_rate": "rate at which dirty data is to be written back",
+    "writeback_running": "whether it is written back at all",
     "stats_total/*": "hits, misses and bypasses",
 }
 

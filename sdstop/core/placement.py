@@ -116,7 +116,7 @@ def qualified(
         rest = [subject for subject in verdict.subjects if subject.removeprefix(_VOLUME) not in worst]
         if rest:
             whole.append(replace(verdict, subject=rest[0], others=tuple(rest[1:])))
-        about = {f.id: f for subject in hit if (f := worst[subject.removeprefix(_VOLUME)])}
+        about = {f.id: f for f in (worst[subject.removeprefix(_VOLUME)] for subject in hit)}
         first, more = next(iter(about.values())), len(about) - 1
         named = f"{first.rule} {first.subject}{f' and {more} more' if more else ''}"
         summary = f"{verdict.summary}; but see {named}"

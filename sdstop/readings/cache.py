@@ -98,6 +98,10 @@ class Cache(Reading, frozen=True):
     cleaned: Annotated[int | None, Metric("Cleaned", "Dirty blocks written back", kind=_COUNTER)] = None
     fast_errors: Annotated[int | None, Metric("Errors", "I/O errors of the cache device", kind=_COUNTER)] = None
     slow_errors: Annotated[int | None, Metric("Slow errors", "I/O errors of the backing device", kind=_COUNTER)] = None
+    write_back_rate: Annotated[
+        int | None, Metric("Writeback rate", "Rate at which it is to write dirty data back", "bytes_per_second")
+    ] = None
+    writes_back: Annotated[int | None, Metric("Writes back", "0 if writing back is switched off")] = None
     printed_read_hits: Annotated[
         float | None,
         Metric("Printed", "Read hits of all reads as its driver prints it, cut off to whole percents", "ratio",
@@ -136,7 +140,8 @@ class Cache(Reading, frozen=True):
 _FILES = {
     "mode": "cache_mode", "dirty": "dirty_data", "skips_from": "sequential_cutoff", "slow_errors": "io_errors",
     "read_hits": "stats_total/cache_hits", "read_misses": "stats_total/cache_misses",
-    "bypassed_reads": "stats_total/cache_bypass_misses",
+    "bypassed_reads": "stats_total/cache_bypass_misses", "write_back_rate": "writeback_rate",
+    "writes_back": "writeback_running",
 }  # fmt: skip
 """Files of the fields in the sysfs directory of bcache."""
 _SETTINGS = ("fast", "slow", "mode", "size", "used", "dirty", "block_size", "skips_from")

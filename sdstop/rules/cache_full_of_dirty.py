@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -34,11 +35,64 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         eta = _full_in(caching, dirty) if cache.kind not in _FILLS_HALF and (trend is None or trend > 0) else None
         wait = _write_wait(window, cache.device or cache.cache)
         held = dirty >= limits["held" if cache.kind == "bcache" else "crowded"] and (wait or 0.0) >= limits["wait"]
-        if crowded or full or held or (dirty >= limits["crowded"] and _soon(eta, limits)):
+        if cache.writes_back == 0 and dirty and cache.dirty:
+            yield _switched_off(window, cache, dirty, trend, limits)
+        elif crowded or full or held or (dirty >= limits["crowded"] and _soon(eta, limits)):
             yield _finding(window, caching, dirty, refused, _Now(trend, eta, wait), limits)
         else:
             room = "" if refused is None else f", {human.number(refused)} requests found no room"
-            yield RuledOut(cache.cache, f"{human.percent(dirty)} % of it is dirty{room}")
+            drains = f", {_drains(cache, trend)}" if trend is not None and trend < 0 and dirty >= _MUCH else ""
+            yield RuledOut(cache.cache, f"{human.percent(dirty)} % of it is dirty{room}{drains}")
+
+
+_MUCH = 0.05
+"""Share of dirty data from which it matters when the cache will be clean: on detach, or before maintenance."""
+
+
+def _drains(cache: Cache, trend: float) -> str:
+    """Return how fast the dirty data gets less, the limit if that is the reason, and when none is left."""
+    rate = cache.write_back_rate
+    held = (
+        f", held to its writeback_rate of {human.quantity(rate, 'bytes_per_second')}" if _is_held(cache, trend) else ""
+    )
+    return (
+        f"it drains at {human.quantity(-trend, 'bytes_per_second')}{held}, "
+        f"clean in about {human.duration(_clean_in(cache, trend) or 0.0)}"
+    )
+
+
+def _clean_in(cache: Cache, trend: float | None) -> float | None:
+    """Return the seconds until no dirty data is left; None if it does not get less."""
+    return (cache.dirty or 0) / -trend if trend is not None and trend < 0 else None
+
+
+def _is_held(cache: Cache, trend: float | None) -> bool:
+    """Return whether the dirty data gets less at the rate to which bcache limits its write-back, or more slowly."""
+    rate = cache.write_back_rate
+    return rate is not None and trend is not None and 0 < -trend <= _ABOUT * rate
+
+
+_ABOUT = 1.25
+"""Drain rate, as a multiple of the limit, up to which the limit explains it: the kernel adjusts it every 5 s."""
+
+
+def _switched_off(window: Window, cache: Cache, dirty: float, trend: float | None, limits: Limits) -> Finding:
+    """Return the finding of a cache that writes nothing back: its dirty data stays on the cache device alone."""
+    size, to = human.quantity(cache.dirty, "bytes"), cache.slow or "its disk"
+    grows = trend is not None and trend > 0
+    return Finding(
+        severity=Severity.WARNING if grows or dirty >= limits["held"] else Severity.INFO,
+        subject=cache.cache,
+        summary=f"writing back is switched off: {size} ({human.percent(dirty)} % of the cache) "
+        f"{'and more ' if grows else ''}stay on {cache.fast or 'the cache device'} alone, {to} lacks them",
+        values=(
+            Value("dirty", "dirty", dirty, "ratio", limits["held"]),
+            Value("trend", "change of the dirty data", trend, "bytes_per_second"),
+        ),
+        evidence=cites(window.cite(cache, "writes_back"), window.cite(cache, "dirty")),
+        advice=(f"echo 1 > /sys/block/{quoted(cache.device or cache.cache)}/bcache/writeback_running",),
+        refuted_by="1 in writeback_running; or a backup that switched it off for a while",
+    )
 
 
 class _Now(Struct, frozen=True):
@@ -51,11 +105,33 @@ class _Now(Struct, frozen=True):
 
 def _trend(window: Window, cache: Cache) -> float | None:
     """Return how fast the dirty data has grown lately, in bytes per second; negative while it drains."""
-    rows = [(at, row.dirty) for at, row in window.last(_LATELY).series(Cache, (cache.cache, cache.kind)) if row]
+    coarse = cache.kind == "bcache" and (cache.dirty or 0) >= _COARSE
+    recent = window if coarse else window.last(_LATELY)
+    rows = [(at, row.dirty) for at, row in recent.series(Cache, (cache.cache, cache.kind)) if row]
     known = [(at, dirty) for at, dirty in rows if dirty is not None]
+    if coarse:
+        return _by_steps(known)
     if len(known) < 2 or known[-1][0] <= known[0][0]:
         return None
     return (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
+
+
+_COARSE = 1000 << 20
+"""Bytes from which bcache prints dirty data in steps of 102 MiB (12.9G; drivers/md/bcache/util.c: bch_hprint)."""
+
+
+def _by_steps(known: Sequence[tuple[float, int]]) -> float | None:
+    """Return the change per second of a number printed in steps: between the last steps in one direction."""
+    steps = [now for before, now in pairwise(known) if before[1] != now[1]]
+    run, fewest = steps[-1:], 2
+    for at, value in steps[-2::-1]:
+        if len(run) > 1 and (run[0][1] - value > 0) != (run[1][1] - run[0][1] > 0):
+            fewest = 3  # a number at the border of two steps goes to and fro
+            break
+        run.insert(0, (at, value))
+    if len(run) < fewest or known[-1][0] - run[-1][0] > 2 * (run[-1][0] - run[0][0]) + 1:
+        return None  # too slow for this window, or over
+    return (run[-1][1] - run[0][1]) / (run[-1][0] - run[0][0])
 
 
 def _write_wait(window: Window, device: str) -> float | None:
@@ -99,8 +175,7 @@ def _finding(
         parts.append(f"it gets more, and is full in about {human.duration(now.eta)}")
     grown = caching.grown("dirty")
     if now.trend is not None and now.trend <= 0:
-        drains = f"it drains at {human.quantity(-now.trend, 'bytes_per_second')}"
-        parts.append(drains if now.trend < 0 else "it gets no less")
+        parts.append(_drains(cache, now.trend) if now.trend < 0 else "it gets no less")
     if now.wait is not None and now.wait >= limits["wait"]:
         behind = _write_wait(window, cache.slow) if cache.slow else None
         disk = f" ({human.quantity(behind, 'seconds')} on {cache.slow})" if behind is not None else ""
@@ -115,11 +190,12 @@ def _finding(
             Value("no_room", "requests that found no room", refused, "", limits["refusals"]),
             Value("wait", "a write takes", now.wait, "seconds", limits["wait"]),
             Value("eta", "until all of it is dirty", now.eta, "seconds", limits["soon"]),
+            Value("clean", "until none of it is dirty", _clean_in(cache, now.trend), "seconds"),
             Value("grown", "more dirty data in the window", grown, "bytes"),
             Value("cleaned", "blocks written back in the window", cleaned),
         ),
         evidence=cites(window.cite(cache, "dirty"), window.cite(cache, "no_room")),
-        advice=tuple(_advice(cache)),
+        advice=tuple(_advice(cache, held=_is_held(cache, now.trend))),
         refuted_by="dirty data that gets less while the same is written",
         explains=(f"cache-bypassed:{cache.cache}",) if _sends_past(caching) else (),
     )
@@ -131,10 +207,15 @@ def _sends_past(caching: CacheAnalysis) -> bool:
     return course is not None and (share(course.sum("no_room"), course.bypassed) or 0.0) > _MOSTLY
 
 
-def _advice(cache: Cache) -> Iterator[str]:
+def _advice(cache: Cache, *, held: bool) -> Iterator[str]:
     yield "iostat -x 5   # are the disks behind it at their limit? then more is written than they can take"
     match cache.kind:
         case "bcache":
+            if held:
+                yield (
+                    f"echo 0 > /sys/block/{quoted(cache.device or cache.cache)}/bcache/writeback_percent"
+                    "   # writes all of it back without a limit; afterwards: 10"
+                )
             yield (
                 f"grep . "
                 f"/sys/block/{quoted(cache.device or cache.cache)}/bcache/writeback_{{percent,rate,running,delay}}"

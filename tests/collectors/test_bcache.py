@@ -20,6 +20,8 @@ NODE = {
     f"{BASE}/cache_mode": "writethrough [writeback] writearound none\n",
     f"{BASE}/dirty_data": "924.5k\n",
     f"{BASE}/sequential_cutoff": "4.0M\n",
+    f"{BASE}/writeback_rate": "4.0k\n",
+    f"{BASE}/writeback_running": "1\n",
     f"{BASE}/stats_total/cache_hits": "30\n",
     f"{BASE}/stats_total/cache_misses": "10\n",
     f"{BASE}/stats_total/cache_bypass_hits": "2\n",
@@ -49,6 +51,8 @@ def test_a_bcache() -> None:
     assert (row.size, row.dirty, row.block_size, row.skips_from) == (2 << 30, round(924.5 * 1024), 512, 4 << 20)
     assert (row.reads, row.read_hits, row.read_misses, row.bypassed_reads) == (47, 32, 10, 5)
     assert (row.writes, row.write_hits, row.used, row.fast_errors, row.slow_errors) == (None, None, None, 1, None)
+    assert (row.write_back_rate, row.writes_back) == (4096, 1)
+    assert row.source("writes_back") == Source(f"{BASE}/writeback_running")
     assert row.source("read_hits") == Source(f"{BASE}/stats_total/cache_hits")
     assert row.source() == Source(f"{BASE}/state")
 

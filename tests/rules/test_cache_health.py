@@ -205,9 +205,10 @@ def test_bcache_takes_no_writes_long_before_all_is_dirty(mib: int, fires: bool) 
     assert isinstance(said.of("bcache0"), Finding if fires else RuledOut)
 
 
-def drains(dirty: list[int], wait: float, writes: int = 50) -> Judged:
+def drains(dirty: list[int], wait: float, writes: int = 50, rate: int | None = None, running: int | None = 1) -> Judged:
     """Let a bcache's dirty data be so many MiB by the second, and each of its writes take `wait` seconds."""
-    frames = run(BCACHE, len(dirty) - 1, {}, None, {"dirty": [mib * MIB for mib in dirty]})
+    cache = replace(BCACHE, write_back_rate=rate, writes_back=running)
+    frames = run(cache, len(dirty) - 1, {}, None, {"dirty": [mib * MIB for mib in dirty]})
     for second, rows in enumerate(frames):
         for name, each in (("bcache0", wait), ("vda", wait / 2)):
             done = writes * second
@@ -231,6 +232,76 @@ def test_it_stays_found_while_writes_wait(mib: int, wait: float, fires: bool) ->
     """Above 40 % dirty bcache sends writes to its disk (bch_cutoff_writeback), at the speed of that disk."""
     said = drains(list(range(mib + 60, mib, -3)), wait).of("bcache0")
     assert isinstance(said, Finding if fires else RuledOut)
+
+
+STEP = 102
+
+
+def steps(*mib: int, each: int = 12) -> list[int]:
+    """Return dirty data by the second that is printed in steps: a value for `each` seconds."""
+    return [value for value in mib for _ in range(each)]
+
+
+@pytest.mark.parametrize(
+    ("dirty", "drains"),
+    [
+        (steps(1800, 1800 - STEP, 1800 - 2 * STEP, 1800 - 3 * STEP), "it drains at 8.5 MiB/s, clean in about 2m 56s"),
+        (steps(1800, 1800 - STEP, 1800 - 2 * STEP, each=20), "it drains at 5.1 MiB/s"),
+        (steps(1600, 1600 + STEP, 1600, 1600 - STEP, 1600 - 2 * STEP), "it drains at 8.5 MiB/s"),  # first it grew
+    ],
+)
+def test_a_number_printed_in_steps_is_measured_between_them(dirty: list[int], drains: str) -> None:
+    finding = drains_large(dirty).finding("bcache0")
+    assert drains in finding.summary
+    assert "gets no less" not in finding.summary
+
+
+@pytest.mark.parametrize(
+    "dirty", [steps(1800, each=40), steps(1800, 1800 - STEP, each=30), steps(1800, 1700, 1800, 1700, each=9)]
+)
+def test_steps_that_decide_nothing_are_no_rate(dirty: list[int]) -> None:
+    summary = drains_large(dirty).finding("bcache0").summary
+    assert not any(words in summary for words in ("drains", "gets no less", "gets more"))
+
+
+def drains_large(dirty: list[int]) -> Judged:
+    """Let the dirty data of a bcache of 2.5 GiB be so many MiB by the second."""
+    frames = run(replace(BCACHE, size=2560 * MIB), len(dirty) - 1, {}, None, {"dirty": [mib * MIB for mib in dirty]})
+    for second, rows in enumerate(frames):
+        done = 50 * second
+        rows.append(Disk("bcache0", 252, 0, 0, 0, 0, 0, done, 0, 8 * done, done * 900, 1, 0, 0))
+    return judged([CACHE_FULL_OF_DIRTY], frames, (Cache, Disk))
+
+
+@pytest.mark.parametrize(("rate", "held"), [(4 * MIB, True), (3 * MIB, True), (2 * MIB, False), (None, False)])
+def test_a_limit_that_holds_it_is_named(rate: int | None, held: bool) -> None:  # noqa: FBT001  # a table
+    said = drains(list(range(560, 500, -3)), 2.0, rate=rate).finding("bcache0")
+    assert ("held to its writeback_rate" in said.summary) is held
+    assert any("writeback_percent" in line and "without a limit" in line for line in said.advice) is held
+
+
+def test_a_cache_that_drains_and_holds_nobody_up_says_when_it_is_clean() -> None:
+    assert (
+        "32.3 % of it is dirty, it drains at 3.0 MiB/s, clean in about 1m 48s"
+        in drains(list(range(440, 320, -3)), 0.02).ruled_out("bcache0").summary
+    )
+    assert "clean" not in drains(list(range(80, 40, -3)), 0.02).ruled_out("bcache0").summary  # next to nothing
+
+
+@pytest.mark.parametrize(
+    ("dirty", "severity"),
+    [(list(range(200, 220)), Severity.WARNING), ([200] * 20, Severity.INFO), ([420] * 20, Severity.WARNING)],
+)
+def test_writing_back_that_is_switched_off(dirty: list[int], severity: Severity) -> None:
+    finding = drains(dirty, 0.01, running=0).finding("bcache0")
+    assert finding.severity is severity
+    assert finding.summary.startswith("writing back is switched off: ")
+    assert finding.advice == ("echo 1 > /sys/block/bcache0/bcache/writeback_running",)
+    drains(dirty, 0.01, running=1).ruled_out("bcache0")
+
+
+def test_writing_back_that_is_switched_off_without_dirty_data_is_good() -> None:
+    drains([0] * 20, 0.01, running=0).ruled_out("bcache0")
 
 
 def test_a_writecache_fills_to_half_before_it_writes_back() -> None:

@@ -231,7 +231,8 @@ def test_the_readme_says_what_must_be_found_and_that_it_is_synthetic(name: str) 
 WHOLE = {
     "mtu-mismatch", "mtu-mended", "path-mtu", "dropping-link", "quiet-node", "iostat-only", "aoe-initiator",
     "draid-served", "draid-served-mended", "server-lopsided", "server-even", "dm-caches-failing", "dm-caches-mended",
-    "pacemaker-clean", "scaleio-tight", "scaleio-roomy",
+    "pacemaker-clean", "scaleio-tight", "scaleio-roomy", "bond-one-slave", "bond-both-slaves", "bcache-drains-slowly",
+    "bcache-detaching",
 }  # fmt: skip
 """Fixtures of whole numbers; the others take a simulation, whose logarithms are the machine's."""
 
