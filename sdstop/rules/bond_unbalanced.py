@@ -60,17 +60,22 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for bond in window.rows(Bond).values():
         slaves = window.where(BondSlave, "bond", bond.interface)
         unknown = [slave.interface for slave in slaves if slave.link is None]
+        standby = [slave for slave in slaves if slave.state == "backup"] if bond.mode in _SENDING else []
         down = [slave for slave in slaves if slave.link is not None and slave.link not in _UP]
         if not slaves:
             yield Unchecked("it has no slaves", bond.interface, calm=True)
         elif down:
             yield _down(window, bond, slaves, down)
+        elif bond.link == "down":
+            yield _cut_off(window, bond, slaves)
         elif unknown:
             yield Unchecked(f"link of {', '.join(map(human.safe, unknown[:4]))} unknown", bond.interface)
         elif bond.mode is None:
             yield Unchecked("mode unknown", bond.interface)
         elif bond.mode == _LACP and len({slave.aggregator for slave in slaves} - {None}) > 1:
             yield _split(window, bond, slaves)
+        elif standby:
+            yield _standby(window, bond, slaves, standby)
         elif len(slaves) == 1 or bond.mode in _ONE:
             yield RuledOut(bond.interface, f"{len(slaves)} of {len(slaves)} links up, {human.safe(bond.mode)}")
         else:
@@ -97,6 +102,39 @@ def _down(window: Window, bond: Bond, slaves: Sequence[BondSlave], down: Sequenc
             f"journalctl -k | grep -w {operand(names[0])}   # when it went down",
         ),
         refuted_by=f"up in /sys/class/net/{names[0]}/bonding_slave/mii_status, or a slave that is unplugged on purpose",
+    )
+
+
+def _cut_off(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=bond.interface,
+        summary=f"the bond has no link, although its {human.plural(len(slaves), 'slave')} "
+        f"{'has' if len(slaves) == 1 else 'have'} one",
+        values=(Value("slaves", "slaves with a link", len(slaves)),),
+        evidence=cites(window.cite(bond, "link"), *(window.cite(slave, "link") for slave in slaves[:4])),
+        advice=(
+            f"cat /proc/net/bonding/{quoted(bond.interface)}   # min_links, LACP partner, ARP targets",
+            f"journalctl -k | grep -w {operand(bond.interface)}   # when it lost its link",
+        ),
+        refuted_by=f"up in /sys/class/net/{bond.interface}/bonding/mii_status",
+    )
+
+
+def _standby(window: Window, bond: Bond, slaves: Sequence[BondSlave], standby: Sequence[BondSlave]) -> Finding:
+    names = [slave.interface for slave in standby]
+    return Finding(
+        severity=Severity.WARNING,
+        subject=bond.interface,
+        summary=f"{human.safe(', '.join(names[:4]))}: link up but inactive, "
+        f"{len(slaves) - len(standby)} of {len(slaves)} slaves carry frames",
+        values=(
+            Value("standby", "inactive slaves", len(standby), "", 0),
+            Value("slaves", "slaves", len(slaves)),
+        ),
+        evidence=cites(*(window.cite(slave, "state") for slave in standby[:4]), window.cite(bond, "mode")),
+        advice=(f"cat /proc/net/bonding/{quoted(bond.interface)}   # state and LACP partner of each slave, as root",),
+        refuted_by=f"active in /sys/class/net/{names[0]}/bonding_slave/state",
     )
 
 

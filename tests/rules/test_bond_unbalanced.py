@@ -25,13 +25,14 @@ def judged(
     seconds: int = 12,
     speeds: Sequence[int] = (10_000, 10_000),
     slaves: Mapping[int, Mapping[str, str]] | None = None,
+    link: str = "up",
 ) -> Judged:
     """Judge a bond whose slaves receive and send these shares of 10 Gb/s; `slaves` has other files of some."""
     names = [f"eth{index}" for index in range(len(rates))]
     nics = [Nic(name, speed=speed, master="bond0") for name, speed in zip(names, speeds, strict=True)]
     base = f"{CLASS}/bond0/bonding"
     more = {f"{base}/mode": mode, f"{base}/slaves": " ".join(names), f"{base}/xmit_hash_policy": "layer2 0",
-            f"{base}/mii_status": "up", f"{base}/miimon": "100"}  # fmt: skip
+            f"{base}/mii_status": link, f"{base}/miimon": "100"}  # fmt: skip
     for index, name in enumerate(names):
         own = {"state": "active", "mii_status": "up", "link_failure_count": "0", "ad_aggregator_id": "1"}
         own |= (slaves or {}).get(index, {})
@@ -134,6 +135,21 @@ def test_a_slave_in_an_aggregator_of_its_own() -> None:
     assert finding.summary == "LACP: eth1 in an aggregator of its own, 1 of 2 slaves carry frames"
     judged(mode="balance-xor 2", slaves=other).ruled_out("bond0", RULE)  # only LACP has aggregators
     judged(slaves={1: {"ad_aggregator_id": ""}}).ruled_out("bond0", RULE)  # unknown
+
+
+def test_a_bond_without_link_although_its_slaves_have_one() -> None:
+    finding = judged(link="down").finding("bond0", RULE)
+    assert finding.severity is Severity.CRITICAL
+    assert "no link, although its 2 slaves have one" in finding.summary
+
+
+@pytest.mark.parametrize(("mode", "fires"), [("802.3ad 4", True), ("balance-rr 0", True), ("active-backup 1", False)])
+def test_an_inactive_slave_where_all_should_carry_frames(mode: str, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(mode=mode, slaves={1: {"state": "backup"}})
+    if fires:
+        assert "eth1: link up but inactive, 1 of 2 slaves" in said.finding("bond0", RULE).summary
+    else:
+        assert said.ruled_out("bond0", RULE).summary
 
 
 def test_a_slave_of_another_speed() -> None:
