@@ -42,26 +42,26 @@ class MappedRaid(Reading, frozen=True):
             member="images",
         ),
     )
-    traits: ClassVar = {"slots": "count", "copies": "copies", "balanced": "balanced"}
+    traits: ClassVar = {"slots": "members", "copies": "copies", "balanced": "balanced"}
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     mapping: Annotated[str, Fact("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
     images: Annotated[str, Fact("Images", "Devices of its images, with commas, in order", names=Name.DEVICE)]
-    count: Annotated[int, Metric("Images", "Images")]
+    members: Annotated[int, Metric("Images", "Images")]
     metadata: Annotated[int, Metric("Metadata", "Images that have metadata of their own")]
     mirrored: Annotated[bool, Metric("Mirror", "1 for the type mirror, which has no metadata")]
 
     @property
     def sort(self) -> str:
         """`mirror`, `stripe` or `unknown`."""
-        if self.mirrored or self.count == self.metadata == 2:
+        if self.mirrored or self.members == self.metadata == 2:
             return "mirror"
         return "unknown" if self.metadata else "stripe"
 
     @property
     def copies(self) -> int | None:
         """Images that carry the same writes; None if unknown."""
-        return {"mirror": self.count, "stripe": 1}.get(self.sort)
+        return {"mirror": self.members, "stripe": 1}.get(self.sort)
 
     @property
     def balanced(self) -> bool | None:

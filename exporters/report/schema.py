@@ -27,7 +27,7 @@ Subject = Annotated[str, Meta(description="Stable ID of a thing: md2, md2/sdc, e
 FindingId = Annotated[str, Meta(description="ID of a finding: rule:subject.")]
 
 
-class Headline(Struct):
+class ReportHeadline(Struct):
     """One line and an exit code for the whole report, as `sdstop check` prints them."""
 
     code: Annotated[int, Meta(ge=0, le=3, description="0 ok, 1 warning, 2 critical, 3 unknown.")]
@@ -35,7 +35,7 @@ class Headline(Struct):
     text: str
 
 
-class Host(Struct):
+class ReportHost(Struct):
     """The node, and how complete its data is."""
 
     name: str
@@ -47,7 +47,7 @@ class Host(Struct):
     facts: dict[str, Any]
 
 
-class Evidence(Struct):
+class ReportEvidence(Struct):
     """Raw evidence of a finding: a path, `cmd:` and a command, or `http:` and a request."""
 
     key: str
@@ -55,7 +55,7 @@ class Evidence(Struct):
     excerpt: str
 
 
-class Member(Struct):
+class ReportMember(Struct):
     """A finding that a folded one replaces."""
 
     subject: Subject
@@ -63,7 +63,7 @@ class Member(Struct):
     summary: str
 
 
-class Finding(Struct):
+class ReportFinding(Struct):
     """A fault, from `since` to `until`; `until` is null if it is still there at the end."""
 
     rule: str
@@ -73,7 +73,7 @@ class Finding(Struct):
     values: Annotated[
         dict[str, float | int | str | None], Meta(description="Numbers and words compared, in base units, by name.")
     ]
-    evidence: list[Evidence]
+    evidence: list[ReportEvidence]
     advice: list[str]
     since: Time
     until: Time
@@ -82,10 +82,10 @@ class Finding(Struct):
     part_of: Annotated[list[str], Meta(description="Arrays, pools and others that contain the thing.")]
     affected: Annotated[list[str], Meta(description="The nearest volumes, mounts and clients that need it.")]
     affected_count: Annotated[int, Meta(ge=0, description="Number of all that need it.")]
-    members: Annotated[list[Member], Meta(description="Of a folded finding, those that it replaces.")]
+    members: Annotated[list[ReportMember], Meta(description="Of a folded finding, those that it replaces.")]
 
 
-class RuledOut(Struct):
+class ReportRuledOut(Struct):
     """Things that passed a check."""
 
     rule: str
@@ -96,7 +96,7 @@ class RuledOut(Struct):
     despite: Annotated[list[FindingId], Meta(description="Critical findings on these things or below them.")]
 
 
-class Unchecked(Struct):
+class ReportUnchecked(Struct):
     """Things that could not be checked, and why; no subjects for the whole node."""
 
     rule: str
@@ -106,7 +106,7 @@ class Unchecked(Struct):
     gap: Gap
 
 
-class Source(Struct):
+class ReportSource(Struct):
     """A collector's last run."""
 
     name: str
@@ -119,15 +119,15 @@ class Report(Struct):
     """Output of `sdstop report --format json`."""
 
     schema: Annotated[str, Meta(pattern=f"^{SCHEMA}$")]
-    headline: Headline
-    host: Host
+    headline: ReportHeadline
+    host: ReportHost
     started: Time
     ended: Time
     frames: Annotated[int, Meta(ge=0)]
-    findings: list[Finding]
-    ruled_out: list[RuledOut]
-    unchecked: list[Unchecked]
-    collectors: list[Source]
+    findings: list[ReportFinding]
+    ruled_out: list[ReportRuledOut]
+    unchecked: list[ReportUnchecked]
+    collectors: list[ReportSource]
 
 
 def json_schema(collectors: Iterable[Collector]) -> dict[str, Any]:

@@ -123,12 +123,12 @@ def test_near_the_threshold(count: int, times: float, is_found: bool) -> None:  
 
 def test_where_lvs_is_known_its_group_counts_and_there_is_one() -> None:
     own = row(
-        MappedRaid, device="dm-0", mapping="vg0-home", images="dm-1,dm-2,dm-3", count=3, metadata=3, mirrored=False
+        MappedRaid, device="dm-0", mapping="vg0-home", images="dm-1,dm-2,dm-3", members=3, metadata=3, mirrored=False
     )
     parts_of = [row(LogicalVolume, volume=f"vg0/[home_rimage_{n}]", type="linear", devices=f"sd{n}") for n in range(3)]
     whole = row(LogicalVolume, volume="vg0/home", type="raid5", stripes=3,
                 devices="home_rimage_0,home_rimage_1,home_rimage_2")  # fmt: skip
-    known = [row(MappedRaid, device=f"dm-{n + 1}", mapping=f"vg0-home_rimage_{n}", images="", count=0, metadata=0,
+    known = [row(MappedRaid, device=f"dm-{n + 1}", mapping=f"vg0-home_rimage_{n}", images="", members=0, metadata=0,
                  mirrored=False) for n in range(3)]  # fmt: skip
     alone = Topologies().of({MappedRaid: {0: own}}).groups()
     assert [(group.kind, len(group.members)) for group in alone] == [(GroupKind.IMAGES, 3)]

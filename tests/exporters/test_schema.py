@@ -59,10 +59,10 @@ def test_the_report_of_a_story_is_valid(name: str) -> None:
     assert set(made) <= set(known)  # each key is described
     assert set(made["readings"]) <= set(known["readings"]["properties"])
     for part, of in (
-        ("findings", "Finding"),
-        ("ruled_out", "RuledOut"),
-        ("unchecked", "Unchecked"),
-        ("collectors", "Source"),
+        ("findings", "ReportFinding"),
+        ("ruled_out", "ReportRuledOut"),
+        ("unchecked", "ReportUnchecked"),
+        ("collectors", "ReportSource"),
     ):
         assert all(set(each) == set(PUBLISHED["$defs"][of]["properties"]) for each in made[part])
 

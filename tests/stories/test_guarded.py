@@ -65,11 +65,17 @@ def fresh(window: Window) -> Window:
 
 
 def by_rule(judgement: Judgement) -> dict[str, set[str]]:
-    """Return all verdicts of each rule, as text."""
+    """Return all verdicts of each rule, as text; good ones by thing, as the rule said them.
+
+    What passed despite a critical finding names it, which the loss of that finding changes.
+    """
     found = defaultdict(set)
-    verdicts: list[Verdict] = [*judgement.findings, *judgement.ruled_out, *judgement.unchecked]
+    verdicts: list[Verdict] = [*judgement.findings, *judgement.unchecked]
     for verdict in verdicts:
         found[verdict.rule].add(repr(verdict))
+    for good in judgement.ruled_out:
+        said = good.summary.partition("; but see ")[0] if good.despite else good.summary
+        found[good.rule].update(f"{subject}: {said}" for subject in good.subjects)
     return found
 
 
