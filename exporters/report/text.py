@@ -30,6 +30,7 @@ from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import families_of, host_of, subject_of
+from sdstop.exporters.report.paths import path_lines
 
 WIDTH = 100
 """Default width in columns without a terminal."""
@@ -61,7 +62,8 @@ def text_report(
     """
     width = max(width, 40)
     shot = session.head().now
-    sections = [_head(session, shot, width, note), _findings(session, width, paint), *_judged(session, width)]
+    sections = [_head(session, shot, width, note), _findings(session, width, paint)]
+    sections += [path_lines(session.head(), width), *_judged(session, width)]
     sections.append(["SOURCES", *_sources(session, shot, width)])
     if tables:
         sections += _readings(session, shot, width)

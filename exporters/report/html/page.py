@@ -19,6 +19,7 @@ from sdstop.exporters.report.html.document import document
 from sdstop.exporters.report.html.markup import Markup, block, el, fold, join, table
 from sdstop.exporters.report.html.plots import plots
 from sdstop.exporters.report.html.tree import drawn_topology
+from sdstop.exporters.report.paths import HEADINGS, report_paths
 from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import outlook
 
@@ -43,6 +44,7 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
         "good": ("ruled out", _ruled_out(look)),
         "unchecked": ("not checked", _unchecked(look)),
         "topology": ("topology", _section("topology", "Topology", drawn_topology(look, in_force))),
+        "paths": ("data paths", _section("paths", "Data paths: where the time of a request goes", *_paths(look))),
         "time": (
             "over time",
             _section("time", "Over the time that was watched", *plots(session, series, look, episodes)),
@@ -65,6 +67,14 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
         el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
            el("code", "sdstop --from CAPTURE"), class_="dim"),
     )  # fmt: skip
+
+
+def _paths(look: Look) -> Iterator[Markup]:
+    """Yield the table of each path, and its sentences."""
+    for path in report_paths(look):
+        yield el("h3", path.name)
+        yield table(HEADINGS, path.rows, right=frozenset(range(2, len(HEADINGS) - 1)))
+        yield from (el("p", words) for words in path.sentences)
 
 
 def _section(name: str, title: str, *parts: Markup | None) -> Markup | None:
