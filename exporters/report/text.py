@@ -31,6 +31,7 @@ from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import families_of, host_of, subject_of
+from sdstop.exporters.report.paths import path_lines
 
 WIDTH = 100
 """Default width in columns without a terminal."""
@@ -65,6 +66,7 @@ def text_report(
     sections: dict[str, Callable[[], Iterable[list[str]]]] = {
         "head": lambda: [_head(session, shot, width, note)],
         "findings": lambda: [_findings(session, width, paint)],
+        "data paths": lambda: [path_lines(session.head(), width)],
         "checks": lambda: _judged(session, width),
         "sources": lambda: [["SOURCES", *_sources(session, shot, width)]],
     }

@@ -29,6 +29,18 @@ SHAPED = 0.02
 """Maximum deviation of the mean from the limit that proves by itself that the limit shapes the load."""
 
 
+class LimitedWait(Struct, frozen=True):
+    """Mean time of a request in seconds, and its parts below the limit and at it; None if unknown.
+
+    `least`: `wait` and `limit` are lower bounds, because only stalls of tasks are known.
+    """
+
+    wait: float | None
+    disks: float | None
+    limit: float | None
+    least: bool = False
+
+
 class LimitAnalysis(Struct, frozen=True):
     """A limit and its use in the window; `samples` are the evaluated ones, oldest first."""
 
@@ -161,6 +173,17 @@ class LimitAnalysis(Struct, frozen=True):
         """Minimum wait if only task stalls are known: a stalled task has at least one outstanding request."""
         stalled, requests = self.stalled, self.requests
         return stalled / requests if stalled is not None and requests else None
+
+    @property
+    def split(self) -> LimitedWait:
+        """Wait of a request and its parts: as measured, or as a lower bound if only task stalls are known."""
+        disks = self.disk_wait
+        if self.wait is not None:
+            return LimitedWait(self.wait, disks, self.limit_wait)
+        least = self.least_wait
+        if least is None or disks is None or least <= disks:
+            return LimitedWait(None, disks, None)
+        return LimitedWait(least, disks, least - disks, least=True)
 
     @property
     def bursting(self) -> bool:

@@ -138,6 +138,43 @@ class Topology:
                     passed.append(other)
         return tuple(found)
 
+    def holders(self, thing: Thing) -> tuple[Thing, ...]:
+        """Return the things below that hold a thing's data, the nearest first, without those that only caches use."""
+        return self.once(("holders", thing.place), lambda: self._holders(thing))
+
+    def _holders(self, thing: Thing) -> tuple[Thing, ...]:
+        order, seen = [thing], {thing}
+        for each in order:  # grows while it is read
+            lower = self.lower(each)
+            cached = {other for other, how in lower.items() if how is Relation.CACHED}
+            inner = {below for other in cached for below in (other, *self.upper(other))} - {each}
+            for other, how in lower.items():
+                if how in CONTAINS and other not in inner and other not in seen:
+                    seen.add(other)
+                    order.append(other)
+        return tuple(order[1:])
+
+    def nearest_below(
+        self, thing: Thing, wanted: Callable[[Thing], bool]
+    ) -> tuple[tuple[tuple[Thing, bool], ...], tuple[Thing, ...]]:
+        """Return the first wanted things among those that hold a thing's data or cache it, and ends without any.
+
+        Things that are not wanted are passed through. The bool is whether a wanted thing is reached through a cache.
+        """
+        found: list[tuple[Thing, bool]] = []
+        ends: list[Thing] = []
+        todo, seen = [(thing, False)], {thing}
+        for each, cached in todo:  # grows while it is read: the nearest first
+            below = [(other, how) for other, how in self.lower(each).items() if how in CONTAINS]
+            if not below and each is not thing:
+                ends.append(each)
+            for other, how in sorted(below, key=lambda pair: pair[1] is Relation.CACHED):
+                if other not in seen:
+                    seen.add(other)
+                    inner = other, cached or how is Relation.CACHED
+                    (found if wanted(other) else todo).append(inner)
+        return tuple(found), tuple(ends)
+
     def part_of(self, thing: Thing) -> tuple[Thing, ...]:
         """Return the arrays, vdevs, pools, caches, maps, bonds and clusters that contain a thing, the nearest first."""
 

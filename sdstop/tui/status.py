@@ -103,8 +103,9 @@ def _note(scene: Scene) -> str:
 def tabs_line(current: ViewEntry, width: int) -> Line:
     """Return the tabs of the views; the visible view is in reverse video."""
     few = [entry for entry in VIEWS if not entry.spare or entry is current]
-    for entries, short, gap in ((VIEWS, False, " "), (few, False, " "), (few, True, " "), (few, True, "")):
-        titles = [f" {entry.key} {(short and entry.short) or entry.title} " for entry in entries]
+    forms = ((VIEWS, False, " "), (few, False, " "), (few, True, " "), (few, True, ""))
+    for entries, short, gap, pad in (*((*form, " ") for form in forms), (few, True, " ", "")):
+        titles = [f"{pad}{entry.key} {(short and entry.short) or entry.title}{pad}" for entry in entries]
         if sum(map(len, titles)) + len(titles) * len(gap) < width:
             break
     else:

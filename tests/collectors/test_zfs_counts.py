@@ -125,7 +125,7 @@ def loads(text: str) -> list[VdevLoad]:
 def test_queues_and_waits_of_2_1() -> None:
     found = loads(DraidPool(("sda", "sdb"), data=1, parity=1, spares=0).iostat())
     assert [row.vdev for row in found] == ["tank", "draid1:1d:2c:0s-0", "sda", "sdb"]
-    assert (found[2].read_wait, found[2].disk_write_wait, found[2].sync_writes) == (9_113_000, 3_101_000, 0)
+    assert (found[2].read_wait, found[2].disk_write_wait, found[2].sync_writes) == (24_113_000, 9_101_000, 0)
     assert (found[2].async_writes, found[2].scrubs, found[2].rebuilds) == (1, 0, None)
 
 

@@ -33,6 +33,7 @@ from sdstop.core.joins import (
 from sdstop.core.model import Fact, Label, Reading
 from sdstop.core.peer_group import PeerGroup
 from sdstop.core.replay import Replay
+from sdstop.core.session import Session
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.cluster import ClusterDevice
@@ -469,3 +470,32 @@ def test_a_mapping_of_kinds_to_things_is_complete() -> None:
     assert found[ThingKind.POOL] == 1
     assert found[ThingKind.HBA] >= 1
     assert found[ThingKind.PATH] == 0
+
+
+def at_end(fixture: str) -> Window:
+    """Return the window at the end of a fixture that has cached rows of slow sources."""
+    origin, frames = opened(fixture)
+    session = Session(origin, BUILTIN, ())
+    session.feed_all(frames)
+    assert session.latest is not None
+    return session.latest.window
+
+
+def test_data_is_on_its_holders_and_not_on_devices_that_only_a_cache_uses() -> None:
+    """LVM's cache: the pool of the cache is a volume below the cached one, but the data is not on its disk."""
+    found = at_end("vm-dm-cache").topology
+    cached = known(found, "dm-0")
+    assert told(found.holders(cached)) == ["dm-3", "vda"]
+    disks = {thing.device for thing in found.below(cached) if thing.device is not None and thing.device[0] == "v"}
+    assert disks == {"vda", "vdb"}
+
+
+def test_the_nearest_below_are_those_that_are_wanted_with_the_way_to_them() -> None:
+    found = at_end("vm-dm-cache").topology
+    cached = known(found, "dm-0")
+    disks, ends = found.nearest_below(cached, lambda thing: thing.name.startswith("vd"))
+    assert {(thing.name, way) for thing, way in disks} == {("vda", False), ("vdb", True)}
+    assert ends == ()
+    nothing, ends = found.nearest_below(cached, lambda _: False)
+    assert nothing == ()
+    assert {thing.name for thing in ends} == {"vda", "vdb"}

@@ -123,8 +123,8 @@ class _Drives:
     def _past(requests: int) -> list[int]:
         """Return what a drive of many months counted; times stay below 32 bits."""
         sectors = requests * 2048
-        return [requests, 0, sectors, requests * 40, requests // 9, 0, sectors // 9, requests * 4, 0,
-                requests * 30, requests * 44, 0, 0, 0, 0, 0, 0]  # fmt: skip
+        return [requests, 0, sectors, requests * 24, requests // 9, 0, sectors // 9, requests // 9 * 9, 0,
+                requests * 18, requests * 24 + requests // 9 * 9, 0, 0, 0, 0, 0, 0]  # fmt: skip
 
     def rows(self, second: int) -> Rows:
         """Return the rows at this second; it is to be called with rising ones."""

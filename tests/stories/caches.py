@@ -78,7 +78,7 @@ class Target:
         load = Random(rate=40.0, writes=0.8, sizes=(4 * KIB, 16 * KIB))
         spec = ArraySpec(disks=4, chunk=64 * KIB, member_size=1465147392 * 512, name="md2", random=load)
         shelf = Shelf(spec, Model("ATA", "ST3750640NS", "5000c500"), first=1)
-        part = Part.simulated(shelf, 17, self.last)
+        part = Part.simulated(shelf, 17, self.last)  # for what mdstat and sysfs have of it
         archive = Archive(path, _SHAPE.host, taken=self.begun, monotonic=_SHAPE.uptime)
         archive.links(shelf.links() | _links())
         for second in range(self.last + 1):
@@ -87,7 +87,7 @@ class Target:
                 files[f"/sys/class/net/{storage.name}/mtu"] = f"{self._later.mtu}\n"
             files = {name: value for name, value in files.items() if not name.startswith("/proc/pressure")}
             files["/proc/diskstats"] = _of_old_kernel(
-                text(_NUMBERS, self._flash(second) | _as_sdf(system.rows())) + text(shelf.devices, part.rows[second])
+                text(_NUMBERS, self._flash(second) | _as_sdf(system.rows())) + text(shelf.devices, self._array(second))
             )
             files["/proc/mdstat"] = mdstat([spec.level], part.mdstat[min(second, len(part.mdstat) - 1)])
             files |= part.sysfs[min(second, len(part.sysfs) - 1)]
@@ -109,6 +109,9 @@ class Target:
     def _flash(self, second: int) -> Rows:
         first, later = self._spans(second)
         return _flash(self.each, self._later.each, first, later)
+
+    def _array(self, second: int) -> Rows:
+        return _array(self.each, self._later.each, *self._spans(second))
 
     def _caches(self, second: int) -> dict[str, str]:
         first, later = self._spans(second)
@@ -161,31 +164,90 @@ def _slow(sizes: Mapping[int, float]) -> dict[str, str]:
 _INFO = "dmsetup_info_-c_--noheadings_--separator_:"
 
 
+class _Counting:
+    """Counters of block devices that went on as they did: `first` seconds at one pace, `rest` seconds at another."""
+
+    def __init__(self, first: int, rest: int) -> None:
+        self._first, self._rest = 300_000 + first, rest
+
+    def row(
+        self,
+        before: tuple[float, float],
+        now: tuple[float, float],
+        size: float,
+        waits: tuple[float, float],
+        merged: float = 1.0,
+    ) -> list[int]:
+        """Return the counters of a device: reads and writes a second, bytes of each, and their waits then and now (ms).
+
+        `merged` requests are merged into one.
+        """
+        arrived = [int(b * self._first + n * self._rest) for b, n in zip(before, now, strict=True)]
+        counts = [int(count / merged) for count in arrived]
+        times = [
+            int((b * self._first * waits[0] + n * self._rest * waits[1]) / merged)
+            for b, n in zip(before, now, strict=True)
+        ]
+        shares = [min(0.7 * sum(rates) / merged * wait / 1000, 0.97)
+                  for rates, wait in zip((before, now), waits, strict=True)]  # fmt: skip
+        busy = int(1000 * (shares[0] * self._first + shares[1] * self._rest))
+        row: list[int] = []
+        for count, came, time in zip(counts, arrived, times, strict=True):
+            row += [count, came - count, int(came * size / 512), time]
+        return [*row, 0, busy, sum(times)]
+
+
+_SSD_WAIT, _ARRAY_WAIT, _DISK_WAIT = 0.1, 12.0, 11.0
+"""Milliseconds of a request of the SSD, of md2 and of its disks."""
+_MERGED = 10.0
+"""Neighboring pieces of the guests' requests that the disks' scheduler makes one request of."""
+
+
+def _passed(each: flashcaches.Counts) -> tuple[float, float]:
+    """Return the reads and writes a second that the cache passes on to md2, what it cleans included."""
+    return each["disk reads"], each["disk writes"]
+
+
+def _cache_wait(each: flashcaches.Counts) -> float:
+    """Return the wait of a request of the cache: of md2 for those that bypass or miss it, else of the SSD."""
+    slow = (each["disk reads"] + each["uncached writes"]) / (each["reads"] + each["writes"])
+    return slow * _ARRAY_WAIT + (1 - slow) * _SSD_WAIT + 0.2
+
+
+def _array(each: flashcaches.Counts, later: flashcaches.Counts, first: int, rest: int) -> Rows:
+    """Return the counters of md2 and its disks: what the cache passes on; a write goes to both legs of a mirror."""
+    counting = _Counting(first, rest)
+    before, now = _passed(each), _passed(later)
+
+    def of_disk(rates: tuple[float, float]) -> tuple[float, float]:
+        return rates[0] / 4, rates[1] / 2
+
+    disks = {
+        f"sd{letter}": counting.row(of_disk(before), of_disk(now), 2200, (_DISK_WAIT, _DISK_WAIT), _MERGED)
+        for letter in "bcde"
+    }
+    return disks | {"md2": counting.row(before, now, 2200, (_ARRAY_WAIT, _ARRAY_WAIT))}
+
+
 def _flash(each: flashcaches.Counts, later: flashcaches.Counts, first: int, rest: int) -> Rows:
     """Return the counters of the SSD, the mail's disks and device mapper's devices.
 
     `each` is what they counted a second before and in the `first` seconds, `later` in the `rest` of them.
     """
+    counting = _Counting(first, rest)
 
-    def row(
-        reads: float, writes: float, size: float, wait: float, more: tuple[float, float] | None = None
-    ) -> list[int]:
-        past = 300_000 + first
-        now = (reads, writes) if more is None else more
-        counts = [int(reads * past + now[0] * rest), int(writes * past + now[1] * rest)]
-        sectors = [int(count * size / 512) for count in counts]
-        times = [int(count * wait) for count in counts]
-        busy = int(sum(times) * 0.7)
-        return [counts[0], 0, sectors[0], times[0], counts[1], 0, sectors[1], times[1], 0, busy, sum(times)]
+    def row(reads: float, writes: float, size: float, wait: float) -> list[int]:
+        return counting.row((reads, writes), (reads, writes), size, (wait, wait))
 
-    def moving(parts: int, reads: str, writes: str, size: float, wait: float) -> list[int]:
-        more = later[reads] / parts, later[writes] / parts
-        return row(each[reads] / parts, each[writes] / parts, size, wait, more)
+    def moving(parts: int, reads: str, writes: str, size: float, waits: tuple[float, float]) -> list[int]:
+        before, now = ((counts[reads] / parts, counts[writes] / parts) for counts in (each, later))
+        return counting.row(before, now, size, waits)
 
-    came = {f"dm-{n}": moving(_GUESTS, "reads", "writes", 2054, 0.3) for n in range(1, _GUESTS + 1)}
+    waits = _cache_wait(each), _cache_wait(later)
+    came = {f"dm-{n}": moving(_GUESTS, "reads", "writes", 2054, waits) for n in range(1, _GUESTS + 1)}
     return came | {
-        "dm-0": moving(1, "reads", "writes", 2054, 0.3),
-        "sda": moving(1, "ssd reads", "ssd writes", 4096, 0.1),
+        "dm-0": moving(1, "reads", "writes", 2054, waits),
+        "sda": moving(1, "ssd reads", "ssd writes", 4096, (_SSD_WAIT, _SSD_WAIT)),
         "dm-8": row(70, 38, 8192, 0.4),
         "dm-5": row(61, 40, 8192, 0.1),
         "dm-6": row(0, 1, 4096, 0.1),

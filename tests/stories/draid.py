@@ -162,7 +162,7 @@ class DraidPool:
         """Return what `zpool iostat -v -H -p -l -q` prints: queues of a rebuild at work, means since the import."""
         whole = [self.allocated, self.size - self.allocated, 4211, 1873, 601_234_112, 88_231_936]
         waits = "\t".join(
-            map(str, (9_113_000, 4_220_000, 8_950_000, 3_101_000, 21_000, 18_000, "-", 1_120_000, "-", "-"))
+            map(str, (24_113_000, 10_220_000, 23_950_000, 9_101_000, 21_000, 18_000, "-", 1_120_000, "-", "-"))
         )
         busy = self.rebuilding
         rows = [(self.name, whole), (self.vdev, whole)]

@@ -190,7 +190,10 @@ class _Cloud:
             "rebalanceWriteBwc": bwc(10, 1 << 20, 5),
         }  # fmt: skip
         total = {
-            "userDataReadBwc": bwc(3790, 52 << 10), "userDataWriteBwc": bwc(4610, 47 << 10),
+            way: {"numSeconds": 1} | {
+                key: sum(row[way][key] for row in rates.values()) for key in ("numOccured", "totalWeightInKb")
+            }
+            for way in ("userDataReadBwc", "userDataWriteBwc")
         }  # fmt: skip
         devices = {
             f"ebbd{n:04x}{slot:08x}": {

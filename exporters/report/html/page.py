@@ -20,6 +20,7 @@ from sdstop.exporters.report.html.document import document
 from sdstop.exporters.report.html.markup import Markup, block, el, fold, join, table
 from sdstop.exporters.report.html.plots import plots
 from sdstop.exporters.report.html.tree import drawn_topology
+from sdstop.exporters.report.paths import HEADINGS, report_paths
 from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import outlook
 
@@ -45,6 +46,8 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
         "good": ("ruled out", lambda: _ruled_out(look)),
         "unchecked": ("not checked", lambda: _unchecked(look)),
         "topology": ("topology", lambda: _section("topology", "Topology", drawn_topology(look, in_force))),
+        "paths": ("data paths", lambda: _section("paths", "Data paths: where the time of a request goes",
+                                                 *_paths(look))),
         "time": ("over time", lambda: _section("time", "Over the time that was watched",
                                                *plots(session, series, look, episodes))),
         "findings": ("findings", lambda: _section("findings", findings, *_findings(episodes, session, look))),
@@ -73,6 +76,14 @@ def _guarded(session: Session, name: str, title: str, make: Callable[[], Markup 
         return _section(name, title.capitalize(), el("p", f"Cannot be shown, a bug: {said}", class_="sev"))
 
     return session.guard.call(Part.REPORT, name, make, failed)
+
+
+def _paths(look: Look) -> Iterator[Markup]:
+    """Yield the table of each path, and its sentences."""
+    for path in report_paths(look):
+        yield el("h3", path.name)
+        yield table(HEADINGS, path.rows, right=frozenset(range(2, len(HEADINGS) - 1)))
+        yield from (el("p", words) for words in path.sentences)
 
 
 def _section(name: str, title: str, *parts: Markup | None) -> Markup | None:

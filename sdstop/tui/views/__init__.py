@@ -46,6 +46,7 @@ VIEWS = (
     ViewEntry("6", "Host", "host.HostView", "load, memory modules, NUMA, processes, sources; 6 again: next page"),
     ViewEntry("7", "Cluster", "cluster.ClusterView", "failure domains, nodes, devices, capacity", "Clust"),
     ViewEntry("8", "Volumes", "volumes.Volumes", "volumes and their limits", "Vols"),
+    ViewEntry("9", "Path", "path.PathView", "where the time of a request goes, from client to disk"),
     ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Read", spare=True),
     ViewEntry("!", "Findings", "findings.Findings", "all findings: active, unknown, ended, ruled out", "Find"),
 )

@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct
 from textual.app import ComposeResult
 
-from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
+from sdstop.analysis.limiting import LimitAnalysis, LimitedWait, limit_analyses
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, duration, number, percent, quantity, rate, wait
+from sdstop.core.format import NONE, bytes_, duration, number, percent, quantity, rate, wait
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.limit import Limit, LimitUse
@@ -89,17 +89,27 @@ class LimitedVolume(Struct, frozen=True):
     @property
     def wait(self) -> float | None:
         """Mean time of a request in seconds, including the limit's part if known."""
-        if self.known is not None and self.known.wait is not None:
-            return self.known.wait
-        if self.known is not None and self.known.disk_wait is not None:
-            return self.known.disk_wait
+        if self.split is not None and self.split.wait is not None:
+            return self.split.wait
+        if self.split is not None and self.split.disks is not None:
+            return self.split.disks
         return _mean(self.volume)
+
+    @property
+    def split(self) -> LimitedWait | None:
+        """The wait and its parts, as on the volume's path."""
+        return self.known.split if self.known is not None else None
+
+    @property
+    def least(self) -> bool:
+        """Whether the wait and the limit's part are lower bounds."""
+        return self.split is not None and self.split.least
 
     @property
     def urgency(self) -> tuple[int, float, float, float]:
         """Sort key, worst first: severity, time at the limit, wait caused by the limit, used share."""
         rank = -1 if self.severity is None else self.severity.rank
-        own = self.known.limit_wait if self.known is not None else None
+        own = self.split.limit if self.split is not None else None
         share = max(self.iops_share or 0.0, self.bytes_share or 0.0)
         proven = self.known.at_limit if self.known is not None else None
         return rank, proven or 0.0, own or 0.0, share
@@ -142,7 +152,7 @@ def limited_volumes(scene: Scene) -> list[LimitedVolume]:
         return max(told, key=lambda severity: severity.rank, default=None)
 
     found = limit_analyses(scene.window)
-    waits = [known.wait or known.disk_wait or 0.0 for known in found]
+    waits = [known.split.wait or known.split.disks or 0.0 for known in found]
     longest = max([*waits, *(_mean(row) or 0.0 for row in volumes)], default=0.0)
     limited = [
         LimitedVolume(
@@ -212,12 +222,22 @@ def _figure(
     return {"cell": cell, "value": read, "right": True}
 
 
+def _waited(read: Callable[[LimitedVolume], float | None]) -> dict[str, Any]:
+    """Return column arguments for a wait; `>` marks a lower bound."""
+
+    def cell(item: LimitedVolume, _: int) -> Cell:
+        value = read(item)
+        return text((NONE, FAINT)) if value is None else f"{'>' if item.least else ''}{wait(value)}"
+
+    return {"cell": cell, "value": read, "right": True}
+
+
 def _split(item: LimitedVolume, width: int) -> Cell:
     """Draw a request's wait: the part of the disks, then the part of the limit."""
-    known = item.known
-    if known is None or item.longest <= 0:
+    split = item.split
+    if split is None or item.longest <= 0:
         return ""
-    return split_bar(known.disk_wait, known.limit_wait, item.wait, item.longest, width, item.scene.palette)
+    return split_bar(split.disks, split.limit, item.wait, item.longest, width, item.scene.palette)
 
 
 def split_bar(
@@ -246,9 +266,9 @@ _COLUMNS = (
     TableColumn("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
     TableColumn("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent, most=True)),
     TableColumn("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
-    TableColumn("wait", "await", 6, keep=8, **_figure(lambda i: i.wait, wait)),
-    TableColumn("own", "limit", 6, keep=7, **_figure(lambda i: i.known.limit_wait if i.known else None, wait)),
-    TableColumn("disks", "disks", 6, keep=7, **_figure(lambda i: i.known.disk_wait if i.known else None, wait)),
+    TableColumn("wait", "await", 6, keep=8, **_waited(lambda i: i.wait)),
+    TableColumn("own", "limit", 6, keep=7, **_waited(lambda i: i.split.limit if i.split else None)),
+    TableColumn("disks", "disks", 6, keep=7, **_figure(lambda i: i.split.disks if i.split else None, wait)),
     TableColumn("pain", "WAIT: DISKS, LIMIT", 8, _split, lambda i: i.urgency, keep=1, widest=30),
 )  # fmt: skip
 
@@ -364,8 +384,10 @@ def _use(item: LimitedVolume) -> Iterator[str]:
         yield f"requests of {bytes_(known.size)}"
     if known.headroom is not None:
         yield f"{number(known.headroom)} more a second would pass"
-    if known.wait is not None and known.limit_wait is not None:
-        yield f"await {wait(known.wait)} ms: limit {wait(known.limit_wait)}, disks {wait(known.disk_wait)}"
+    split = known.split
+    if split.wait is not None and split.limit is not None:
+        least = "at least " if split.least else ""
+        yield f"await {least}{wait(split.wait)} ms: limit {wait(split.limit)}, disks {wait(split.disks)}"
 
 
 def _is(item: LimitedVolume) -> Iterator[str]:

@@ -1,0 +1,107 @@
+"""Sentences below a data path: the stage at its limit, ruled out stages, and contradictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from sdstop.analysis.path.conservation import Mismatch
+from sdstop.analysis.path.stage import Stage, StageKind
+from sdstop.core import format as human
+from sdstop.core.finding import Severity
+
+CALM = 0.5
+"""Used share below which a stage is ruled out as the cause."""
+
+
+def accused_names(stage: Stage) -> list[str]:
+    """Return the subjects under which a finding may accuse a stage."""
+    names = [name for thing in stage.things for name in (thing.name, thing.label)]
+    return [stage.subject, *names] if stage.subject else names
+
+
+def accusation(stage: Stage, accused: Mapping[str, Severity]) -> Severity | None:
+    """Return the worst severity of the findings about a stage, None without one."""
+    known = [accused[name] for name in accused_names(stage) if name in accused]
+    return max(known, key=lambda severity: severity.rank, default=None)
+
+
+def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> str:
+    """Return which stage is at its limit or, if none is, where most of the wait is; a bound remains a bound."""
+    full = next((stage for stage in stages if stage.full), None)
+    if full is not None:
+        return f"At its limit: {full.name}{_of_limit(full)}"
+    suspect = next((s for s in stages if s.derived_use and accusation(s, accused) is not None), None)
+    if suspect is not None:
+        return f"Suspect: {suspect.name}, by arithmetic: about {human.percent(suspect.used)}% used"
+    odd = next((stage for stage in stages if stage.peers and stage.wait), None)
+    if odd is not None:
+        return f"Slowest: {odd.name} takes {human.wait(odd.wait)} ms a request, its peers {human.wait(odd.peers)} ms"
+    names = [stage.name for stage in stages if _is_accused(stage, accused)]
+    if names:
+        return f"Accused by a finding: {', '.join(names)}; no measured stage is at its limit"
+    waiting = [stage for stage in stages if stage.own and not stage.branch]
+    top = next((stage for stage in stages if stage.wait), None)
+    if waiting and top is not None and top.wait:
+        worst = max(waiting, key=lambda stage: stage.own or 0.0)
+        least = "at least " if worst.least else "derived: " if worst.derived_wait else ""
+        whole = max(top.wait, worst.own or 0.0)
+        part = f"{least}{human.wait(worst.own)} of {human.wait(whole)} ms in {worst.name}"
+        return f"No measured stage is at its limit; {part}"
+    if any(stage.requests or stage.bytes for stage in stages):
+        return "No measured stage is at its limit; no source reports where requests wait"
+    if any(stage.requests is not None for stage in stages):
+        return "No requests in the last seconds"
+    return "Nothing of this path is measured yet"
+
+
+def _most(stage: Stage) -> float | None:
+    """Return the used share, of several devices that of the busiest: a mean would hide one at its limit."""
+    busiest = stage.load.busiest if stage.load is not None else None
+    return stage.used if busiest is None else busiest
+
+
+_LAYERS = frozenset({StageKind.VOLUME, StageKind.CACHE, StageKind.ARRAY})
+
+
+def _is_calm(stage: Stage, accused: Mapping[str, Severity]) -> bool:
+    return stage.kind not in _LAYERS and not _is_accused(stage, accused) and not stage.peers
+
+
+def _is_accused(stage: Stage, accused: Mapping[str, Severity]) -> bool:
+    return accusation(stage, accused) in {Severity.CRITICAL, Severity.WARNING}
+
+
+def _of_limit(stage: Stage) -> str:
+    if stage.kind is StageKind.LIMIT and stage.own is not None and stage.below is not None:
+        least = "at least " if stage.least else ""
+        return f", which adds {least}{human.wait(stage.own)} ms; without it {human.wait(stage.below)} ms"
+    if stage.kind is StageKind.DISKS and stage.wait is not None:
+        peers = f", its peers {human.wait(stage.peers)} ms" if stage.peers else ""
+        return f", busy {human.percent(stage.used)}% of the time; a request takes {human.wait(stage.wait)} ms{peers}"
+    about = "about " if stage.derived_use else ""
+    return f", {about}{human.percent(stage.used)}% used" if stage.used is not None else ""
+
+
+def second_sentence(
+    stages: Sequence[Stage], found: Sequence[Mismatch], accused: Mapping[str, Severity] = MappingProxyType({})
+) -> str:
+    """Return the contradictions or, without any, which stages are ruled out by their use; "" if none is.
+
+    A stage that a finding accuses is not ruled out, and neither are layers, nor the disks of an accused layer: seconds
+    of a single disk do not show in a mean.
+    """
+    layers = any(stage.kind in _LAYERS and _is_accused(stage, accused) for stage in stages)
+    if found:
+        more = f" (+{len(found) - 1} more)" if len(found) > 1 else ""
+        return f"Does not add up: {found[0].text}{more}"
+    calm = [
+        f"{stage.name} {human.percent(used)}%"
+        for stage in stages
+        if (used := _most(stage)) is not None
+        and used < CALM
+        and not stage.full
+        and _is_calm(stage, accused)
+        and not (layers and stage.kind is StageKind.DISKS)
+    ]
+    return f"Ruled out, below half of their limit: {', '.join(calm)}" if calm else ""

@@ -1,0 +1,222 @@
+"""Path: where the time of a request goes, one line a stage from client to medium."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Hashable, Sequence
+
+from msgspec import Struct
+from textual.app import ComposeResult
+
+from sdstop.analysis.path import DataPath, data_path
+from sdstop.analysis.path.ranking import RankedPath, ranked_paths
+from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
+from sdstop.analysis.path.stage import Stage
+from sdstop.analysis.path.subjects import PathSubject
+from sdstop.core.finding import Severity
+from sdstop.core.format import number, rate, wait
+from sdstop.core.model import Reading
+from sdstop.readings.cluster import ClusterVolume
+from sdstop.readings.disk import DiskActivity
+from sdstop.tui.facts import FactSubject
+from sdstop.tui.scene import Scene
+from sdstop.tui.views.cells import counted, severity_name
+from sdstop.tui.views.finding_rows import note_row
+from sdstop.tui.views.stage_lines import StageRow, heading, note_line, stage_line
+from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+
+_TWO_LINES = 72
+"""Minimum width for sentences of two lines."""
+_NOTED = 36
+"""Minimum height of the screen for a note below each stage."""
+
+
+class PathRow(Struct, frozen=True):
+    """A path in the list."""
+
+    scene: Scene
+    path: RankedPath
+
+    @property
+    def subject(self) -> PathSubject:
+        """Subject of the path."""
+        return self.path.subject
+
+    @property
+    def severity(self) -> Severity | None:
+        """Worst severity of the findings about its things."""
+        return self.path.severity
+
+    @property
+    def load(self) -> DiskActivity | None:
+        """Load in the last sample."""
+        return self.path.load
+
+
+def path_rows(scene: Scene) -> list[PathRow]:
+    """Return the paths of the node."""
+    return [PathRow(scene, path) for path in ranked_paths(scene.window, scene.in_force)]
+
+
+def _name(item: PathRow, _: int) -> Line:
+    return severity_name(item.subject.name, item.severity, item.scene.palette)
+
+
+def _finding(item: PathRow, _: int) -> Cell:
+    if item.severity is None:
+        return ""
+    palette = item.scene.palette
+    return text((f"{WORDS[item.severity]} {palette.word(item.path.rule, 40)}", palette.severity(item.severity)))
+
+
+def _kind(item: PathRow, _: int) -> Cell:
+    return text((item.scene.palette.word(", ".join(sorted(item.subject.thing.kinds)), 40), FAINT))
+
+
+def _requests(item: PathRow) -> float | None:
+    return None if item.load is None else item.load.completed_per_second
+
+
+def _bytes(item: PathRow) -> float | None:
+    return None if item.load is None else item.load.read_bytes_per_second + item.load.write_bytes_per_second
+
+
+def _wait(item: PathRow) -> float | None:
+    return None if item.load is None else item.load.wait
+
+
+_COLUMNS = (
+    TableColumn("path", "PATH", 16, _name, lambda i: i.subject.name, widest=44, rising=True),
+    TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
+    TableColumn("io", "io/s", 7, lambda i, _: number(_requests(i)), _requests, right=True),
+    TableColumn("bytes", "B/s", 7, lambda i, _: rate(_bytes(i)), _bytes, right=True, keep=3),
+    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True),
+    TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
+)
+
+
+class PathView(View):
+    """The path under the cursor above, the list of paths below."""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panes."""
+        self.scene: Scene | None = None
+        self.stages = Pane("Path", id="path-stages")
+        self.main = LineTable("Paths", _COLUMNS, id="paths", sort="finding")
+        yield self.stages
+        yield self.main
+
+    def show(self, scene: Scene) -> None:
+        """Paint the scene."""
+        self.scene = scene
+        listed = path_rows(scene)
+        found = [Row(item.subject.key, item, None, f"{item.subject.name} {item.path.rule}") for item in listed]
+        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, counted(len(listed), "path"))
+        self._show_chosen()
+
+    def moved(self, pane: Pane) -> None:
+        """Show the path under the cursor."""
+        if pane is self.main:
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        row, scene = self.main.chosen, self.scene
+        item = row.item if row is not None else None
+        self.stages.display = isinstance(item, PathRow)
+        if not isinstance(item, PathRow) or scene is None:
+            return
+        path = data_path(scene.window, item.subject)
+        height: int = self.app.size.height
+        total = max(height - 3, 1)  # status, tabs, keys
+        listed = min(len(self.main.rows) + 2, max(total // 3, 3)) if total >= 14 else min(3, total // 4)
+        width: int = self.app.size.width
+        rows = stage_rows(path, scene, width, total - listed - 1, noted=height >= _NOTED)
+        self.stages.title = f"Path of {scene.palette.word(item.subject.name, 60)}: client to medium"
+        self.stages.styles.height = min(len(rows) + 1, total - listed)
+        self.stages.put(rows, scene.palette, "own = await less the part below")
+
+
+def stage_rows(path: DataPath, scene: Scene, width: int, room: int, *, noted: bool) -> list[Row]:
+    """Return the rows of a path: heading, a line for each stage, and two sentences; at most `room` if possible.
+
+    Where not all stages fit, those without any figure are named in one line.
+    """
+    palette, accused = scene.palette, scene.worst()
+    items = [StageRow(scene, path, stage, accusation(stage, accused), _rule(scene, stage)) for stage in path.stages]
+    said = [limit_sentence(path.stages, accused), second_sentence(path.stages, path.mismatches, accused)]
+    ends = [words(line) for at, each in enumerate(said) if each for line in _sentence(each, items, width, at)]
+    unknown: list[StageRow] = []
+    least = 1 + len(ends)
+    if len(items) + least > room:
+        unknown = [item for item in items if not item.stage.known and item.severity is None]
+        items = [item for item in items if item not in unknown]
+    notes = noted and 2 * len(items) + least + bool(unknown) <= room
+    rows = [Row(None, None, lambda width: heading(path, width))]
+    for at, item in enumerate(items):
+        rows.append(Row(("stage", at), _Opened(item, _facts(item)), _painter(item), item.stage.name))
+        if notes and (line := note_line(item)) is not None:
+            rows.append(words(line))
+    if unknown and len(rows) + 1 + len(ends) <= room:
+        names = ", ".join(palette.word(item.stage.name, 40) for item in unknown)
+        rows.append(words(text((f"   not measured: {names}", FAINT))))
+    return rows + ends[: max(room - len(rows), 1)]
+
+
+def _painter(item: StageRow) -> Callable[[int], Line]:
+    return lambda width: stage_line(item, width)
+
+
+class _Opened(Struct, frozen=True):
+    """Item of a stage's row: Enter opens the facts of its things."""
+
+    row: StageRow
+    opens: FactSubject
+
+
+def _facts(item: StageRow) -> FactSubject:
+    parts: list[tuple[type[Reading], Hashable]] = []
+    for thing in item.stage.things[:_FACTS]:
+        if thing.device is not None:
+            parts.append((DiskActivity, thing.device))
+        else:
+            cluster, _, name = thing.name.partition("/")
+            parts.append((ClusterVolume, (cluster, name)))
+    return FactSubject(item.stage.name, tuple(parts))
+
+
+_FACTS = 8
+"""Maximum number of things of a stage whose facts are shown."""
+
+
+def _rule(scene: Scene, stage: Stage) -> str:
+    """Return the rule of the first finding about a stage, "" without one."""
+    names = set(accused_names(stage))
+    return next((f.rule for f in scene.in_force if not names.isdisjoint(f.subjects)), "")
+
+
+def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list[Line]:
+    """Return the lines of the first or the second sentence, broken at spaces."""
+    palette = items[0].scene.palette if items else Palette()
+    style = STRONG if not at else PLAIN
+    accused = [item.severity for item in items if item.severity is not None]
+    if not at and accused and said.startswith(_ACCUSES):
+        style = palette.severity(max(accused, key=lambda severity: severity.rank))
+    elif at and not said.startswith("Does not"):
+        style = FAINT
+    most = 2 if width >= _TWO_LINES else 1
+    room = max(width - 4, 20)
+    lines = textwrap.wrap(
+        palette.word(f"{said}.", 400), room, subsequent_indent="  ", max_lines=most, placeholder=" ..."
+    )
+    return [text((f"  {line}", style)) for line in lines]
+
+
+_ACCUSES = ("At its limit", "Suspect", "Accused", "Slowest")
+
+
+def _nothing(scene: Scene) -> str:
+    said = scene.unseen(("diskstats",))
+    return f"no volume, array or disk; {said}" if said else "no volume, array or disk"

@@ -1,0 +1,145 @@
+"""The view of data paths: stages from client to disk, bars on one scale, the stage at its limit, two sentences."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from sdstop.collectors import BUILTIN
+from sdstop.core.session import Session
+from sdstop.rules import RULES
+from sdstop.tui.terminal import Options
+from tests.fixtures import opened, third
+from tests.nodes.block import IDLE, Load, Node, raid10
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
+
+MEMBERS = ("sda", "sdb", "sdc", "sdd")
+SIZES = (LOW, SMALL, (120, 40), (160, 48), WIDE)
+
+
+@functools.cache
+def told(name: str) -> Session:
+    origin, frames = opened(name)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    return session
+
+
+def bars(shown: Screen) -> dict[str, str]:
+    """Return the bar of each stage by the first word of its name."""
+    lines = [row for row in shown.lines() if " ms go" not in row]
+    return {line[2:].split()[0]: line for line in lines if len(line) > 2 and any(c in line for c in "█░▒#=.·")}
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_a_limit_is_the_brightest_bar_at_every_size(size: tuple[int, int]) -> None:
+    async with screen(told("vm-cgroup-io-max"), size) as shown:
+        text = await shown.press("9")
+        assert "Path of vda for blocking" in text
+        line = shown.line("limit 100 IOPS")
+        assert line.startswith("*")  # the finding's mark, beside its color
+        assert ">5.99" in line or ">6.00" in line
+        assert line.count("█") > 2 * shown.line("  vda ").count("█") or size == LOW
+        assert "At its limit: limit 100 IOPS" in text
+        assert "adds at least" in text or size == LOW
+        assert "host below" in text
+
+
+async def test_an_unknown_stage_is_unknown_and_not_zero() -> None:
+    async with screen(told("vm-cgroup-io-max"), SMALL) as shown:
+        await shown.press("9")
+        line = shown.line("host below")
+        assert line.split()[2:7] == ["?", "?", "?", "?", "?"]
+        assert "unknown" in line
+
+
+async def test_no_requests_have_no_wait_and_no_bar() -> None:
+    async with screen(Node((*MEMBERS, "md0"), lambda *_: IDLE, raid10("md0", MEMBERS)).session(8), SMALL) as shown:
+        text = await shown.press("9")
+        assert shown.line("md0 raid10").split()[2:] == ["0", "0.0", "0", "-", "-"]
+        assert "No requests in the last seconds." in text
+
+
+async def test_a_slow_member_wears_the_severity_and_its_array_leads_the_list() -> None:
+    async with screen(told("slow-member"), (160, 48)) as shown:
+        text = await shown.press("9")
+        assert shown.line("sdd  ").startswith("*")
+        assert "its peers take" in text
+        assert "Slowest: sdd takes" in text
+        (painted,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("* sdd")]
+        assert any(
+            s.style is not None and s.style.color is not None and s.style.color.name == "yellow" for s in painted
+        )
+
+
+async def test_the_cursor_in_the_list_chooses_the_path() -> None:
+    async with screen(told("aoe-flashcache"), (160, 48)) as shown:
+        assert "Path of vmstore/vm01" in await shown.press("9")
+        assert "Path of vmstore/vm02" in await shown.press("j")
+        text = await shown.press("G")
+        assert "Path of mail/spool" in text
+        assert "shared with" not in text
+
+
+async def test_a_stage_leads_to_its_facts() -> None:
+    async with screen(told("slow-member"), WIDE) as shown:
+        await shown.press("9", "tab", "j")
+        assert "Disk activity" in await shown.press("enter")
+
+
+async def test_figures_that_contradict_each_other_are_named() -> None:
+    def loads(device: str, _: int) -> Load:
+        return Load(reads=128, wait=0.01) if device == "md0" else Load(reads=2, wait=0.01)
+
+    async with screen(Node((*MEMBERS, "md0"), loads, raid10("md0", MEMBERS)).session(20), SMALL) as shown:
+        text = await shown.press("9")
+        assert "Does not add up: md0 does 128 reads/s, its 4 parts 8" in text
+
+
+async def test_ascii_has_only_ascii() -> None:
+    async with screen(told("vm-cgroup-io-max"), SMALL, options=Options(ascii=True, version="9.9")) as shown:
+        text = await shown.press("9")
+        assert text.isascii()
+        assert "#" in shown.line("limit 100 IOPS")
+
+
+async def test_without_color_the_mark_remains() -> None:
+    options = Options(ascii=False, no_color=True, version="9.9")
+    async with screen(told("slow-member"), SMALL, options=options) as shown:
+        await shown.press("9")
+        assert shown.line("sdd  ").startswith("*")
+        assert not any(
+            s.style is not None and s.style.color is not None and s.style.color.name in {"red", "yellow"}
+            for line in shown.segments()
+            for s in line
+        )
+
+
+async def test_the_volume_view_agrees_with_the_path() -> None:
+    """A volume held back by its limit waits for the limit, not for the disks."""
+    async with screen(told("vm-cgroup-io-max"), WIDE) as shown:
+        await shown.press("8")
+        line = shown.line("blocking read")
+        assert ">8.26" in line
+        assert ">5.99" in line or ">6.00" in line
+        assert line.count("▒") > line.count("█")
+
+
+async def test_hostile_names_are_harmless() -> None:
+    device = f"sd{NASTY}".replace(" ", "").replace("\n", "")
+    async with screen(Node((device,), lambda *_: Load(reads=5, wait=0.01)).session(5), SMALL) as shown:
+        await shown.press("9")
+        assert "Path of" in shown.text()
+        harmless(shown)
+
+
+@pytest.mark.parametrize("name", third(1))
+async def test_every_story_has_its_paths(name: str) -> None:
+    for size in (LOW, SMALL, (160, 48), WIDE):
+        async with screen(told(name), size) as shown:
+            text = await shown.press("9")
+            assert not shown.app.guard.counts
+            assert "cannot be shown" not in text
+            assert "Path" in text
