@@ -229,8 +229,11 @@ def plain(found: Judgement) -> list[tuple[object, ...]]:
     )
 
 
+_SLOW = ("scaleio-cloud", "md-rebuild-throttled", "drbd-resync")
+
+
 @pytest.mark.parametrize(
-    "name", ["aoe-flashcache", "draid-one-hba", "scaleio-cloud", "md-rebuild-throttled", "drbd-resync"]
+    "name", ["aoe-flashcache", "draid-one-hba", *(pytest.param(name, marks=pytest.mark.slow) for name in _SLOW)]
 )
 def test_a_volume_that_is_called_like_a_word_of_the_formats_destroys_nothing(name: str) -> None:
     """Names that parsers need as words are kept: no finding, and no number, may go with them."""
