@@ -6,15 +6,10 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Sequence
-from typing import Any
 
-import pytest
 from rich.segment import Segment
 from textual import events
-from textual._compositor import Compositor
-from textual._context import visible_screen_stack
 from textual.pilot import Pilot
-from textual.screen import Screen as TextualScreen
 
 from sdstop.core.evidence import Frame
 from sdstop.core.judging import Judging
@@ -81,26 +76,12 @@ class Screen:
 
 
 @contextlib.asynccontextmanager
-async def undrawn() -> AsyncIterator[None]:
-    """Have no frame composed for the driver of tests, which drops it: a test's look at the screen composes its own."""
-
-    def drop(this: Compositor, full: bool = False, screen_stack: list[TextualScreen[Any]] | None = None) -> None:  # noqa: FBT001, FBT002
-        del full
-        visible_screen_stack.set(screen_stack or [])
-        this._dirty_regions.clear()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Compositor, "render_update", drop)
-        yield
-
-
-@contextlib.asynccontextmanager
 async def screen(
     session: Session, size: tuple[int, int] = SMALL, *, frames: FakeFeed | None = None, options: Options | None = None
 ) -> AsyncIterator[Screen]:
     """Show a session."""
     app = Dashboard(session, frames, options or Options(ascii=False, version="9.9"))
-    async with undrawn(), app.run_test(size=size) as pilot:
+    async with app.run_test(size=size) as pilot:
         shown = Screen(app, pilot)
         await shown.press()
         yield shown
