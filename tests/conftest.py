@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -10,13 +11,9 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
+from sdstop.cli.command import collect_seldom
 from tests.needs import NEEDS, missing
-
-# Machines are shared: how long an example takes says nothing about the code.
-settings.register_profile("untimed", parent=settings(), deadline=None)
-settings.load_profile("untimed")
 
 # What the programs that tests start must not inherit: the size of pytest's own terminal, which readline exports;
 # unbuffered output, which hides what happens to a full buffer; no bytecode, with which each of hundreds of starts would
@@ -24,7 +21,16 @@ settings.load_profile("untimed")
 for variable in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(variable, None)
     os.unsetenv(variable)
-sys.dont_write_bytecode = False
+sys.dont_write_bytecode = False  # of hypothesis either, whose modules pytest rewrites: 2 s for each process
+
+from hypothesis import settings  # noqa: E402
+
+# Machines are shared: how long an example takes says nothing about the code.
+settings.register_profile("untimed", parent=settings(), deadline=None)
+settings.load_profile("untimed")
+
+# As the command line does. Thousands of tests and their modules are long-lived, too: see pytest_collection_finish.
+collect_seldom()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -63,6 +69,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
         if names := getattr(definitions[-1].func, "needs", ()):
             item.add_marker(pytest.mark.needs(*names))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have no collection of garbage scan what stays until the end: modules and the tests themselves."""
+    gc.freeze()
 
 
 def _needs_of(item: pytest.Item) -> set[str]:

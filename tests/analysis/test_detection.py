@@ -28,17 +28,18 @@ CONVOYS = {0: 14, 1: 14, 4: 40}
 """Clone loads on spinning disks for each level and number of columns, and how many windows must hold a convoy.
 
 0 is the sample of every run: one load as by 1, of limited flash one number of columns for each level, and of each
-healthy family one level.
+healthy family one level, and of each other family and level one medium.
 """
 _SLOW = pytest.mark.slow
 
 
 def loads(*, whole: bool) -> Iterator[Scenario]:
-    """Yield the loads that are no clones; if not `whole`, of each healthy family at one level, another for each."""
+    """Yield the loads that are no clones; if not `whole`, on one medium, and the healthy at one level, in turns."""
     for index, (name, family) in enumerate(FAMILIES.items()):
         for turn, level in enumerate(family.levels if name != "clones" else ()):
             chosen = whole or turn == index % len(family.levels) or family.expected in {Expected.HOT, Expected.SLOW}
-            for media in family.media if chosen else ():
+            one = (family.media[(index + turn) % len(family.media)],) if chosen else ()
+            for media in family.media if whole else one:
                 if not whole or turn == 0 or media != "flash":
                     yield scenario(HELD_OUT, name, level, HELD_OUT.columns[(index + turn) % 5], media, _SEED)
 

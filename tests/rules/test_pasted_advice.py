@@ -28,8 +28,8 @@ from sdstop.core.shell import operand, phrase, quoted
 from sdstop.exporters.report import table
 from sdstop.exporters.report.postmortem import escaped
 from sdstop.rules import RULES
+from tests.fixtures import expected, opened
 from tests.fixtures import names as stories
-from tests.fixtures import opened
 
 MARKER = "pwned"
 HOSTILE: dict[str, Callable[[str], str]] = {
@@ -65,7 +65,7 @@ def tried(folder: Path, *pages: Sequence[str]) -> tuple[set[str], set[str]]:
 
     Each line of a page is pasted alone, and then all of the page. Some syntax errors end a shell; another goes on.
     """
-    lines = [line for page in pages for line in [*page, "\n".join(page)]]
+    lines = list(dict.fromkeys(line for page in pages for line in [*page, "\n".join(page)]))
     said = ""
     while lines:
         ended = subprocess.run(
@@ -214,11 +214,14 @@ def telling() -> list[str]:
     """Return some stories, in which all that any of them advises about something with a name is advised."""
     chosen, known = [], set[str]()
     for story in stories():
+        declared = {*(rule for rule, *_ in expected(story).found), *(rule for rule, _ in expected(story).info)}
+        if declared <= known:
+            continue
         rules = {rule for rule, advice in advised(story, "semicolon").items() if MARKER in "".join(advice)}
         if rules - known:
             chosen.append(story)
             known |= rules
-    assert len(known) >= 18, known
+    assert len(known) >= 28, known
     return chosen
 
 

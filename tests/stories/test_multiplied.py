@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from sdstop.analysis.peer_groups import device_of
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Rule, Severity
 from sdstop.core.history import Moment
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
@@ -52,8 +52,8 @@ def recorded(story: str) -> tuple[Origin, Sequence[Frame]]:
     return origin, Retention(BUILTIN).frames(frames)
 
 
-def judged(origin: Origin, frames: Sequence[Frame]) -> Session:
-    session = Session(origin, BUILTIN, _RULES)
+def judged(origin: Origin, frames: Sequence[Frame], rules: Sequence[Rule] = _RULES) -> Session:
+    session = Session(origin, BUILTIN, rules)
     session.feed_all(frames)
     return session
 
@@ -107,7 +107,9 @@ def fewest(group: PeerGroup) -> int:
 def members(story: str) -> tuple[str, ...]:
     """Return the members of a story that must be found if their times are multiplied."""
     origin, frames = recorded(story)
-    window = judged(origin, frames).head().window
+    if frames[-1].monotonic - frames[0].monotonic < LEAST_SPAN:
+        return ()
+    window = judged(origin, frames, ()).head().window
     moments = window.moments(Disk)
     if len(moments) < 2 or moments[-1].started - moments[0].started < LEAST_SPAN:
         return ()

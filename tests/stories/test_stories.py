@@ -18,6 +18,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sdstop.capture.reader import PACKED, open_capture
+from sdstop.cli import check
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.core.coverage import NO_VERDICT
@@ -501,8 +502,8 @@ def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None
 
 
 # --- the views --------------------------------------------------------------------------------------------
-# Text, metrics and screen take turns: each story is in one of them in every run. JSON, which has all of a report, and
-# check are of every story.
+# Text, metrics and screen take turns: each story is in one of them in every run. What JSON, which has all of a report,
+# and check say is asked of every story as it was judged above; the commands, which open and judge it again, take turns.
 
 
 @pytest.mark.parametrize("name", third(0), scope="module")
@@ -515,12 +516,17 @@ def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes
     assert "\x1b" not in text
 
 
-@every_story
-def test_the_report_in_json(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+@pytest.mark.parametrize("name", third(1), scope="module")
+def test_the_report_in_json_is_the_same_to_the_byte(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Opened and judged twice."""
     code, text, err = run(capsysbinary, "report", "--format", "json", "--from", story(name).path)
     assert (code, err) == (0, "")
-    assert text == to_json(document(story(name).session))  # opened and judged twice, and the same to the byte
-    report = json.loads(text)
+    assert text == to_json(document(story(name).session))
+
+
+@every_story
+def test_the_report_in_json(name: str) -> None:
+    report = json.loads(to_json(document(story(name).session)))
     assert report["schema"] == "sdstop.report/1"
     assert report["frames"] == len(story(name).frames)
     told = [f for f in report["findings"] if f["severity"] != "info"]
@@ -530,12 +536,25 @@ def test_the_report_in_json(name: str, capsysbinary: pytest.CaptureFixture[bytes
     assert all(f["evidence"] and f["advice"] and f["summary"] for f in told)
 
 
-@every_story
+@pytest.mark.parametrize("name", third(2), scope="module")
 def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "check", "--from", story(name).path)
+    assert (code, err) == (expected(name).code, "")
+    the_check_is_right(name, text)
+
+
+@every_story
+def test_the_answer_of_check(name: str) -> None:
+    judgement = story(name).judgements[-1]
+    answer = check.verdict(story(name).session, judgement, strict=False)
+    assert answer.code == expected(name).code
+    first = check.line(answer.code, answer.said, check.numbers(judgement))
+    the_check_is_right(name, first + check.below(answer.details))
+
+
+def the_check_is_right(name: str, text: str) -> None:
     word = ("OK", "WARNING", "CRITICAL", "UNKNOWN")[expected(name).code]
     assert text.startswith(f"SDSTOP {word} - ")
-    assert (code, err) == (expected(name).code, "")
     first, *more = text.splitlines()
     assert len(first) < 600
     assert re.search(r" \| critical=\d+ warning=\d+ info=\d+ unchecked=\d+$", first)

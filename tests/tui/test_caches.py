@@ -438,7 +438,9 @@ async def test_many_caches_leave_room_for_the_one_that_is_chosen() -> None:
         assert "100 % " in text
 
 
-@pytest.mark.parametrize("names", [NASTY[:4], NASTY[4:9], NASTY[9:]])
+@pytest.mark.parametrize(
+    "names", [NASTY[9:], *(pytest.param(names, marks=pytest.mark.slow) for names in (NASTY[:4], NASTY[4:9]))]
+)
 async def test_hostile_names_do_no_harm(names: tuple[str, ...]) -> None:
     name = " ".join(names)
     told = [

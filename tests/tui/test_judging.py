@@ -17,7 +17,7 @@ from tests.tui.screens import WIDE, FakeFeed, Screen, screen
 ANSWERED = 0.1
 """Seconds within which a key is answered."""
 ATTEMPTS = 3
-JUDGED = 3.0
+JUDGED = 1.5
 """Seconds of CPU that the slow rule takes."""
 
 
