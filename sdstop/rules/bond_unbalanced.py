@@ -236,7 +236,7 @@ def _advice(bond: Bond, way: _Direction, idle: Sequence[str]) -> Iterator[str]:
     if way.word == "received":
         yield "change the switch's load balancing to addresses and ports: it chooses the link of incoming frames"
     elif bond.mode == _EVEN:
-        yield f"ethtool -S {operand(idle[0])}   # what {bond.mode} sends there is lost or refused"
+        yield f"ethtool -S {operand(idle[0])}   # what balance-rr sends there is lost or refused"
     else:
         yield f"cat /sys/class/net/{name}/bonding/xmit_hash_policy   # layer3+4 spreads connections to one peer"
     yield f"ss -tin state established   # how many connections there are; one uses one slave of {name}"

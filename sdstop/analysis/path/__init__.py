@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.path.conservation import Mismatch, cluster_mismatches, mismatches
+from sdstop.analysis.path.conservation import Imbalance, cluster_mismatches, mismatches
 from sdstop.analysis.path.load import Load
 from sdstop.analysis.path.parts import Layer
 from sdstop.analysis.path.stage import Stage, StageKind
@@ -24,7 +24,7 @@ class DataPath(Struct, frozen=True):
 
     subject: PathSubject
     stages: tuple[Stage, ...]
-    mismatches: tuple[Mismatch, ...]
+    mismatches: tuple[Imbalance, ...]
 
     @property
     def longest(self) -> float:

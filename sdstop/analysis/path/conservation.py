@@ -30,7 +30,7 @@ FASTER, LEAST_WAIT = 0.5, 0.002
 """A layer may wait half as long as its parts (one merged into another that waits already), less 2 ms."""
 
 
-class Mismatch(Struct, frozen=True):
+class Imbalance(Struct, frozen=True):
     """Figures of two layers that cannot both be true; `text` is a sentence without its full stop."""
 
     upper: str
@@ -38,7 +38,7 @@ class Mismatch(Struct, frozen=True):
     text: str
 
 
-def mismatches(window: Window, layer: Layer) -> Iterator[Mismatch]:
+def mismatches(window: Window, layer: Layer) -> Iterator[Imbalance]:
     """Yield where the figures of a layer contradict those of its parts."""
     if not layer.parts:
         return
@@ -63,7 +63,7 @@ def _names(layer: Layer) -> str:
     return names[0] if len(names) == 1 else f"its {len(names)} parts"
 
 
-def _lost(layer: Layer, parts: Load) -> Iterator[Mismatch]:
+def _lost(layer: Layer, parts: Load) -> Iterator[Imbalance]:
     """Yield requests or bytes of a layer that its parts do not carry."""
     upper, lower = _name(layer), _names(layer)
     for way in ("read", "write"):
@@ -71,12 +71,12 @@ def _lost(layer: Layer, parts: Load) -> Iterator[Mismatch]:
         served: float = (getattr(parts, f"{way}s") or 0.0) + getattr(parts, f"merged_{way}s")
         if short(wanted, served, FEWEST_REQUESTS):
             text = f"{upper} does {human.number(wanted)} {way}s/s, {lower} {human.number(served)}, merged ones included"
-            yield Mismatch(upper, lower, text)
+            yield Imbalance(upper, lower, text)
             continue
         wanted, served = (getattr(load, f"{way}_bytes") or 0.0 for load in (layer.load, parts))
         if short(wanted, served, FEWEST_BYTES):
             moved = "reads" if way == "read" else "writes"
-            yield Mismatch(upper, lower, f"{upper} {moved} {human.flow(wanted)}, {lower} {human.flow(served)}")
+            yield Imbalance(upper, lower, f"{upper} {moved} {human.flow(wanted)}, {lower} {human.flow(served)}")
 
 
 def short(wanted: float, served: float, fewest: float) -> bool:
@@ -102,7 +102,7 @@ def _copies(layer: Layer) -> float | None:
     return float((traits.copies or 1) * (traits.far or 1) + (traits.parity or 0))
 
 
-def _extra(layer: Layer, parts: Load) -> Iterator[Mismatch]:
+def _extra(layer: Layer, parts: Load) -> Iterator[Imbalance]:
     """Yield bytes that the parts carry beyond all that the layer can have caused."""
     copies, load = _copies(layer), layer.load
     if copies is None:
@@ -115,10 +115,10 @@ def _extra(layer: Layer, parts: Load) -> Iterator[Mismatch]:
         if served is not None and short(served, 2 * wanted, 4 * FEWEST_BYTES):
             upper, lower = _name(layer), _names(layer)
             cause = f"{upper} explains at most {human.flow(wanted)} of it"
-            yield Mismatch(upper, lower, f"{lower}: {way} of {human.flow(served)}; {cause}")
+            yield Imbalance(upper, lower, f"{lower}: {way} of {human.flow(served)}; {cause}")
 
 
-def _faster(layer: Layer, parts: Load) -> Iterator[Mismatch]:
+def _faster(layer: Layer, parts: Load) -> Iterator[Imbalance]:
     """Yield waits of a layer that are shorter than those of its parts."""
     copies = _copies(layer)
     if copies is None or layer.traits.parity:
@@ -131,10 +131,10 @@ def _faster(layer: Layer, parts: Load) -> Iterator[Mismatch]:
             continue
         if wait < FASTER * lower - LEAST_WAIT:
             text = f"a {way} of {_name(layer)} takes {human.wait(wait)} ms, of {_names(layer)} {human.wait(lower)} ms"
-            yield Mismatch(_name(layer), _names(layer), text)
+            yield Imbalance(_name(layer), _names(layer), text)
 
 
-def _of_cache(window: Window, layer: Layer) -> Iterator[Mismatch]:
+def _of_cache(window: Window, layer: Layer) -> Iterator[Imbalance]:
     """Yield requests that a cache passes on, by its own counters, and that the device with the data does not do."""
     steps = cache_steps(window, layer.thing)
     device = layer.thing.device
@@ -147,27 +147,27 @@ def _of_cache(window: Window, layer: Layer) -> Iterator[Mismatch]:
     came, own = (steps.came or 0) / steps.seconds, layer.load.requests or 0.0
     if short(max(came, own), min(came, own), FEWEST_REQUESTS):
         counted = f"its own counters {human.number(came)}"
-        yield Mismatch(upper, upper, f"{upper} does {human.number(own)} requests/s by diskstats, by {counted}")
+        yield Imbalance(upper, upper, f"{upper} does {human.number(own)} requests/s by diskstats, by {counted}")
     waited, slower = layer.load.wait, slow.wait
     bypass = (steps.bypassed or 0) / steps.came if steps.came else 0.0
     if waited is not None and slower is not None and waited < FASTER * bypass * slower - LEAST_WAIT:
         said = f"{human.percent(bypass)}% of them bypass it to {lower}, which takes {human.wait(slower)} ms"
-        yield Mismatch(upper, lower, f"a request of {upper} takes {human.wait(waited)} ms, and {said}")
+        yield Imbalance(upper, lower, f"a request of {upper} takes {human.wait(waited)} ms, and {said}")
     for way, words in (("read", "reads"), ("write", "writes")):
         passed = (steps.sum(f"bypassed_{words}", *(("read_misses",) if way == "read" else ())) or 0) / steps.seconds
         served: float = (getattr(slow, words) or 0.0) + getattr(slow, f"merged_{words}")
         if short(passed, served, FEWEST_REQUESTS):
             text = f"{upper} passes {human.number(passed)} {words}/s to {lower}, which does {human.number(served)}"
-            yield Mismatch(upper, lower, text)
+            yield Imbalance(upper, lower, text)
 
 
-def cluster_mismatches(window: Window) -> list[Mismatch]:
+def cluster_mismatches(window: Window) -> list[Imbalance]:
     """Return where the volumes of a cluster's pool do not add up to the pool's own figures.
 
     Only for PowerFlex, whose gateway lists all volumes; both figures are those of users, without copies and rebuilds.
     """
 
-    def find() -> list[Mismatch]:
+    def find() -> list[Imbalance]:
         volumes: dict[tuple[str, str | None], list[ClusterVolume]] = {}
         for row in window.rows(ClusterVolume).values():
             volumes.setdefault((row.cluster, row.pool), []).append(row)
@@ -181,7 +181,7 @@ def cluster_mismatches(window: Window) -> list[Mismatch]:
             sum_ = added(rate for rate in rates if rate is not None)
             if short(max(sum_, whole), min(sum_, whole), FEWEST_REQUESTS):
                 said = f"{len(rows)} volumes do {human.number(sum_)} requests/s, their pool {human.number(whole)}"
-                found.append(Mismatch("volumes", human.safe(pool.name, 40), said))
+                found.append(Imbalance("volumes", human.safe(pool.name, 40), said))
         return found
 
     return window.once("path.cluster", find)

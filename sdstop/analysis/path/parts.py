@@ -20,7 +20,7 @@ LINEAR = frozenset({"linear", "striped", "crypt", "multipath"})
 """Targets of device mapper that pass each request on, whole or split, and carry nothing else."""
 
 
-class Part(Struct, frozen=True):
+class PartLoad(Struct, frozen=True):
     """A measured thing below a layer; `cached`: it is reached through a cache relation only."""
 
     thing: Thing
@@ -33,7 +33,7 @@ class Layer(Struct, frozen=True):
 
     thing: Thing
     load: Load
-    parts: tuple[Part, ...]
+    parts: tuple[PartLoad, ...]
     traits: Traits
     targets: str
     partial: bool
@@ -56,7 +56,7 @@ def layer_of(window: Window, thing: Thing, load: Load) -> Layer:
     topology = window.topology
     found, ends = topology.nearest_below(thing, lambda other: _measured(window, other) is not None)
     loads = ((other, _measured(window, other), cached) for other, cached in found)
-    parts = tuple(Part(other, known, cached) for other, known, cached in loads if known is not None)
+    parts = tuple(PartLoad(other, known, cached) for other, known, cached in loads if known is not None)
     mapped = window.where(MappedDevice, "device", thing.device) if thing.device is not None else ()
     return Layer(thing, load, parts, traits_of(topology, thing), mapped[0].targets if mapped else "", bool(ends))
 

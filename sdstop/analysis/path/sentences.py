@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from sdstop.analysis.path.conservation import Mismatch
+from sdstop.analysis.path.conservation import Imbalance
 from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.core import format as human
 from sdstop.core.finding import Severity
@@ -84,7 +84,7 @@ def _of_limit(stage: Stage) -> str:
 
 
 def second_sentence(
-    stages: Sequence[Stage], found: Sequence[Mismatch], accused: Mapping[str, Severity] = MappingProxyType({})
+    stages: Sequence[Stage], found: Sequence[Imbalance], accused: Mapping[str, Severity] = MappingProxyType({})
 ) -> str:
     """Return the contradictions or, without any, which stages are ruled out by their use; "" if none is.
 
