@@ -54,6 +54,7 @@ def test_a_later_line_says_more_of_a_disk() -> None:
         {"expect": [{"found": ["slow-stripe-member md0/vdd"]}]},
         {"expect": [{"found": ["awful slow-stripe-member md0/vdd"]}]},
         {"expect": [{"finds": []}]},
+        {"expect": [{"says": ["slow-stripe-member md0/vdd"]}]},
         {"about": ""},
     ],
 )
@@ -115,7 +116,9 @@ def told(*expects: Expect, name: str = "vm-md-slow-member") -> list[str]:
 
 
 def test_what_is_expected_is_no_complaint() -> None:
-    assert told(Expect(found=(SLOW,), looked=(("stripe-convoy", "md0"),), never=(("device-hung",),))) == []
+    says = (SLOW.rule, SLOW.subject, "vde answers")
+    looked, never = (("stripe-convoy", "md0"),), (("device-hung",),)
+    assert told(Expect(found=(SLOW,), looked=looked, never=never, says=(says,))) == []
 
 
 @pytest.mark.parametrize(
@@ -126,6 +129,11 @@ def test_what_is_expected_is_no_complaint() -> None:
         (Expect(found=(SLOW, Said("critical", "stripe-convoy", "md0"))), "missing: critical stripe-convoy md0"),
         (Expect(found=(SLOW,), never=(("slow-stripe-member", "md0/*"),)), "never: slow-stripe-member md0/vde"),
         (Expect(found=(SLOW,), looked=(("rebuild-slow", "md0"),)), "could not look: rebuild-slow md0"),
+        (
+            Expect(found=(SLOW,), says=((SLOW.rule, SLOW.subject, "vdz1"),)),
+            "does not say 'vdz1': vde answers",
+        ),
+        (Expect(found=(SLOW,), says=(("stripe-convoy", "md0", "vde"),)), "does not say 'vde': not found"),
         (Expect(since=500, found=()), "no frame"),
         (Expect(until=1), "not expected: critical slow-stripe-member md0/vde"),  # later, and in nobody's time
     ],

@@ -137,6 +137,10 @@ def _held(expect: Expect, places: Sequence[int], course: Course) -> Iterator[str
         for finding in course.judgements[place].findings:
             if any(_names(words, finding.rule, finding.subject) for words in expect.never):
                 yield f"at {course.seconds[place]:.0f} s: never: {finding.rule} {finding.subject}: {finding.summary}"
+    for rule, subject, text in expect.says:
+        summaries = [f.summary for f in last.findings if _names((rule, subject), f.rule, f.subject)]
+        if not any(text in summary for summary in summaries):
+            yield f"{rule} {subject} does not say {text!r}: {'; '.join(summaries) or 'not found'}"
     for words in expect.looked:
         if not any(_names(words, r.rule, r.subject) for r in last.ruled_out):
             why = [f"{u.reason}" for u in last.unchecked if u.rule == words[0]]
