@@ -338,7 +338,7 @@ def _of_pattern(
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
     if len(seconds) < fewest:
         return no(f"needs {fewest:g} readings of every member, has {len(seconds)}")
-    longer, slow = _slow(window, judged, seconds, limits)
+    longer, slow, lately = _slow(window, judged, seconds, limits)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
@@ -346,7 +346,7 @@ def _of_pattern(
         rotational = judged.rotational is True
         verdict = stripe.pattern(seconds, wait, rotational=rotational, parity=judged.parity, limits=limits)
     forget(window, layout, len(longer) if slow else len(moments))
-    judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow)
+    judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately)
     if not slow and (silent := _silent(layout, moments)):
         reason = f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known"
         return replace(no(reason), seconds=(), verdict=None)
@@ -359,11 +359,15 @@ FEWEST_PASTED = 3
 
 def _slow(
     window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits
-) -> tuple[Sequence[Second], tuple[Laggard, ...]]:
-    """Return the members that are slow in the last seconds and were in the last STAYS, with these longer samples."""
+) -> tuple[Sequence[Second], tuple[Laggard, ...], str]:
+    """Return the members that are slow in the last seconds and were in the last STAYS, with these longer samples.
+
+    Of a member that is slow only lately, the last string says that it is too early to judge.
+    """
     rotational, mirrored = judged.rotational is True, judged.mirrored
-    if slowest(seconds, limits, rotational=rotational, mirrored=mirrored) is None:
-        return (), ()
+    first = slowest(seconds, limits, rotational=rotational, mirrored=mirrored)
+    if first is None:
+        return (), (), ""
     longer = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
     found: list[Laggard] = []
     while len(found) < MOST:
@@ -373,7 +377,8 @@ def _slow(
         if now is None or lasting is None or lasting.disk != now.disk:
             break
         found.append(_laggard(window, judged, now, longer, len(seconds), limits))
-    return longer, tuple(found)
+    lately = "" if found else f"needs {STAYS:g} s: {first.disk} is slower than its peers, but only lately"
+    return longer, tuple(found), lately
 
 
 def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, action: str | None) -> JudgedGroup:
