@@ -12,7 +12,7 @@ from tests.vm import fixture, scenario, smbios
 from tests.vm.guest import Guest
 from tests.vm.machine import Run, command_line
 from tests.vm.scenario import Disk, Expect, Misdeclared, Said, Scenario, Step
-from tests.vm.verdict import course, expected, judge, opened
+from tests.vm.verdict import course, expected, judge, named, opened
 
 EXPECT: list[dict[str, list[str]]] = [{"found": []}]
 
@@ -140,6 +140,13 @@ def test_what_is_expected_is_no_complaint() -> None:
 )
 def test_what_is_not_is_said(expect: Expect, complaint: str) -> None:
     assert any(complaint in line for line in told(expect))
+
+
+def test_a_disk_has_the_name_that_it_got_in_the_guest() -> None:
+    found = (Said("critical", "slow-device", "$d2"), Said("info", "slow-device", "md0/$d3"), SLOW)
+    one = named(Scenario("x", "a", expect=(Expect(found=found, allowed=found[:1]),)), {"d2": "sdd"})
+    assert [said.subject for said in one.expect[0].found] == ["sdd", "md0/$d3", "md0/vde"]
+    assert [said.subject for said in one.expect[0].allowed] == ["sdd"]
 
 
 def test_times_hold_each_for_itself() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ def judge(scenario: Scenario, run: Run) -> list[str]:
     if not capture.is_dir():
         return [*said, "there is no capture"]
     replayed = course(capture)
+    scenario = named(scenario, run.result.get("disks", {}))
     said += expected(scenario, replayed)
     said += _same(replayed.session, json.loads((capture / "findings.json").read_text()))
     if scenario.report:
@@ -64,6 +66,19 @@ def judge(scenario: Scenario, run: Run) -> list[str]:
             said += [f"screen {step.screen}: no {words!r}" for words in step.shows if words not in text]
             said += [f"screen {step.screen}: still {words!r}" for words in step.hides if words in text]
     return said
+
+
+def named(scenario: Scenario, disks: Mapping[str, str]) -> Scenario:
+    """Return a scenario whose expectations name disks as the guest did: `$d2` is sdc, or whatever it became."""
+
+    def of(subject: str) -> str:
+        return re.sub(r"\$(\w+)", lambda match: disks.get(match[1], match[0]), subject)
+
+    def each(found: tuple[Said, ...]) -> tuple[Said, ...]:
+        return tuple(replace(said, subject=of(said.subject)) for said in found)
+
+    expect = (replace(one, found=each(one.found), allowed=each(one.allowed)) for one in scenario.expect)
+    return replace(scenario, expect=tuple(expect))
 
 
 def expected(scenario: Scenario, course: Course) -> list[str]:
