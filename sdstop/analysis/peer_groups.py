@@ -31,7 +31,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
-from sdstop.core.joins import GroupKind, Traits
+from sdstop.core.joins import CONTAINS, GroupKind, Traits
 from sdstop.core.model import Reading
 from sdstop.core.peer_group import PeerGroup
 from sdstop.core.thing import Thing
@@ -98,7 +98,8 @@ def thresholds(*names: str) -> tuple[Threshold, ...]:
 class Laggard(Struct, frozen=True):
     """A slow member: far longer waits than its peers, or standstills that they do not have.
 
-    `neighbour` is set if another load on its disk is the cause. `critical` has hysteresis.
+    `neighbour` is set if another load on its disk is the cause. `critical` has hysteresis. `base` is the device below a
+    member that is a mapping (an image of LVM's raid) of one device, "" for others.
     """
 
     member: str
@@ -107,6 +108,12 @@ class Laggard(Struct, frozen=True):
     still: Standstill | None = None
     neighbour: Neighbour | None = None
     critical: bool = False
+    base: str = ""
+
+    @property
+    def device(self) -> str:
+        """The device whose own health matters: the one below a mapping, or the member."""
+        return self.base or self.member
 
 
 class JudgedGroup(Struct, frozen=True):
@@ -404,7 +411,7 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
         thing = _thing(judged, still.device)
         near = _neighbour(window, judged, thing)
         critical = near is None and standstill.is_critical(window, still)
-        more.append(Laggard(still.device, thing, None, still, near, critical))
+        more.append(Laggard(still.device, thing, None, still, near, critical, _base(window, thing)))
     if not more:
         return judged
     kept = tuple(laggard for laggard in judged.slow if laggard.member not in {each.member for each in more})
@@ -471,7 +478,15 @@ def _laggard(
     if critical and not judged.striped:
         critical = wait.seconds >= limits.slow_seek
     critical = critical and is_above(wait.times, CRITICAL * StripeLimits().slow_wait, earlier)
-    return Laggard(wait.disk, thing, wait, None, near, critical)
+    return Laggard(wait.disk, thing, wait, None, near, critical, _base(window, thing))
+
+
+def _base(window: Window, thing: Thing | None) -> str:
+    """Return the only device below a mapping, "" for other members."""
+    if thing is None or thing.device is None or not thing.device.startswith("dm-"):
+        return ""
+    below = [other.device for other, how in window.topology.lower(thing).items() if how in CONTAINS and other.device]
+    return below[0] if len(below) == 1 else ""
 
 
 def _neighbour(window: Window, judged: JudgedGroup, thing: Thing | None) -> Neighbour | None:

@@ -198,6 +198,20 @@ def test_pasted_disks_are_not_grouped_where_the_structure_is_known() -> None:
     assert found(judged(peers.shown(files, names[:3], load))) == set()
 
 
+def test_of_a_slow_mapping_the_disk_below_is_named_and_checked() -> None:
+    """Seen on a real kernel below LVM's raid5: the advice was smartctl and lvconvert --replace of dm-5."""
+    mappings = [f"dm-{n}" for n in range(1, 5)]
+    files = peers.disks(DISKS) | peers.raid1(mappings)
+    for mapping, disk in zip(mappings, DISKS, strict=False):
+        files |= {f"/sys/block/{mapping}/dev": f"253:{mapping[3:]}\n",
+                  f"link:/sys/block/{mapping}/slaves/{disk}": f"../../{disk}"}  # fmt: skip
+    one = finding(judged(peers.shown(files, mappings, one_slow("dm-3", 10.0))))
+    assert one.subject == "md1/dm-3"
+    assert one.summary.startswith("dm-3 on sdd answers")
+    assert one.advice[0].startswith("smartctl -x /dev/sdd ")
+    assert "mdadm /dev/md1 --replace /dev/dm-3" in one.advice[2]
+
+
 @pytest.mark.parametrize("kind", ["mirror of md", "raidz2", "LVM stripe"])
 @pytest.mark.parametrize(("slow_for", "verdict"), [(5, "good"), (12, "early"), (22, "early"), (27, "found")])
 def test_a_member_that_is_slow_only_lately_is_neither_good_nor_found(kind: str, slow_for: int, verdict: str) -> None:
