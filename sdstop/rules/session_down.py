@@ -136,5 +136,6 @@ SESSION_DOWN = Rule(
     (SessionState, StorageSession),
     (Threshold("seconds", 5.0, "time that it is down; then no reset by the kernel lasts", "seconds"),),
     remembers=True,
+    explains=("device-hung",),
     many="are down or reconnecting",
 )
