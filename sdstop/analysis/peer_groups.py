@@ -369,7 +369,7 @@ def _slow(
 ) -> tuple[Sequence[Second], tuple[Laggard, ...], str]:
     """Return the members that are slow in the last seconds and were in the last STAYS, with these longer samples.
 
-    Of a member that is slow only lately, the last string says that it is too early to judge.
+    The last string is the reason why it is too early to judge a member that is slow only lately, else empty.
     """
     rotational, mirrored = judged.rotational is True, judged.mirrored
     first = slowest(seconds, limits, rotational=rotational, mirrored=mirrored)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from sdstop.collectors.system.node import MEMINFO, Node, Pressure
+from sdstop.collectors.system.node import MEMINFO, VMSTAT, Node, Pressure
 from sdstop.core import format as human
 from sdstop.core.finding import (
     Finding,
@@ -28,75 +28,120 @@ _MICRO = 1e-6
 _GRACE = 0.5
 
 
-class _Stalls(Struct, frozen=True):
-    """Share of the time in which tasks waited for memory: some of them, and all at once; over `seconds`."""
+class _Shortage(Struct, frozen=True):
+    """Shares and rates over the last `seconds`, None if unknown.
 
-    some: float
-    full: float
+    `some` and `full` are the shares of the time in which tasks waited for memory: some of them, and all at once.
+    `pages` were read back from swap per second, and some tasks waited for I/O in the share `stalled`.
+    """
+
     seconds: float
+    some: float | None
+    full: float | None
+    pages: float | None
+    stalled: float | None
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    row = window.get(Pressure, SUBJECT)
-    if row is None:
-        yield Unchecked("no memory pressure data (PSI is off, or not recorded)", SUBJECT, calm=True, gap=Gap.UNRECORDED)
-        return
-    stalls = _stalls(window, limits["seconds"])
-    if stalls is None or stalls.seconds + _GRACE < limits["seconds"]:
-        known = stalls.seconds if stalls is not None else 0.0
-        yield Unchecked(f"needs {limits['seconds']:g} s of samples, has {known:.0f} s", SUBJECT, gap=Gap.EARLY)
-    elif stalls.some >= limits["some"]:
-        yield _finding(window, row, stalls, limits)
+    seconds = limits["seconds"]
+    short = _shortage(window, seconds)
+    if short.some is None and short.pages is None and short.seconds + _GRACE >= seconds:
+        why = "neither memory pressure (PSI) nor the number of swapped pages is known"
+        yield Unchecked(why, SUBJECT, calm=True, gap=Gap.UNRECORDED)
+    elif short.seconds + _GRACE < seconds:
+        yield Unchecked(f"needs {seconds:g} s of samples, has {short.seconds:.0f} s", SUBJECT, calm=True, gap=Gap.EARLY)
+    elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
+        yield _finding(window, short, limits)
     else:
-        yield RuledOut(SUBJECT, f"tasks waited for memory in {human.percent(stalls.some)} % of {stalls.seconds:.0f} s")
+        yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
 
 
-def _stalls(window: Window, seconds: float) -> _Stalls | None:
-    """Return the shares over the last seconds, from the counters of the kernel; None without two samples."""
-    known = [
-        (at, row.some_total, row.full_total or 0)
-        for at, row in window.series(Pressure, SUBJECT)
-        if row is not None and row.some_total is not None
-    ]
-    if len(known) < 2:
+def _is_swapping(short: _Shortage, limits: Limits) -> bool:
+    """Return whether pages are read back from swap all the time, and tasks wait for I/O most of the time.
+
+    The kernel counts a wait for a swapped page as one for memory only if the page was evicted shortly before.
+    """
+    return (short.pages or 0.0) >= limits["pages"] and (short.stalled or 0.0) >= limits["some"]
+
+
+def _said(short: _Shortage) -> Iterator[str]:
+    if short.some is not None:
+        yield f"tasks waited for memory in {human.percent(short.some)} % of the time"
+    if short.pages is not None:
+        yield f"{human.number(short.pages)} pages a second were read back from swap"
+
+
+def _shortage(window: Window, seconds: float) -> _Shortage:
+    moments = [m for m in window.moments(Node) if m.started >= window.now.monotonic - seconds - _GRACE]
+    span = moments[-1].started - moments[0].started if moments else 0.0
+    nodes = [(m.started, row.swapped_in) for m in moments for row in m.rows.values()]
+    waits = {name: list(_pressures(window, name, seconds)) for name in (SUBJECT, "io")}
+    return _Shortage(
+        span,
+        _rate([(at, row.some_total) for at, row in waits[SUBJECT]], _MICRO),
+        _rate([(at, row.full_total) for at, row in waits[SUBJECT]], _MICRO),
+        _rate(nodes, 1.0),
+        _rate([(at, row.some_total) for at, row in waits["io"]], _MICRO),
+    )
+
+
+def _pressures(window: Window, resource: str, seconds: float) -> Iterator[tuple[float, Pressure]]:
+    start = window.now.monotonic - seconds - _GRACE
+    return ((at, row) for at, row in window.series(Pressure, resource) if row is not None and at >= start)
+
+
+def _rate(counts: list[tuple[float, int | None]], unit: float) -> float | None:
+    """Return the growth of a counter per second; None without two samples, or after a reset."""
+    known = [(at, count) for at, count in counts if count is not None]
+    if len(known) < 2 or known[-1][1] < known[0][1] or known[-1][0] <= known[0][0]:
         return None
-    end, some, full = known[-1]
-    start, some_then, full_then = next(each for each in known if each[0] >= end - seconds - _GRACE)
-    span = end - start
-    if span <= 0:
-        return None
-    return _Stalls((some - some_then) * _MICRO / span, (full - full_then) * _MICRO / span, span)
+    return (known[-1][1] - known[0][1]) * unit / (known[-1][0] - known[0][0])
 
 
-def _finding(window: Window, row: Pressure, stalls: _Stalls, limits: Limits) -> Finding:
+def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
     node = next(iter(window.rows(Node).values()), None)
     total = node.swap_total if node is not None else None
     used = total - (node.swap_free or 0) if node is not None and total else None
-    summary = (
-        f"programs waited for memory in {human.percent(stalls.some)} % of the last {human.duration(stalls.seconds)}, "
-        f"all of them at once in {human.percent(stalls.full)} %"
-    )
+    critical = (short.full or 0.0) >= limits["full"]
+    some = (short.some or 0.0) >= limits["some"]
+    if some:
+        summary = (
+            f"programs waited for memory in {human.percent(short.some)} % of the last {limits['seconds']:g} s, all of "
+            f"them at once in {human.percent(short.full)} %"
+        )
+    else:
+        summary = (
+            f"the node swaps: programs waited for I/O in {human.percent(short.stalled)} % of the last "
+            f"{limits['seconds']:g} s"
+        )
+    if short.pages:
+        summary += f"; {human.number(short.pages)} pages a second were read back from swap"
     if used:
         summary += f"; {human.quantity(used, 'bytes')} in swap"
     return Finding(
-        severity=Severity.CRITICAL if stalls.full >= limits["full"] else Severity.WARNING,
+        severity=Severity.CRITICAL if critical else Severity.WARNING,
         subject=SUBJECT,
         summary=summary,
         values=(
-            Value("some", "time in which a task waited for memory", stalls.some, "ratio", limits["some"]),
-            Value("full", "time in which all tasks waited for memory", stalls.full, "ratio", limits["full"]),
+            Value("some", "time in which a task waited for memory", short.some, "ratio", limits["some"]),
+            Value("full", "time in which all tasks waited for memory", short.full, "ratio", limits["full"]),
+            Value("pages", "pages read back from swap", short.pages, "per_second", limits["pages"]),
+            Value("stalled", "time in which a task waited for I/O", short.stalled, "ratio", limits["some"]),
             Value("swap", "swap in use", used, "bytes"),
             Value("available", "memory available", node.memory_available if node is not None else None, "bytes"),
-            Value("blocked", "tasks that wait for I/O now", node.tasks_blocked if node is not None else None),
         ),
-        evidence=cites(window.cite(row), window.quote(MEMINFO, "SwapFree:") if total else None),
+        evidence=cites(
+            *(window.cite(row) for row in (window.get(Pressure, SUBJECT if some else "io"),) if row is not None),
+            window.quote(VMSTAT, "pswpin ") if short.pages else None,
+            window.quote(MEMINFO, "SwapFree:") if total else None,
+        ),
         advice=(
             "grep VmSwap /proc/[0-9]*/status | sort -k2 -n | tail   # processes that are swapped out",
             "ps -eo pid,rss,comm --sort=-rss | head   # processes with most memory",
             "cat /sys/fs/cgroup/*/memory.pressure   # is it one control group at its memory.max?",
-            "limit or stop what needs the memory, or add memory: faster swap only shortens each wait",
+            "limit or stop the programs that need the memory, or add memory: faster swap only shortens each wait",
         ),
-        refuted_by="some avg60 below 10 in /proc/pressure/memory",
+        refuted_by="some avg60 below 10 in /proc/pressure/memory, and si of `vmstat 1` at 0",
     )
 
 
@@ -109,7 +154,8 @@ MEMORY_SHORT = Rule(
     (
         Threshold("some", 0.4, "share of the time in which at least one task waits for memory (PSI some)", "ratio"),
         Threshold("full", 0.6, "share of the time in which all tasks do, that makes it critical (PSI full)", "ratio"),
-        Threshold("seconds", 20.0, "time over which both are counted", "seconds"),
+        Threshold("pages", 100.0, "pages read back from swap, if tasks wait for I/O as often", "per_second"),
+        Threshold("seconds", 20.0, "time over which all are counted", "seconds"),
     ),
     covers=(),
 )

@@ -10,12 +10,19 @@ from sdstop.rules.memory_short import MEMORY_SHORT
 from tests.nodes.frames import Files, Judged, value
 
 
-def files(some: float, full: float, swap_free: int | None = 1024) -> Files:
-    """Return a frame's files; `some` and `full` are seconds in which tasks waited, `swap_free` KiB of 2048."""
+def files(
+    some: float, full: float, swap_free: int | None = 1024, pages: float | None = None, stalled: float = 0.0
+) -> Files:
+    """Return a frame's files; `some` and `full` are seconds in which tasks waited for memory, `stalled` for I/O.
+
+    `swap_free` are KiB of 2048, `pages` those read back from swap.
+    """
     swap = "" if swap_free is None else f"SwapTotal: 2048 kB\nSwapFree: {swap_free} kB\n"
     return {
         "/proc/stat": "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\nbtime 1\nprocs_blocked 3\n",
         "/proc/meminfo": f"MemTotal: 9000 kB\nMemAvailable: 100 kB\n{swap}",
+        **({} if pages is None else {"/proc/vmstat": f"nr_free_pages 5\npswpin {pages:.0f}\npswpout 7\n"}),
+        "/proc/pressure/io": f"some avg10=1.00 avg60=1.00 avg300=1.00 total={stalled * 1e6:.0f}\n",
         "/proc/pressure/memory": f"some avg10=1.00 avg60=1.00 avg300=1.00 total={some * 1e6:.0f}\n"
         f"full avg10=1.00 avg60=1.00 avg300=1.00 total={full * 1e6:.0f}\n",
     }
@@ -55,10 +62,34 @@ def test_without_swap_it_is_found_too() -> None:
     assert "swap" not in finding.summary
 
 
+@pytest.mark.parametrize(
+    ("pages", "stalled", "fires"),
+    [(110, 0.45, True), (300, 0.85, True), (90, 0.9, False), (300, 0.35, False), (0, 1.0, False)],
+)
+def test_pages_that_come_back_from_swap_all_the_time(pages: float, stalled: float, fires: bool) -> None:  # noqa: FBT001
+    """Seen on a real kernel: 300 pages a second, I/O pressure 85 %, and memory pressure 7 %."""
+    shown = [(float(n), files(0.07 * n, 0, 1024, 50 + pages * n, stalled * n)) for n in range(0, 30, 2)]
+    said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
+    if not fires:
+        assert f"{pages} pages a second" in said.ruled_out("memory").summary
+        return
+    finding = said.finding("memory")
+    assert finding.severity is Severity.WARNING
+    assert value(finding, "pages") == pages
+    assert finding.summary.startswith(f"the node swaps: programs waited for I/O in {stalled * 100:.1f} % of the last")
+    assert {"/proc/vmstat", "/proc/pressure/io"} <= {cite.key for cite in finding.evidence}
+
+
+def test_a_burst_of_swapping_is_none() -> None:
+    """What was swapped out is read back once, in five seconds."""
+    shown = [(float(n), files(0, 0, 1024, min(max(300 * (n - 20), 0), 1500), 0.9 * n)) for n in range(0, 30, 2)]
+    Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).ruled_out("memory")
+
+
 def test_what_is_over_counts_no_longer() -> None:
     shown = [(float(n), files(min(n, 30), 0)) for n in range(0, 60, 2)]
     said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
-    assert said.ruled_out("memory").summary == "tasks waited for memory in 0 % of 20 s"
+    assert said.ruled_out("memory").summary == "in 20 s, tasks waited for memory in 0 % of the time"
 
 
 def test_a_short_time_is_not_judged() -> None:
