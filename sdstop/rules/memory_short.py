@@ -72,22 +72,25 @@ def _said(short: _Shortage) -> Iterator[str]:
 
 
 def _shortage(window: Window, seconds: float) -> _Shortage:
-    moments = [m for m in window.moments(Node) if m.started >= window.now.monotonic - seconds - _GRACE]
-    span = moments[-1].started - moments[0].started if moments else 0.0
-    nodes = [(m.started, row.swapped_in) for m in moments for row in m.rows.values()]
-    waits = {name: list(_pressures(window, name, seconds)) for name in (SUBJECT, "io")}
+    nodes = [(m.started, row) for m in window.moments(Node) for row in m.rows.values()]
+    nodes = nodes[_first([at for at, _ in nodes], seconds) :]
+    waits = {}
+    for name in (SUBJECT, "io"):
+        rows = [(at, row) for at, row in window.series(Pressure, name) if row is not None]
+        waits[name] = rows[_first([at for at, _ in rows], seconds) :]
     return _Shortage(
-        span,
+        nodes[-1][0] - nodes[0][0] if nodes else 0.0,
         _rate([(at, row.some_total) for at, row in waits[SUBJECT]], _MICRO),
         _rate([(at, row.full_total) for at, row in waits[SUBJECT]], _MICRO),
-        _rate(nodes, 1.0),
+        _rate([(at, row.swapped_in) for at, row in nodes], 1.0),
         _rate([(at, row.some_total) for at, row in waits["io"]], _MICRO),
     )
 
 
-def _pressures(window: Window, resource: str, seconds: float) -> Iterator[tuple[float, Pressure]]:
-    start = window.now.monotonic - seconds - _GRACE
-    return ((at, row) for at, row in window.series(Pressure, resource) if row is not None and at >= start)
+def _first(times: list[float], seconds: float) -> int:
+    """Return the place of the newest sample that is at least `seconds` old, or else of the first sample."""
+    old = [place for place, at in enumerate(times) if times[-1] - at + _GRACE >= seconds]
+    return old[-1] if old else 0
 
 
 def _rate(counts: list[tuple[float, int | None]], unit: float) -> float | None:

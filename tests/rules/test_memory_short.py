@@ -92,6 +92,13 @@ def test_what_is_over_counts_no_longer() -> None:
     assert said.ruled_out("memory").summary == "in 20 s, tasks waited for memory in 0 % of the time"
 
 
+def test_samples_that_come_late_are_judged_all_the_same() -> None:
+    """On a busy node samples are 0.7 to 1.6 s apart: 20 s back there may be none."""
+    shown = [(n * 1.3, files(0.9 * n * 1.3, 0)) for n in range(40)]
+    for frames in range(18, 40):
+        assert Judged((NODE, PRESSURE), [MEMORY_SHORT], shown[:frames]).finding("memory")
+
+
 def test_a_short_time_is_not_judged() -> None:
     assert judged(0.9, seconds=18).unchecked("memory").reason == "needs 20 s of samples, has 18 s"
 
