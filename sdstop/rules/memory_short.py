@@ -45,15 +45,28 @@ class _Shortage(Struct, frozen=True):
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     seconds = limits["seconds"]
     short = _shortage(window, seconds)
-    if short.some is None and short.pages is None and short.seconds + _GRACE >= seconds:
-        why = "neither memory pressure (PSI) nor the number of swapped pages is known"
-        yield Unchecked(why, SUBJECT, calm=True, gap=Gap.UNRECORDED)
-    elif short.seconds + _GRACE < seconds:
+    if short.seconds + _GRACE < seconds:
         yield Unchecked(f"needs {seconds:g} s of samples, has {short.seconds:.0f} s", SUBJECT, calm=True, gap=Gap.EARLY)
     elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
         yield _finding(window, short, limits)
+    elif short.pages is None and _used(window):
+        why = "memory is swapped out; number of pages read back unknown"
+        yield Unchecked(why, SUBJECT, calm=True, gap=Gap.UNRECORDED)
+    elif short.stalled is None and (short.pages or 0.0) >= limits["pages"]:
+        why = f"{human.number(short.pages)} pages a second are read back from swap; I/O pressure unknown"
+        yield Unchecked(why, SUBJECT, gap=Gap.UNRECORDED)
+    elif short.some is None:
+        yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
     else:
         yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
+
+
+def _used(window: Window) -> int | None:
+    """Return the bytes in swap, None if unknown or without swap space."""
+    node = next(iter(window.rows(Node).values()), None)
+    if node is None or not node.swap_total or node.swap_free is None:
+        return None
+    return node.swap_total - node.swap_free
 
 
 def _is_swapping(short: _Shortage, limits: Limits) -> bool:
@@ -103,8 +116,7 @@ def _rate(counts: list[tuple[float, int | None]], unit: float) -> float | None:
 
 def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
     node = next(iter(window.rows(Node).values()), None)
-    total = node.swap_total if node is not None else None
-    used = total - (node.swap_free or 0) if node is not None and total else None
+    used = _used(window)
     critical = (short.full or 0.0) >= limits["full"]
     some = (short.some or 0.0) >= limits["some"]
     if some:
@@ -136,7 +148,7 @@ def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
         evidence=cites(
             *(window.cite(row) for row in (window.get(Pressure, SUBJECT if some else "io"),) if row is not None),
             window.quote(VMSTAT, "pswpin ") if short.pages else None,
-            window.quote(MEMINFO, "SwapFree:") if total else None,
+            window.quote(MEMINFO, "SwapFree:") if used is not None else None,
         ),
         advice=(
             "grep VmSwap /proc/[0-9]*/status | sort -k2 -n | tail   # processes that are swapped out",

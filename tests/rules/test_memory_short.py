@@ -11,7 +11,7 @@ from tests.nodes.frames import Files, Judged, value
 
 
 def files(
-    some: float, full: float, swap_free: int | None = 1024, pages: float | None = None, stalled: float = 0.0
+    some: float, full: float, swap_free: int | None = 1024, pages: float | None = 5.0, stalled: float = 0.0
 ) -> Files:
     """Return a frame's files; `some` and `full` are seconds in which tasks waited for memory, `stalled` for I/O.
 
@@ -28,9 +28,11 @@ def files(
     }
 
 
-def judged(some: float, full: float = 0.0, seconds: int = 24, swap_free: int | None = 1024) -> Judged:
+def judged(
+    some: float, full: float = 0.0, seconds: int = 24, swap_free: int | None = 1024, pages: float | None = 5.0
+) -> Judged:
     """Judge a node whose tasks wait for this share of each second."""
-    shown = [(float(n), files(7 + some * n, 5 + full * n, swap_free)) for n in range(0, seconds + 1, 2)]
+    shown = [(float(n), files(7 + some * n, 5 + full * n, swap_free, pages)) for n in range(0, seconds + 1, 2)]
     return Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
 
 
@@ -89,14 +91,29 @@ def test_a_burst_of_swapping_is_none() -> None:
 def test_what_is_over_counts_no_longer() -> None:
     shown = [(float(n), files(min(n, 30), 0)) for n in range(0, 60, 2)]
     said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
-    assert said.ruled_out("memory").summary == "in 20 s, tasks waited for memory in 0 % of the time"
+    assert said.ruled_out("memory").summary == (
+        "in 20 s, tasks waited for memory in 0 % of the time; 0 pages a second were read back from swap"
+    )
+
+
+def test_swapping_of_which_a_half_is_unknown_is_not_good() -> None:
+    """Without /proc/vmstat, or without I/O pressure; a node without swap needs neither."""
+    uncounted = judged(0.1, pages=None)
+    assert uncounted.unchecked("memory").reason == "memory is swapped out; number of pages read back unknown"
+    judged(0.1, swap_free=None, pages=None).ruled_out("memory")
+    judged(0.1, swap_free=2048, pages=None).ruled_out("memory")
+    shown = [(float(n), files(0, 0, 1024, 300 * n)) for n in range(0, 30, 2)]
+    without = [(at, {k: v for k, v in each.items() if not k.endswith("/io")}) for at, each in shown]
+    said = Judged((NODE, PRESSURE), [MEMORY_SHORT], without).unchecked("memory")
+    assert said.reason == "300 pages a second are read back from swap; I/O pressure unknown"
+    Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).ruled_out("memory")
 
 
 def test_samples_that_come_late_are_judged_all_the_same() -> None:
     """On a busy node samples are 0.7 to 1.6 s apart: 20 s back there may be none."""
     shown = [(n * 1.3, files(0.9 * n * 1.3, 0)) for n in range(40)]
     for frames in range(18, 40):
-        assert Judged((NODE, PRESSURE), [MEMORY_SHORT], shown[:frames]).finding("memory")
+        Judged((NODE, PRESSURE), [MEMORY_SHORT], shown[:frames]).finding("memory")
 
 
 def test_a_short_time_is_not_judged() -> None:
