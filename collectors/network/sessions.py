@@ -34,11 +34,13 @@ class StorageSession(Reading, frozen=True):
     things: ClassVar = {
         "session": Identity(ThingKind.SESSION, Naming.SESSION),
         "devices": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
+        "paths": Identity(None, Naming.DEV, many=True),
         "target": Identity(ThingKind.TARGET, Naming.TARGET),
         "peer": Identity(ThingKind.PEER, Naming.ADDRESS),
     }
     joins = (
         Join("devices", "session", Relation.SERVED),
+        Join("paths", "session", Relation.SERVED),
         Join("session", "target", Relation.SERVED),
         Join("target|session", "peer", Relation.SERVED),
     )
@@ -64,6 +66,10 @@ class StorageSession(Reading, frozen=True):
         int | None, Metric("First burst", "iSCSI: data sent without being asked for", "bytes", exact=True)
     ] = None
     max_burst: Annotated[int | None, Metric("Burst", "iSCSI: data of one burst", "bytes", exact=True)] = None
+    paths: Annotated[
+        str | None,
+        Fact("Paths", "Kernel names of an NVMe controller's paths to its disks", export=False, names=Name.DEVICE),
+    ] = None
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute of a field (by default the state)."""
@@ -120,9 +126,10 @@ def _iscsi(host: Host, name: str, connections: Sequence[str]) -> StorageSession:
 def _nvme(host: Host, name: str, transport: str) -> StorageSession:
     base = f"{NVME}/{name}"
     address = parse_address(host.maybe(f"{base}/address") or "")
-    matches = (_NAMESPACE.fullmatch(entry) for entry in host.names(base))
+    matches = [match for entry in host.names(base) if (match := _NAMESPACE.fullmatch(entry))]
     # nvme0c1n1 is the controller's path to nvme0n1, the device that the kernel exposes.
-    devices = sorted({match[1] + match[2] for match in matches if match})
+    devices = sorted({match[1] + match[2] for match in matches})
+    paths = sorted(match[0] for match in matches if match[0] not in devices)
     return StorageSession(
         session=name,
         transport=f"nvme-{transport}",
@@ -131,6 +138,7 @@ def _nvme(host: Host, name: str, transport: str) -> StorageSession:
         target=host.maybe(f"{base}/subsysnqn") or None,
         state=host.maybe(f"{base}/state") or None,
         max_request=_largest(host, devices),
+        paths=",".join(paths) or None,
     )
 
 

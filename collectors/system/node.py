@@ -11,6 +11,7 @@ from msgspec import Struct
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
+from sdstop.core.retention import lines_of
 from sdstop.core.text import is_whole
 
 _COUNTER = Kind.COUNTER
@@ -19,6 +20,7 @@ _TICK = 0.01
 
 STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
 HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
+VMSTAT = "/proc/vmstat"
 PRESSURES = "/proc/pressure"
 _SOURCES: Mapping[str, Sources] = {
     "hostname": Source(HOSTNAME),
@@ -35,6 +37,8 @@ _SOURCES: Mapping[str, Sources] = {
     "memory_writeback": Source(MEMINFO, "Writeback:"),
     "swap_total": Source(MEMINFO, "SwapTotal:"),
     "swap_free": Source(MEMINFO, "SwapFree:"),
+    "swapped_in": Source(VMSTAT, "pswpin "),
+    "swapped_out": Source(VMSTAT, "pswpout "),
 }
 _LOAD = "Tasks that run, are ready to run or sleep uninterruptibly, fading mean"
 _SPENT = "Seconds since boot spent"
@@ -83,6 +87,12 @@ class Node(Reading, frozen=True):
     ] = None
     swap_total: Annotated[int | None, Metric("Swap", "Bytes of swap space (SwapTotal)", "bytes")] = None
     swap_free: Annotated[int | None, Metric("Swap free", "Bytes of swap space not in use (SwapFree)", "bytes")] = None
+    swapped_in: Annotated[
+        int | None, Metric("Swapped in", "Pages read back from swap space since boot (pswpin)", kind=_COUNTER)
+    ] = None
+    swapped_out: Annotated[
+        int | None, Metric("Swapped out", "Pages written to swap space since boot (pswpout)", kind=_COUNTER)
+    ] = None
 
 
 class Cpu(Reading, frozen=True):
@@ -239,6 +249,12 @@ def parse_meminfo(text: str) -> dict[str, int]:
     return found
 
 
+def parse_vmstat(text: str) -> dict[str, int]:
+    """Return the counters of /proc/vmstat (mm/vmstat.c), a line each: `pswpin 4711`."""
+    pairs = (line.partition(" ") for line in text.splitlines())
+    return {name: numbers[0] for name, _, rest in pairs if (numbers := _ints(rest.split()))}
+
+
 def _decimal(word: str) -> float | None:
     """Return a decimal number as the kernel prints it (`0.42`), None for any other word."""
     whole, _, rest = word.partition(".")
@@ -268,6 +284,7 @@ class _NodeFiles(Struct, frozen=True):
     uptime: str | None
     hostname: str | None
     kernel: str | None
+    paging: str | None
 
 
 def read_node(host: Host) -> Iterable[Reading]:
@@ -277,8 +294,8 @@ def read_node(host: Host) -> Iterable[Reading]:
     is recognized.
     """
     stat, memory, load, uptime, name = (host.maybe(path) for path in (STAT, MEMINFO, LOADAVG, UPTIME, HOSTNAME))
-    said = _NodeFiles(stat, memory, load, uptime, name, _release(host))
-    if not any((said.stat, said.memory, said.load, said.uptime, said.hostname, said.kernel)):
+    said = _NodeFiles(stat, memory, load, uptime, name, _release(host), host.maybe(VMSTAT))
+    if not any((said.stat, said.memory, said.load, said.uptime, said.hostname, said.kernel, said.paging)):
         host.read(STAT)  # raises the reason
     return _node(said)
 
@@ -286,6 +303,7 @@ def read_node(host: Host) -> Iterable[Reading]:
 def _node(said: _NodeFiles) -> Iterator[Reading]:
     processors, figures = parse_stat(said.stat or "")
     memory = parse_meminfo(said.memory or "")
+    paging = parse_vmstat(said.paging or "")
     load = [*_decimals(said.load), None, None, None]
     row = Node(
         hostname=said.hostname or None,
@@ -304,6 +322,8 @@ def _node(said: _NodeFiles) -> Iterator[Reading]:
         memory_writeback=memory.get("Writeback"),
         swap_total=memory.get("SwapTotal"),
         swap_free=memory.get("SwapFree"),
+        swapped_in=paging.get("pswpin"),
+        swapped_out=paging.get("pswpout"),
     )
     if row == Node():
         raise Malformed(f"{STAT}: nothing known in it")
@@ -397,6 +417,7 @@ NODE = Collector(
     (
         Need(STAT, "processor time, boot time, tasks that wait for I/O"),
         Need(MEMINFO, "memory, page cache that must still be written"),
+        Need(VMSTAT, "pages swapped in and out", keep=lines_of(r"pswp(?:in|out) ")),
         Need(LOADAVG, "load"),
         Need(UPTIME, "time since boot"),
         Need(HOSTNAME, "the node's name"),

@@ -31,7 +31,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
-from sdstop.core.joins import GroupKind, Traits
+from sdstop.core.joins import CONTAINS, GroupKind, Traits
 from sdstop.core.model import Reading
 from sdstop.core.peer_group import PeerGroup
 from sdstop.core.thing import Thing
@@ -98,7 +98,8 @@ def thresholds(*names: str) -> tuple[Threshold, ...]:
 class Laggard(Struct, frozen=True):
     """A slow member: far longer waits than its peers, or standstills that they do not have.
 
-    `neighbour` is set if another load on its disk is the cause. `critical` has hysteresis.
+    `neighbour` is set if another load on its disk is the cause. `critical` has hysteresis. `base` is the device below a
+    member that is a mapping (an image of LVM's raid) of one device, "" for others.
     """
 
     member: str
@@ -107,6 +108,12 @@ class Laggard(Struct, frozen=True):
     still: Standstill | None = None
     neighbour: Neighbour | None = None
     critical: bool = False
+    base: str = ""
+
+    @property
+    def device(self) -> str:
+        """The device whose own health matters: the one below a mapping, or the member."""
+        return self.base or self.member
 
 
 class JudgedGroup(Struct, frozen=True):
@@ -338,7 +345,7 @@ def _of_pattern(
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
     if len(seconds) < fewest:
         return no(f"needs {fewest:g} readings of every member, has {len(seconds)}")
-    longer, slow = _slow(window, judged, seconds, limits)
+    longer, slow, lately = _slow(window, judged, seconds, limits)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
@@ -346,7 +353,7 @@ def _of_pattern(
         rotational = judged.rotational is True
         verdict = stripe.pattern(seconds, wait, rotational=rotational, parity=judged.parity, limits=limits)
     forget(window, layout, len(longer) if slow else len(moments))
-    judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow)
+    judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately)
     if not slow and (silent := _silent(layout, moments)):
         reason = f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known"
         return replace(no(reason), seconds=(), verdict=None)
@@ -359,11 +366,15 @@ FEWEST_PASTED = 3
 
 def _slow(
     window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits
-) -> tuple[Sequence[Second], tuple[Laggard, ...]]:
-    """Return the members that are slow in the last seconds and were in the last STAYS, with these longer samples."""
+) -> tuple[Sequence[Second], tuple[Laggard, ...], str]:
+    """Return the members that are slow in the last seconds and were in the last STAYS, with these longer samples.
+
+    The last string is the reason why it is too early to judge a member that is slow only lately, else empty.
+    """
     rotational, mirrored = judged.rotational is True, judged.mirrored
-    if slowest(seconds, limits, rotational=rotational, mirrored=mirrored) is None:
-        return (), ()
+    first = slowest(seconds, limits, rotational=rotational, mirrored=mirrored)
+    if first is None:
+        return (), (), ""
     longer = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
     found: list[Laggard] = []
     while len(found) < MOST:
@@ -373,7 +384,8 @@ def _slow(
         if now is None or lasting is None or lasting.disk != now.disk:
             break
         found.append(_laggard(window, judged, now, longer, len(seconds), limits))
-    return longer, tuple(found)
+    lately = "" if found else f"needs {STAYS:g} s: {first.disk} is slower than its peers, but only lately"
+    return longer, tuple(found), lately
 
 
 def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, action: str | None) -> JudgedGroup:
@@ -399,7 +411,7 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
         thing = _thing(judged, still.device)
         near = _neighbour(window, judged, thing)
         critical = near is None and standstill.is_critical(window, still)
-        more.append(Laggard(still.device, thing, None, still, near, critical))
+        more.append(Laggard(still.device, thing, None, still, near, critical, _base(window, thing)))
     if not more:
         return judged
     kept = tuple(laggard for laggard in judged.slow if laggard.member not in {each.member for each in more})
@@ -466,7 +478,15 @@ def _laggard(
     if critical and not judged.striped:
         critical = wait.seconds >= limits.slow_seek
     critical = critical and is_above(wait.times, CRITICAL * StripeLimits().slow_wait, earlier)
-    return Laggard(wait.disk, thing, wait, None, near, critical)
+    return Laggard(wait.disk, thing, wait, None, near, critical, _base(window, thing))
+
+
+def _base(window: Window, thing: Thing | None) -> str:
+    """Return the only device below a mapping, "" for other members."""
+    if thing is None or thing.device is None or not thing.device.startswith("dm-"):
+        return ""
+    below = [other.device for other, how in window.topology.lower(thing).items() if how in CONTAINS and other.device]
+    return below[0] if len(below) == 1 else ""
 
 
 def _neighbour(window: Window, judged: JudgedGroup, thing: Thing | None) -> Neighbour | None:

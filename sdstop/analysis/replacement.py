@@ -29,7 +29,7 @@ def _about_neighbour(laggard: Laggard) -> Iterator[str]:
 
 
 def _checks(judged: JudgedGroup, laggard: Laggard) -> Iterator[str]:
-    disk = laggard.member
+    disk = laggard.device
     if judged.kind is GroupKind.PATHS:
         yield "multipath -ll   # state and policy of the paths"
         yield f"journalctl -k | grep -w {operand(disk)}   # link down, resets; compare the ports' error counters"
@@ -63,7 +63,7 @@ def _removal(judged: JudgedGroup, laggard: Laggard) -> Iterator[str]:
         command = f"mdadm /dev/{quoted(name)} --replace /dev/{quoted(disk)}"
         yield f"if it stays: {command}   # needs a spare, keeps redundancy"
     elif group.kind in {GroupKind.COLUMNS, GroupKind.LEGS, GroupKind.IMAGES} and "/" in name:
-        yield from _of_lvm(name, disk, layout)
+        yield from _of_lvm(name, laggard.device, layout)
     elif _is_osd(laggard):
         osd = laggard.thing.name.rpartition("/")[2] if laggard.thing is not None else disk
         yield f"if it stays: ceph osd out {quoted(osd)}   # its data moves to others; then replace the disk"

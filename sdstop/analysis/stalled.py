@@ -33,7 +33,7 @@ LOADS = STOPS | {
     "rebuild-running", "rebuild-slow", "rebuild-throttled", "cache-bypassed", "cache-errors", "cache-sub-block-io",
     "cache-ineffective", "link-saturated", "link-oversubscribed", "bond-unbalanced", "hba-oversubscribed",
     "hba-unbalanced", "zvol-slow-path", "zfs-no-slog", "frames-dropped", "mtu-misaligned", "mtu-mismatch", "phy-errors",
-    "tasks-stuck", "io-stalled",
+    "tasks-stuck", "io-stalled", "memory-short",
 }  # fmt: skip
 """Rules whose findings account for many tasks that wait for I/O, but get it."""
 

@@ -64,6 +64,7 @@ ORDER = (
     "scaling_poor",
     "numa_imbalance",
     "memory_errors",
+    "memory_short",
     "tasks_stuck",
     "io_stalled",
     "load_unexplained",

@@ -65,13 +65,14 @@ def _good(judged: JudgedGroup, limits: Limits) -> str:
 
 def _slow(window: Window, judged: JudgedGroup, laggard: Laggard, limits: Limits) -> Finding:
     member, near = laggard.member, laggard.neighbour
+    known = f"{member} on {laggard.base}" if laggard.base else member
     row = window.get(DiskActivity, member)
     values: list[Value] = []
     if laggard.still is not None:
-        summary = _standing(judged, member, laggard.still)
+        summary = _standing(judged, known, laggard.still)
         values += _standing_values(laggard.still)
     elif laggard.wait is not None:
-        summary = _waiting(judged, member, laggard.wait)
+        summary = _waiting(judged, known, laggard.wait)
         values += _wait_values(laggard.wait, limits)
     else:
         raise ValueError("a slow member has a wait, or stands still")

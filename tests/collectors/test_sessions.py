@@ -72,7 +72,14 @@ def test_an_iscsi_session_without_a_connection() -> None:
 def test_nvme_over_tcp_and_not_over_pci() -> None:
     assert rows(NVME) == [
         StorageSession(
-            "nvme1", "nvme-tcp", "nvme1n2", "[2001:db8::7]:4420", "nqn.2026-11.example:fast", "live", 128 * 1024
+            "nvme1",
+            "nvme-tcp",
+            "nvme1n2",
+            "[2001:db8::7]:4420",
+            "nqn.2026-11.example:fast",
+            "live",
+            128 * 1024,
+            paths="nvme1c4n2",
         )
     ]
 

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.mapper import MAPPER
 from sdstop.collectors.devicemapper.suspended import SUSPENDED
 from sdstop.collectors.network.session_states import SESSION_STATES
 from sdstop.collectors.network.sessions import SESSIONS
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.rules.device_hung import DEVICE_HUNG
 from sdstop.rules.session_down import SESSION_DOWN
 from sdstop.rules.volume_suspended import VOLUME_SUSPENDED
 from tests.nodes.frames import Judged, value
@@ -94,6 +96,21 @@ def test_another_controller_of_the_same_namespace_is_a_path_left() -> None:
     assert "1 other session to the same data up" in finding.summary
     both = judged(*[nvme("nvme0", "connecting") | nvme("nvme1", "connecting")] * 6)
     assert {both.finding(name).severity for name in ("nvme0", "nvme1")} == {Severity.CRITICAL}
+
+
+def test_a_request_in_flight_on_the_path_of_a_dead_controller_is_its_effect() -> None:
+    """Seen on a real kernel: nvme0c0n1 hangs 11 s before the keep-alive ends, and two findings had two causes."""
+    blocks = {
+        "/sys/block/nvme0n1/dev": "259:0\n",
+        "/sys/block/nvme0n1/size": "2048\n",
+        "/sys/block/nvme0c0n1/dev": "259:1\n",
+        "/sys/block/nvme0c0n1/size": "2048\n",
+    }
+    counted = {"/proc/diskstats": " 259 0 nvme0n1 9 0 9 9 9 0 9 9 0 9 9\n 259 1 nvme0c0n1 9 0 9 9 9 0 9 9 1 9 9\n"}
+    shown = [(float(n), {**nvme("nvme0", "connecting"), **blocks, **counted}) for n in range(20)]
+    said = Judged((*COLLECTORS, DISKSTATS), [SESSION_DOWN, DEVICE_HUNG], shown)
+    said.finding("nvme0c0n1", "device-hung")
+    assert said.finding("nvme0", "session-down").explains == ("device-hung:nvme0c0n1",)
 
 
 MULTIPATH = {

@@ -8,7 +8,7 @@ import pytest
 
 from sdstop.collectors.block.iostat import IOSTAT
 from sdstop.core.evidence import Origin
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.core.session import Session
 from sdstop.rules.slow_device import SLOW_DEVICE
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
@@ -196,6 +196,43 @@ def test_pasted_disks_are_not_grouped_where_the_structure_is_known() -> None:
     files = peers.disks(names[:1]) | peers.disks(names[1:2], model="X") | peers.disks(names[2:3], model="Y")
     load = one_slow("sdb", 20.0)
     assert found(judged(peers.shown(files, names[:3], load))) == set()
+
+
+def test_of_a_slow_mapping_the_disk_below_is_named_and_checked() -> None:
+    """Seen on a real kernel below LVM's raid5: the advice was smartctl and lvconvert --replace of dm-5."""
+    mappings = [f"dm-{n}" for n in range(1, 5)]
+    files = peers.disks(DISKS) | peers.raid1(mappings)
+    for mapping, disk in zip(mappings, DISKS, strict=False):
+        files |= {f"/sys/block/{mapping}/dev": f"253:{mapping[3:]}\n",
+                  f"link:/sys/block/{mapping}/slaves/{disk}": f"../../{disk}"}  # fmt: skip
+    one = finding(judged(peers.shown(files, mappings, one_slow("dm-3", 10.0))))
+    assert one.subject == "md1/dm-3"
+    assert one.summary.startswith("dm-3 on sdd answers")
+    assert one.advice[0].startswith("smartctl -x /dev/sdd ")
+    assert "mdadm /dev/md1 --replace /dev/dm-3" in one.advice[2]
+
+
+@pytest.mark.parametrize("kind", ["mirror of md", "raidz2", "LVM stripe"])
+@pytest.mark.parametrize(("slow_for", "verdict"), [(5, "good"), (12, "early"), (22, "early"), (27, "found")])
+def test_a_member_that_is_slow_only_lately_is_neither_good_nor_found(kind: str, slow_for: int, verdict: str) -> None:
+    """On a real kernel a mirror's leg at 316 ms was ruled out for 24 s, because a crowd may stay on a disk so long."""
+    seconds = 60
+
+    def load(device: str, second: int) -> Load:
+        factor = 10.0 if device == "sdd" and second > seconds - slow_for else 1.0
+        return Load(20, 20, 10.0 * factor, busy=min(1.0, 0.2 * factor))
+
+    session = judged(peers.shown(node(kind), DISKS, load, seconds=seconds))
+    judgement, (rule, subject) = session.head().judgement, SUBJECTS[kind]
+    group = subject.removesuffix("/sdd")
+    reasons = {u.reason: u.gap for u in judgement.unchecked if (u.rule, u.subject) == (rule, group)}
+    good = [r for r in judgement.ruled_out if (r.rule, r.subject) == (rule, group)]
+    early = {"needs 30 s: sdd is slower than its peers, but only lately": Gap.EARLY}
+    assert (bool(good), reasons, found(session)) == {
+        "good": (True, {}, set()),
+        "early": (False, early, set()),
+        "found": (False, {}, {(rule, "critical", subject)}),
+    }[verdict]
 
 
 # --- standstills ------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ LONGEST = 240.0
 """Seconds that a guest may take beyond what it is asked to record."""
 SOSREPORT = 900.0
 """Seconds that `sos report` may take: it starts hundreds of programs, and the processor is emulated."""
-_APPEND = "console=ttyS0 panic=-1 quiet mitigations=off nokaslr tsc=reliable psi=1"
+_APPEND = "console=ttyS0 panic=-1 quiet mitigations=off nokaslr tsc=reliable psi=1 cryptomgr.notests"
 
 
 class Crashed(Exception):  # noqa: N818

@@ -79,7 +79,8 @@ class Expect:
 
     `found` must be in force when the time is over; `allowed` may be in force; any other finding above info that is in
     force in between is a false alarm. `never` must not be in force whatever its severity (rule, or rule and subject).
-    `looked` are rules (and subjects) that must have been able to look and found nothing.
+    `looked` are rules (and subjects) that must have been able to look and found nothing. `says` are rule, subject and a
+    text that the summary of this finding must hold when the time is over.
     """
 
     since: float | None = None
@@ -88,6 +89,7 @@ class Expect:
     allowed: tuple[Said, ...] = ()
     never: tuple[tuple[str, ...], ...] = ()
     looked: tuple[tuple[str, ...], ...] = ()
+    says: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,7 @@ def _step(declared: Mapping[str, Any]) -> Step:
 
 
 def _expect(declared: Mapping[str, Any]) -> Expect:
-    known = {"since", "until", "found", "allowed", "never", "looked"}
+    known = {"since", "until", "found", "allowed", "never", "looked", "says"}
     if set(declared) - known:
         raise ValueError(f"expect: {sorted(set(declared) - known)}: there are {sorted(known)}")
     return Expect(
@@ -256,7 +258,15 @@ def _expect(declared: Mapping[str, Any]) -> Expect:
         tuple(_said(text) for text in declared.get("allowed", ())),
         tuple(tuple(text.split()) for text in declared.get("never", ())),
         tuple(tuple(text.split()) for text in declared.get("looked", ())),
+        tuple(_text(text) for text in declared.get("says", ())),
     )
+
+
+def _text(declared: str) -> tuple[str, ...]:
+    words = tuple(declared.split(maxsplit=2))
+    if len(words) != 3:
+        raise ValueError(f"expect: {declared!r}: write rule, subject, and a text of its summary")
+    return words
 
 
 def _said(text: str) -> Said:

@@ -12,7 +12,7 @@ from tests.vm import fixture, scenario, smbios
 from tests.vm.guest import Guest
 from tests.vm.machine import Run, command_line
 from tests.vm.scenario import Disk, Expect, Misdeclared, Said, Scenario, Step
-from tests.vm.verdict import course, expected, judge, opened
+from tests.vm.verdict import course, expected, judge, named, opened
 
 EXPECT: list[dict[str, list[str]]] = [{"found": []}]
 
@@ -54,6 +54,7 @@ def test_a_later_line_says_more_of_a_disk() -> None:
         {"expect": [{"found": ["slow-stripe-member md0/vdd"]}]},
         {"expect": [{"found": ["awful slow-stripe-member md0/vdd"]}]},
         {"expect": [{"finds": []}]},
+        {"expect": [{"says": ["slow-stripe-member md0/vdd"]}]},
         {"about": ""},
     ],
 )
@@ -115,7 +116,9 @@ def told(*expects: Expect, name: str = "vm-md-slow-member") -> list[str]:
 
 
 def test_what_is_expected_is_no_complaint() -> None:
-    assert told(Expect(found=(SLOW,), looked=(("stripe-convoy", "md0"),), never=(("device-hung",),))) == []
+    says = (SLOW.rule, SLOW.subject, "vde answers")
+    looked, never = (("stripe-convoy", "md0"),), (("device-hung",),)
+    assert told(Expect(found=(SLOW,), looked=looked, never=never, says=(says,))) == []
 
 
 @pytest.mark.parametrize(
@@ -126,12 +129,24 @@ def test_what_is_expected_is_no_complaint() -> None:
         (Expect(found=(SLOW, Said("critical", "stripe-convoy", "md0"))), "missing: critical stripe-convoy md0"),
         (Expect(found=(SLOW,), never=(("slow-stripe-member", "md0/*"),)), "never: slow-stripe-member md0/vde"),
         (Expect(found=(SLOW,), looked=(("rebuild-slow", "md0"),)), "could not look: rebuild-slow md0"),
+        (
+            Expect(found=(SLOW,), says=((SLOW.rule, SLOW.subject, "vdz1"),)),
+            "does not say 'vdz1': vde answers",
+        ),
+        (Expect(found=(SLOW,), says=(("stripe-convoy", "md0", "vde"),)), "does not say 'vde': not found"),
         (Expect(since=500, found=()), "no frame"),
         (Expect(until=1), "not expected: critical slow-stripe-member md0/vde"),  # later, and in nobody's time
     ],
 )
 def test_what_is_not_is_said(expect: Expect, complaint: str) -> None:
     assert any(complaint in line for line in told(expect))
+
+
+def test_a_disk_has_the_name_that_it_got_in_the_guest() -> None:
+    found = (Said("critical", "slow-device", "$d2"), Said("info", "slow-device", "md0/$d3"), SLOW)
+    one = named(Scenario("x", "a", expect=(Expect(found=found, allowed=found[:1]),)), {"d2": "sdd"})
+    assert [said.subject for said in one.expect[0].found] == ["sdd", "md0/$d3", "md0/vde"]
+    assert [said.subject for said in one.expect[0].allowed] == ["sdd"]
 
 
 def test_times_hold_each_for_itself() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ def judge(scenario: Scenario, run: Run) -> list[str]:
     if not capture.is_dir():
         return [*said, "there is no capture"]
     replayed = course(capture)
+    scenario = named(scenario, run.result.get("disks", {}))
     said += expected(scenario, replayed)
     said += _same(replayed.session, json.loads((capture / "findings.json").read_text()))
     if scenario.report:
@@ -64,6 +66,19 @@ def judge(scenario: Scenario, run: Run) -> list[str]:
             said += [f"screen {step.screen}: no {words!r}" for words in step.shows if words not in text]
             said += [f"screen {step.screen}: still {words!r}" for words in step.hides if words in text]
     return said
+
+
+def named(scenario: Scenario, disks: Mapping[str, str]) -> Scenario:
+    """Return a scenario whose expectations name disks as the guest did: `$d2` is sdc, or whatever it became."""
+
+    def of(subject: str) -> str:
+        return re.sub(r"\$(\w+)", lambda match: disks.get(match[1], match[0]), subject)
+
+    def each(found: tuple[Said, ...]) -> tuple[Said, ...]:
+        return tuple(replace(said, subject=of(said.subject)) for said in found)
+
+    expect = (replace(one, found=each(one.found), allowed=each(one.allowed)) for one in scenario.expect)
+    return replace(scenario, expect=tuple(expect))
 
 
 def expected(scenario: Scenario, course: Course) -> list[str]:
@@ -137,6 +152,10 @@ def _held(expect: Expect, places: Sequence[int], course: Course) -> Iterator[str
         for finding in course.judgements[place].findings:
             if any(_names(words, finding.rule, finding.subject) for words in expect.never):
                 yield f"at {course.seconds[place]:.0f} s: never: {finding.rule} {finding.subject}: {finding.summary}"
+    for rule, subject, text in expect.says:
+        summaries = [f.summary for f in last.findings if _names((rule, subject), f.rule, f.subject)]
+        if not any(text in summary for summary in summaries):
+            yield f"{rule} {subject} does not say {text!r}: {'; '.join(summaries) or 'not found'}"
     for words in expect.looked:
         if not any(_names(words, r.rule, r.subject) for r in last.ruled_out):
             why = [f"{u.reason}" for u in last.unchecked if u.rule == words[0]]

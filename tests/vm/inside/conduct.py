@@ -25,9 +25,10 @@ SDSTOP = ["python3", "-m", "sdstop"]
 
 def main() -> None:
     scenario = json.loads((VM / "scenario.json").read_text())
-    environment = {**os.environ, **scenario["env"], **disks(scenario["disks"]), "OUT": str(OUT)}
+    nodes = disks(scenario["disks"])
+    environment = {**os.environ, **scenario["env"], **nodes, "OUT": str(OUT)}
     environment |= {"PYTHONPATH": "/opt/sdstop", "SECONDS_RECORDED": str(scenario["seconds"])}
-    result: dict[str, Any] = {"steps": []}
+    result: dict[str, Any] = {"steps": [], "disks": {name: node.removeprefix("/dev/") for name, node in nodes.items()}}
     load = Load(scenario["load"], scenario["warm"], environment)
     try:
         shell("setup", scenario["setup"], environment)

@@ -1,0 +1,176 @@
+"""Programs wait for memory: pages that they need again were swapped out or dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from sdstop.collectors.system.node import MEMINFO, VMSTAT, Node, Pressure
+from sdstop.core import format as human
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.history import Window
+
+SUBJECT = "memory"
+_MICRO = 1e-6
+_GRACE = 0.5
+
+
+class _Shortage(Struct, frozen=True):
+    """Shares and rates over the last `seconds`, None if unknown.
+
+    `some` and `full` are the shares of the time in which tasks waited for memory: some of them, and all at once.
+    `pages` were read back from swap per second, and some tasks waited for I/O in the share `stalled`.
+    """
+
+    seconds: float
+    some: float | None
+    full: float | None
+    pages: float | None
+    stalled: float | None
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    seconds = limits["seconds"]
+    short = _shortage(window, seconds)
+    if short.seconds + _GRACE < seconds:
+        yield Unchecked(f"needs {seconds:g} s of samples, has {short.seconds:.0f} s", SUBJECT, calm=True, gap=Gap.EARLY)
+    elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
+        yield _finding(window, short, limits)
+    elif short.pages is None and _used(window):
+        why = "memory is swapped out; number of pages read back unknown"
+        yield Unchecked(why, SUBJECT, calm=True, gap=Gap.UNRECORDED)
+    elif short.stalled is None and (short.pages or 0.0) >= limits["pages"]:
+        why = f"{human.number(short.pages)} pages a second are read back from swap; I/O pressure unknown"
+        yield Unchecked(why, SUBJECT, gap=Gap.UNRECORDED)
+    elif short.some is None:
+        yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
+    else:
+        yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
+
+
+def _used(window: Window) -> int | None:
+    """Return the bytes in swap, None if unknown or without swap space."""
+    node = next(iter(window.rows(Node).values()), None)
+    if node is None or not node.swap_total or node.swap_free is None:
+        return None
+    return node.swap_total - node.swap_free
+
+
+def _is_swapping(short: _Shortage, limits: Limits) -> bool:
+    """Return whether pages are read back from swap all the time, and tasks wait for I/O most of the time.
+
+    The kernel counts a wait for a swapped page as one for memory only if the page was evicted shortly before.
+    """
+    return (short.pages or 0.0) >= limits["pages"] and (short.stalled or 0.0) >= limits["some"]
+
+
+def _said(short: _Shortage) -> Iterator[str]:
+    if short.some is not None:
+        yield f"tasks waited for memory in {human.percent(short.some)} % of the time"
+    if short.pages is not None:
+        yield f"{human.number(short.pages)} pages a second were read back from swap"
+
+
+def _shortage(window: Window, seconds: float) -> _Shortage:
+    nodes = [(m.started, row) for m in window.moments(Node) for row in m.rows.values()]
+    nodes = nodes[_first([at for at, _ in nodes], seconds) :]
+    waits = {}
+    for name in (SUBJECT, "io"):
+        rows = [(at, row) for at, row in window.series(Pressure, name) if row is not None]
+        waits[name] = rows[_first([at for at, _ in rows], seconds) :]
+    return _Shortage(
+        nodes[-1][0] - nodes[0][0] if nodes else 0.0,
+        _rate([(at, row.some_total) for at, row in waits[SUBJECT]], _MICRO),
+        _rate([(at, row.full_total) for at, row in waits[SUBJECT]], _MICRO),
+        _rate([(at, row.swapped_in) for at, row in nodes], 1.0),
+        _rate([(at, row.some_total) for at, row in waits["io"]], _MICRO),
+    )
+
+
+def _first(times: list[float], seconds: float) -> int:
+    """Return the place of the newest sample that is at least `seconds` old, or else of the first sample."""
+    old = [place for place, at in enumerate(times) if times[-1] - at + _GRACE >= seconds]
+    return old[-1] if old else 0
+
+
+def _rate(counts: list[tuple[float, int | None]], unit: float) -> float | None:
+    """Return the growth of a counter per second; None without two samples, or after a reset."""
+    known = [(at, count) for at, count in counts if count is not None]
+    if len(known) < 2 or known[-1][1] < known[0][1] or known[-1][0] <= known[0][0]:
+        return None
+    return (known[-1][1] - known[0][1]) * unit / (known[-1][0] - known[0][0])
+
+
+def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
+    node = next(iter(window.rows(Node).values()), None)
+    used = _used(window)
+    critical = (short.full or 0.0) >= limits["full"]
+    some = (short.some or 0.0) >= limits["some"]
+    if some:
+        summary = (
+            f"programs waited for memory in {human.percent(short.some)} % of the last {limits['seconds']:g} s, all of "
+            f"them at once in {human.percent(short.full)} %"
+        )
+    else:
+        summary = (
+            f"the node swaps: programs waited for I/O in {human.percent(short.stalled)} % of the last "
+            f"{limits['seconds']:g} s"
+        )
+    if short.pages:
+        summary += f"; {human.number(short.pages)} pages a second were read back from swap"
+    if used:
+        summary += f"; {human.quantity(used, 'bytes')} in swap"
+    return Finding(
+        severity=Severity.CRITICAL if critical else Severity.WARNING,
+        subject=SUBJECT,
+        summary=summary,
+        values=(
+            Value("some", "time in which a task waited for memory", short.some, "ratio", limits["some"]),
+            Value("full", "time in which all tasks waited for memory", short.full, "ratio", limits["full"]),
+            Value("pages", "pages read back from swap", short.pages, "per_second", limits["pages"]),
+            Value("stalled", "time in which a task waited for I/O", short.stalled, "ratio", limits["some"]),
+            Value("swap", "swap in use", used, "bytes"),
+            Value("available", "memory available", node.memory_available if node is not None else None, "bytes"),
+        ),
+        evidence=cites(
+            *(window.cite(row) for row in (window.get(Pressure, SUBJECT if some else "io"),) if row is not None),
+            window.quote(VMSTAT, "pswpin ") if short.pages else None,
+            window.quote(MEMINFO, "SwapFree:") if used is not None else None,
+        ),
+        advice=(
+            "grep VmSwap /proc/[0-9]*/status | sort -k2 -n | tail   # processes that are swapped out",
+            "ps -eo pid,rss,comm --sort=-rss | head   # processes with most memory",
+            "cat /sys/fs/cgroup/*/memory.pressure   # is it one control group at its memory.max?",
+            "limit or stop the programs that need the memory, or add memory: faster swap only shortens each wait",
+        ),
+        refuted_by="some avg60 below 10 in /proc/pressure/memory, and si of `vmstat 1` at 0",
+    )
+
+
+MEMORY_SHORT = Rule(
+    "memory-short",
+    "programs wait for memory most of the time: swapping, or cached pages that are read again and again",
+    Severity.CRITICAL,
+    _check,
+    (Node,),
+    (
+        Threshold("some", 0.4, "share of the time in which at least one task waits for memory (PSI some)", "ratio"),
+        Threshold("full", 0.6, "share of the time in which all tasks do, that makes it critical (PSI full)", "ratio"),
+        Threshold("pages", 100.0, "pages read back from swap, if tasks wait for I/O as often", "per_second"),
+        Threshold("seconds", 20.0, "time over which all are counted", "seconds"),
+    ),
+    covers=(),
+)

@@ -1,0 +1,125 @@
+"""memory-short: programs wait for pages that were swapped out or dropped."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdstop.collectors.system.node import NODE, PRESSURE
+from sdstop.core.finding import Severity
+from sdstop.rules.memory_short import MEMORY_SHORT
+from tests.nodes.frames import Files, Judged, value
+
+
+def files(
+    some: float, full: float, swap_free: int | None = 1024, pages: float | None = 5.0, stalled: float = 0.0
+) -> Files:
+    """Return a frame's files; `some` and `full` are seconds in which tasks waited for memory, `stalled` for I/O.
+
+    `swap_free` are KiB of 2048, `pages` those read back from swap.
+    """
+    swap = "" if swap_free is None else f"SwapTotal: 2048 kB\nSwapFree: {swap_free} kB\n"
+    return {
+        "/proc/stat": "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\nbtime 1\nprocs_blocked 3\n",
+        "/proc/meminfo": f"MemTotal: 9000 kB\nMemAvailable: 100 kB\n{swap}",
+        **({} if pages is None else {"/proc/vmstat": f"nr_free_pages 5\npswpin {pages:.0f}\npswpout 7\n"}),
+        "/proc/pressure/io": f"some avg10=1.00 avg60=1.00 avg300=1.00 total={stalled * 1e6:.0f}\n",
+        "/proc/pressure/memory": f"some avg10=1.00 avg60=1.00 avg300=1.00 total={some * 1e6:.0f}\n"
+        f"full avg10=1.00 avg60=1.00 avg300=1.00 total={full * 1e6:.0f}\n",
+    }
+
+
+def judged(
+    some: float, full: float = 0.0, seconds: int = 24, swap_free: int | None = 1024, pages: float | None = 5.0
+) -> Judged:
+    """Judge a node whose tasks wait for this share of each second."""
+    shown = [(float(n), files(7 + some * n, 5 + full * n, swap_free, pages)) for n in range(0, seconds + 1, 2)]
+    return Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
+
+
+@pytest.mark.parametrize(
+    ("some", "full", "severity"),
+    [
+        (0.41, 0.0, Severity.WARNING),
+        (0.95, 0.59, Severity.WARNING),
+        (0.95, 0.61, Severity.CRITICAL),
+        (0.39, 0.2, None),
+        (0.0, 0.0, None),
+    ],
+)
+def test_tasks_that_wait_for_memory_most_of_the_time(some: float, full: float, severity: Severity | None) -> None:
+    said = judged(some, full)
+    if severity is None:
+        said.ruled_out("memory")
+        return
+    finding = said.finding("memory")
+    assert finding.severity is severity
+    assert value(finding, "some") == pytest.approx(some)
+    assert value(finding, "full") == pytest.approx(full)
+    assert value(finding, "swap") == 1024 * 1024
+    assert "; 1 MiB in swap" in finding.summary
+
+
+def test_without_swap_it_is_found_too() -> None:
+    finding = judged(0.9, 0.1, swap_free=None).finding("memory")
+    assert "swap" not in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("pages", "stalled", "fires"),
+    [(110, 0.45, True), (300, 0.85, True), (90, 0.9, False), (300, 0.35, False), (0, 1.0, False)],
+)
+def test_pages_that_come_back_from_swap_all_the_time(pages: float, stalled: float, fires: bool) -> None:  # noqa: FBT001
+    """Seen on a real kernel: 300 pages a second, I/O pressure 85 %, and memory pressure 7 %."""
+    shown = [(float(n), files(0.07 * n, 0, 1024, 50 + pages * n, stalled * n)) for n in range(0, 30, 2)]
+    said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
+    if not fires:
+        assert f"{pages} pages a second" in said.ruled_out("memory").summary
+        return
+    finding = said.finding("memory")
+    assert finding.severity is Severity.WARNING
+    assert value(finding, "pages") == pages
+    assert finding.summary.startswith(f"the node swaps: programs waited for I/O in {stalled * 100:.1f} % of the last")
+    assert {"/proc/vmstat", "/proc/pressure/io"} <= {cite.key for cite in finding.evidence}
+
+
+def test_a_burst_of_swapping_is_none() -> None:
+    """What was swapped out is read back once, in five seconds."""
+    shown = [(float(n), files(0, 0, 1024, min(max(300 * (n - 20), 0), 1500), 0.9 * n)) for n in range(0, 30, 2)]
+    Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).ruled_out("memory")
+
+
+def test_what_is_over_counts_no_longer() -> None:
+    shown = [(float(n), files(min(n, 30), 0)) for n in range(0, 60, 2)]
+    said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
+    assert said.ruled_out("memory").summary == (
+        "in 20 s, tasks waited for memory in 0 % of the time; 0 pages a second were read back from swap"
+    )
+
+
+def test_swapping_of_which_a_half_is_unknown_is_not_good() -> None:
+    """Without /proc/vmstat, or without I/O pressure; a node without swap needs neither."""
+    uncounted = judged(0.1, pages=None)
+    assert uncounted.unchecked("memory").reason == "memory is swapped out; number of pages read back unknown"
+    judged(0.1, swap_free=None, pages=None).ruled_out("memory")
+    judged(0.1, swap_free=2048, pages=None).ruled_out("memory")
+    shown = [(float(n), files(0, 0, 1024, 300 * n)) for n in range(0, 30, 2)]
+    without = [(at, {k: v for k, v in each.items() if not k.endswith("/io")}) for at, each in shown]
+    said = Judged((NODE, PRESSURE), [MEMORY_SHORT], without).unchecked("memory")
+    assert said.reason == "300 pages a second are read back from swap; I/O pressure unknown"
+    Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).ruled_out("memory")
+
+
+def test_samples_that_come_late_are_judged_all_the_same() -> None:
+    """On a busy node samples are 0.7 to 1.6 s apart: 20 s back there may be none."""
+    shown = [(n * 1.3, files(0.9 * n * 1.3, 0)) for n in range(40)]
+    for frames in range(18, 40):
+        Judged((NODE, PRESSURE), [MEMORY_SHORT], shown[:frames]).finding("memory")
+
+
+def test_a_short_time_is_not_judged() -> None:
+    assert judged(0.9, seconds=18).unchecked("memory").reason == "needs 20 s of samples, has 18 s"
+
+
+def test_without_pressure_data_nothing_is_said() -> None:
+    shown = [(float(n), {k: v for k, v in files(n, n).items() if "pressure" not in k}) for n in range(0, 30, 2)]
+    assert Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).silent()
