@@ -68,7 +68,7 @@ class StorageSession(Reading, frozen=True):
     max_burst: Annotated[int | None, Metric("Burst", "iSCSI: data of one burst", "bytes", exact=True)] = None
     paths: Annotated[
         str | None,
-        Fact("Paths", "Kernel names of an NVMe controller's paths to its disks", export=False, names=Name.DEVICE),
+        Fact("Paths", "Kernel names of an NVMe controller's paths to its disks", export=False, plain=True),
     ] = None
 
     def source(self, field: str = "") -> Source | None:

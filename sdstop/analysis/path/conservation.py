@@ -144,10 +144,13 @@ def _of_cache(window: Window, layer: Layer) -> Iterator[Imbalance]:
         return
     upper = _name(layer)
     lower = next(human.safe(part.thing.label, 40) for part in layer.parts if not part.cached)
-    came, own = (steps.came or 0) / steps.seconds, layer.load.requests or 0.0
+    only_reads = cache.writes is None and cache.reads is not None  # bcache
+    what = "reads" if only_reads else "requests"
+    came: float = (steps.came or 0) / steps.seconds
+    own: float = getattr(layer.load, what) or 0.0
     if short(max(came, own), min(came, own), FEWEST_REQUESTS):
         counted = f"its own counters {human.number(came)}"
-        yield Imbalance(upper, upper, f"{upper} does {human.number(own)} requests/s by diskstats, by {counted}")
+        yield Imbalance(upper, upper, f"{upper} does {human.number(own)} {what}/s by diskstats, by {counted}")
     waited, slower = layer.load.wait, slow.wait
     bypass = (steps.bypassed or 0) / steps.came if steps.came else 0.0
     if waited is not None and slower is not None and waited < FASTER * bypass * slower - LEAST_WAIT:
