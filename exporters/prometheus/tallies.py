@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.column import StripeLimits
-from sdstop.analysis.peer_groups import JudgedGroup, striped_groups
+from sdstop.analysis.judged_group import JudgedGroup
+from sdstop.analysis.peer_groups import striped_groups
 from sdstop.analysis.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.stripe import crowd
 from sdstop.collectors.block.devices import BlockDevice

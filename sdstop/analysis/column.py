@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
+from sdstop.core.finding import Threshold
 from sdstop.core.text import added
 
 V = TypeVar("V")
@@ -158,3 +159,38 @@ class StripeLimits(Struct, frozen=True):
     """Minimum number of requests per second for judging a disk's wait."""
     unequal: float = 1.25
     """Ratio of the largest to the smallest column capacity above which the load cannot be even."""
+
+
+_HELP = {
+    "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
+    "queue": ("requests outstanding in the array, below which a second says nothing", ""),
+    "ios": ("requests per second, below which a second says nothing", "per_second"),
+    "deficit": ("share of the columns expected busy that were idle, rotational members", "ratio"),
+    "deficit_flash": ("the same, flash members", "ratio"),
+    "top_share": ("queue of the fullest column, times the mean", ""),
+    "crowded": ("share of the seconds that must be crowded", "ratio"),
+    "moving": ("how much of the crowd's pattern is the same in each second, below which it moves", "ratio"),
+    "fixed": ("the same, from which it stays", "ratio"),
+    "hot_ios": ("requests of the fullest column, times the others' median, that make it hot", ""),
+    "equal_ios": ("up to here a member's share of I/O is equal to its peers'", ""),
+    "slow_wait": ("a slow disk's wait, times its peers' median", ""),
+    "slow_of_three": ("the same of three members, times the wait of the slower of the other two", ""),
+    "slow_of_two": ("the same of two legs of a mirror, times the other leg's wait for writes", ""),
+    "slow_far": ("the same over a minute, if busy times are no evidence", ""),
+    "slow_once": ("the same in a single sample, times the longest wait of its peers", ""),
+    "slow_service": ("busy time that it spends on each request, times its peers' median", ""),
+    "slow_excess": ("and longer by, rotational members", "seconds"),
+    "slow_excess_flash": ("and longer by, flash members", "seconds"),
+}
+
+SLOW = (
+    "slow_wait", "slow_of_three", "slow_of_two", "slow_far", "slow_once", "slow_service", "slow_excess",
+    "slow_excess_flash", "equal_ios",
+)  # fmt: skip
+"""Names of the thresholds for slow members."""
+
+
+def thresholds(*names: str) -> tuple[Threshold, ...]:
+    """Return the named limits as configurable thresholds."""
+    defaults = StripeLimits()
+    return tuple(Threshold(name, getattr(defaults, name), *_HELP[name]) for name in names)

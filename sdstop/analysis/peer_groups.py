@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.analysis import peer_samples, standstill, stripe
 from sdstop.analysis.column import Second, StripeLimits
+from sdstop.analysis.group_columns import device_of, is_rotational, layout_of
 from sdstop.analysis.hysteresis import is_above
 from sdstop.analysis.inferred import inferred
+from sdstop.analysis.judged_group import JudgedGroup, Laggard
 from sdstop.analysis.laggard import Wait, slowest, times
 from sdstop.analysis.neighbour import Neighbour, neighbour
 from sdstop.analysis.peer_samples import (
     SECONDS,
-    Columns,
     GroupColumns,
     blocks_of,
     forget,
@@ -25,26 +24,21 @@ from sdstop.analysis.peer_samples import (
     seconds_of,
     services_of,
 )
-from sdstop.analysis.standstill import Standstill
-from sdstop.analysis.stripe import StripePattern, Verdict
+from sdstop.analysis.stripe import StripePattern
+from sdstop.analysis.unjudged import parity_alone, silent_member, synchronising, uncounted_member
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
-from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
-from sdstop.core.joins import CONTAINS, GroupKind, Traits
-from sdstop.core.model import Reading
+from sdstop.core.joins import CONTAINS, GroupKind
 from sdstop.core.peer_group import PeerGroup
 from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild import Rebuild
 from sdstop.readings.service import Service
 
 STAYS = 30.0
 """Seconds for which a member must be slow: a crowd of seeking streams on one disk may last longer than SECONDS."""
 COARSEST = 3.0
 """Sampling interval in seconds above which a moving crowd averages out."""
-SILENT = 3
-"""Consecutive samples without completions after which a member's queue counts as unknown."""
 CRITICAL = 3.0
 """Wait of a member that makes its slowness critical, as a multiple of the threshold."""
 DEEP = 2.0
@@ -56,136 +50,8 @@ _PAST = 20
 
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
 """Groups over which requests are spread in turn: their queues tell hot members and convoys."""
-_STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
 _UNTIMED = frozenset({GroupKind.SLAVES})
 """Groups whose members complete no requests."""
-
-_HELP = {
-    "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
-    "queue": ("requests outstanding in the array, below which a second says nothing", ""),
-    "ios": ("requests per second, below which a second says nothing", "per_second"),
-    "deficit": ("share of the columns expected busy that were idle, rotational members", "ratio"),
-    "deficit_flash": ("the same, flash members", "ratio"),
-    "top_share": ("queue of the fullest column, times the mean", ""),
-    "crowded": ("share of the seconds that must be crowded", "ratio"),
-    "moving": ("how much of the crowd's pattern is the same in each second, below which it moves", "ratio"),
-    "fixed": ("the same, from which it stays", "ratio"),
-    "hot_ios": ("requests of the fullest column, times the others' median, that make it hot", ""),
-    "equal_ios": ("up to here a member's share of I/O is equal to its peers'", ""),
-    "slow_wait": ("a slow disk's wait, times its peers' median", ""),
-    "slow_of_three": ("the same of three members, times the wait of the slower of the other two", ""),
-    "slow_of_two": ("the same of two legs of a mirror, times the other leg's wait for writes", ""),
-    "slow_far": ("the same over a minute, if busy times are no evidence", ""),
-    "slow_once": ("the same in a single sample, times the longest wait of its peers", ""),
-    "slow_service": ("busy time that it spends on each request, times its peers' median", ""),
-    "slow_excess": ("and longer by, rotational members", "seconds"),
-    "slow_excess_flash": ("and longer by, flash members", "seconds"),
-}
-
-SLOW = (
-    "slow_wait", "slow_of_three", "slow_of_two", "slow_far", "slow_once", "slow_service", "slow_excess",
-    "slow_excess_flash", "equal_ios",
-)  # fmt: skip
-"""Names of the thresholds for slow members."""
-
-
-def thresholds(*names: str) -> tuple[Threshold, ...]:
-    """Return the named limits of sdstop.analysis.stripe as configurable thresholds."""
-    defaults = StripeLimits()
-    return tuple(Threshold(name, getattr(defaults, name), *_HELP[name]) for name in names)
-
-
-class Laggard(Struct, frozen=True):
-    """A slow member: far longer waits than its peers, or standstills that they do not have.
-
-    `neighbour` is set if another load on its disk is the cause. `critical` has hysteresis. `base` is the device below a
-    member that is a mapping (an image of LVM's raid) of one device, "" for others.
-    """
-
-    member: str
-    thing: Thing | None
-    wait: Wait | None = None
-    still: Standstill | None = None
-    neighbour: Neighbour | None = None
-    critical: bool = False
-    base: str = ""
-
-    @property
-    def device(self) -> str:
-        """The device whose own health matters: the one below a mapping, or the member."""
-        return self.base or self.member
-
-
-class JudgedGroup(Struct, frozen=True):
-    """A peer group over the last seconds, with its slow members and the pattern of its queue, or why they are unknown.
-
-    `seconds` are the judged ones, oldest first. `verdict` is about the pattern of the whole group, None if `unchecked`
-    says why there is none. `slow` are the slow members, the worst first; `slow_unchecked` says why there may be more.
-    An inferred group (pasted rates, no topology) has no `group`; `array` is that of md.
-    """
-
-    group: PeerGroup | None
-    name: str
-    layout: GroupColumns
-    rotational: bool | None
-    array: Array | None = None
-    seconds: tuple[Second, ...] = ()
-    verdict: Verdict | None = None
-    unchecked: str = ""
-    slow: tuple[Laggard, ...] = ()
-    slow_unchecked: str = ""
-
-    @property
-    def rows(self) -> tuple[Reading, ...]:
-        """Rows that state the group, for evidence."""
-        return (self.array,) if self.array is not None else ()
-
-    @property
-    def chunk(self) -> int | None:
-        """Bytes of consecutive data on one member, None if unknown."""
-        return self.array.chunk if self.array is not None else None
-
-    @property
-    def columns(self) -> Columns:
-        """Devices of each stripe column in order."""
-        return self.layout.columns
-
-    @property
-    def kind(self) -> GroupKind | None:
-        """Kind of the group, None if it is inferred."""
-        return self.group.kind if self.group is not None else None
-
-    @property
-    def striped(self) -> bool:
-        """Whether the members are stripe columns, of which the rules on stripe members speak."""
-        return self.kind is GroupKind.COLUMNS
-
-    @property
-    def parity(self) -> int:
-        """Further members that each write uses."""
-        return (self.group.traits.parity or 0) if self.group is not None else 0
-
-    @property
-    def mirrored(self) -> bool:
-        """Whether all members carry the same writes, so that one of two can be called slow."""
-        if self.group is None:
-            return False
-        pair = self.kind is GroupKind.LEAVES and self.group.traits.layout == "mirror" and len(self.group.members) == 2
-        return self.kind is GroupKind.LEGS or pair
-
-    def subject(self, member: str) -> str:
-        """Return the subject of a finding on one of the members."""
-        return f"{self.name}/{member}" if self.group is not None and self.group.upper is not None else member
-
-
-def is_striped(array: Array) -> bool:
-    """Return whether an array spreads its data over columns; a RAID10 of two members is a mirror."""
-    return array.level in _STRIPED and array.copies != array.raid_disks
-
-
-def is_mirror(array: Array) -> bool:
-    """Return whether all members of an array carry the same writes."""
-    return array.redundant and (array.copies or 1) > 1 and array.copies == array.raid_disks
 
 
 def judged_groups(window: Window, limits: Mapping[str, float]) -> Sequence[JudgedGroup]:
@@ -214,7 +80,7 @@ def _judged(window: Window, limits: StripeLimits) -> Iterator[JudgedGroup]:
     for group in window.topology.groups():
         if group.kind in _UNTIMED:
             continue
-        layout = _layout(window, group)
+        layout = layout_of(window, group)
         if group.upper is None:
             # Members of an array, pool or map are compared there.
             if any(name in owned for name in layout.names):
@@ -227,9 +93,6 @@ def _judged(window: Window, limits: StripeLimits) -> Iterator[JudgedGroup]:
             yield _judge(
                 window, None, GroupColumns(names, tuple((name,) for name in names), (1.0,) * len(names)), limits
             )
-
-
-# --- columns ----------------------------------------------------------------------------------------------
 
 
 def is_deep(window: Window, judged: JudgedGroup, limits: Mapping[str, float]) -> bool:
@@ -250,58 +113,8 @@ def is_deep(window: Window, judged: JudgedGroup, limits: Mapping[str, float]) ->
     return is_above(verdict.deficit, DEEP * verdict.deficit_limit, earlier)
 
 
-def _layout(window: Window, group: PeerGroup) -> GroupColumns:
-    """Return a group's columns, which stay the same as long as the topology does."""
-
-    def make() -> GroupColumns:
-        columns = columns_of(group)
-        own = group.upper.device if group.upper is not None else None
-        return GroupColumns((group.kind.value, group.name), columns, _capacities(group, columns), own)
-
-    return window.topology.once(("layout", group.kind, group.name), make)
-
-
-def device_of(member: Thing) -> str:
-    """Return the name under which the kernel counts a member's requests, or the member's name."""
-    return member.device or member.name
-
-
-def columns_of(group: PeerGroup) -> Columns:
-    """Return the devices of each stripe column, in slot order.
-
-    Copies that neighbouring members carry form one column, because these legs carry the same writes, if their number
-    divides the number of members (RAID10 with near copies, mirrors). In every other layout each device is a column of
-    its own. A missing leg leaves the others in its column.
-    """
-    traits: Traits = group.traits
-    names = [device_of(member) for member in group.members]
-    slots = group.slots or tuple(range(len(names)))
-    disks = traits.slots or len(names)
-    near = traits.copies or 1
-    if group.kind not in {GroupKind.COLUMNS, GroupKind.LEGS} or (traits.far or 1) > 1 or near < 2 or disks % near:
-        near = 1
-    columns: dict[int, list[str]] = {}
-    for slot, name in sorted(zip(slots, names, strict=True)):
-        columns.setdefault(slot // near, []).append(name)
-    return tuple(tuple(columns[number]) for number in sorted(columns))
-
-
-def _capacities(group: PeerGroup, columns: Columns) -> tuple[float, ...]:
-    """Return each column's share of the group's space; only levels without redundancy fully use unequal members."""
-    weights = dict(zip(map(device_of, group.members), group.weights, strict=False))
-    found = [weights.get(column[0]) for column in columns]
-    if group.traits.layout != "raid0" or not all(found):
-        return (1.0,) * len(columns)
-    known = [weight for weight in found if weight]
-    mean = math.fsum(known) / len(known)
-    return tuple(weight / mean for weight in known)
-
-
-# --- judging ----------------------------------------------------------------------------------------------
-
-
 def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits: StripeLimits) -> JudgedGroup:
-    rotational = window.of_run(BlockDevice, ("media", layout.columns), lambda: _is_rotational(window, layout))
+    rotational = window.of_run(BlockDevice, ("media", layout.columns), lambda: is_rotational(window, layout))
     upper = group.upper if group is not None else None
     name = upper.label if upper is not None else group.name if group is not None else "+".join(layout.names)
     array = window.get(Array, upper.device) if upper is not None and upper.device is not None else None
@@ -312,7 +125,7 @@ def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits
         printed = services_of(window, layout, {device_of(member): member for member in group.members})
         if printed:
             return _of_printed(window, judged, printed, limits)
-    action = _synchronising(window, judged, moments)
+    action = synchronising(window, upper, moments)
     judged = _of_pattern(window, judged, seconds, moments, limits, action)
     return _of_minutes(window, judged, limits, action)
 
@@ -333,11 +146,11 @@ def _of_pattern(
 
     if not layout.names:
         return no("its members are not known")
-    if (alone := _parity_alone(judged.array)) is not None:
+    if (alone := parity_alone(judged.array)) is not None:
         return no(f"with the layout {alone} one disk holds parity alone and is rightly asked for more")
     if action:
         return no(f"{action} is running, or was a moment ago: its own I/O hides how the load is spread")
-    if (uncounted := _uncounted(window, layout, moments)) is not None:
+    if (uncounted := uncounted_member(window, layout, moments)) is not None:
         return no(f"the kernel keeps no I/O statistics of {uncounted} (queue/iostats is 0)")
     coarse = [m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST]
     if coarse:
@@ -354,7 +167,7 @@ def _of_pattern(
         verdict = stripe.pattern(seconds, wait, rotational=rotational, parity=judged.parity, limits=limits)
     forget(window, layout, len(longer) if slow else len(moments))
     judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately)
-    if not slow and (silent := _silent(layout, moments)):
+    if not slow and (silent := silent_member(layout, moments)):
         reason = f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known"
         return replace(no(reason), seconds=(), verdict=None)
     return judged
@@ -401,7 +214,8 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
             memo[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action))
         blocks, waits = memo[key]
         more = [_laggard(window, judged, wait, blocks, len(blocks), limits) for wait in waits]
-        silent = _silent(judged.layout, recent(window, SECONDS, limits.seconds)) if judged.slow_unchecked else None
+        newest = recent(window, SECONDS, limits.seconds)
+        silent = silent_member(judged.layout, newest) if judged.slow_unchecked else None
         if blocks and not judged.seconds and action is None and judged.slow_unchecked and silent is None:
             judged = replace(judged, seconds=blocks, slow_unchecked="")
     still = standstill.worst(window, judged.layout.names)
@@ -499,86 +313,3 @@ def _neighbour(window: Window, judged: JudgedGroup, thing: Thing | None) -> Neig
 def _thing(judged: JudgedGroup, member: str) -> Thing | None:
     members = judged.group.members if judged.group is not None else ()
     return next((thing for thing in members if device_of(thing) == member), None)
-
-
-# --- reasons not to judge ---------------------------------------------------------------------------------
-
-
-def _parity_alone(array: Array | None) -> str | None:
-    """Return the layout of an array of which one disk holds parity alone, None for all others."""
-    layout = array.layout if array is not None else None
-    return layout if layout is not None and (layout.startswith("parity-") or layout.endswith("-6")) else None
-
-
-def _synchronising(window: Window, judged: JudgedGroup, moments: Sequence[Moment[DiskActivity]]) -> str | None:
-    """Return the rebuild or check that ran at any time since the first sample, None if there was none."""
-    upper = judged.group.upper if judged.group is not None else None
-    if upper is None:
-        return None
-    start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
-    actions = window.once(("actions", start), lambda: _actions(window, start))
-    if not actions:
-        return None
-    return actions.get(upper.name) or actions.get(upper.label)
-
-
-def _actions(window: Window, start: float) -> dict[str, str]:
-    """Return the rebuilds and checks by array or pool since a time, the newest of each."""
-    found: dict[str, str] = {}
-    seen: set[int] = set()
-    for shot in reversed(window.snapshots):
-        for family in (Array, Rebuild):
-            run = shot.run_of(family)
-            if run is None or id(run) in seen:
-                continue
-            seen.add(id(run))
-            for array in shot.rows(Array).values() if family is Array else ():
-                if array.action not in {"idle", "frozen", None}:
-                    found.setdefault(array.array, array.action or "")
-            for row in shot.rows(Rebuild).values() if family is Rebuild else ():
-                if row.state == "running" and row.kind != "md":
-                    found.setdefault(row.array, row.operation)
-        if shot.monotonic < start:
-            break
-    return found
-
-
-def _silent(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
-    """Return a member with outstanding requests that completed none in the last samples."""
-    names: Sequence[str] = layout.names
-    for moment in moments[-SILENT:]:
-        rows = ((name, moment.rows.get(name)) for name in names)
-        names = [n for n, row in rows if row is not None and row.in_flight and not row.completed_per_second]
-        if not names:
-            return None
-    return names[0] if names and moments else None
-
-
-def _uncounted(window: Window, layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
-    """Return a member whose requests the kernel does not count, None if all are counted.
-
-    Only counters that do not move are no counters: dm, DRBD and bcache devices are counted whatever queue/iostats says.
-    """
-    off = window.of_run(BlockDevice, ("iostats off", layout.columns), lambda: _switched_off(window, layout))
-    for name in off:
-        rows = (moment.rows.get(name) for moment in moments)
-        if not any(row is not None and row.completed_per_second for row in rows):
-            return name
-    return None
-
-
-def _switched_off(window: Window, layout: GroupColumns) -> tuple[str, ...]:
-    devices = ((name, _device(window, name)) for name in layout.names)
-    return tuple(name for name, device in devices if device is not None and device.iostats_enabled == 0)
-
-
-def _device(window: Window, name: str) -> BlockDevice | None:
-    device = window.get(BlockDevice, name)
-    return window.get(BlockDevice, device.parent) or device if device is not None and device.parent else device
-
-
-def _is_rotational(window: Window, layout: GroupColumns) -> bool | None:
-    """Return whether a member is rotational, None if that is unknown of all."""
-    devices = [device for name in layout.names if (device := _device(window, name)) is not None]
-    said = [bool(device.rotational) for device in devices if device.rotational is not None]
-    return any(said) if said else None

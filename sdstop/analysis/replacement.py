@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.peer_groups import JudgedGroup, Laggard
+from sdstop.analysis.judged_group import JudgedGroup, Laggard
 from sdstop.core import format as human
 from sdstop.core.joins import GroupKind, ThingKind
 from sdstop.core.shell import operand, quoted

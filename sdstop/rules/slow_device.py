@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.peer_groups import SLOW, is_mirror, judged_groups, thresholds
+from sdstop.analysis.column import SLOW, thresholds
+from sdstop.analysis.judged_group import is_mirror
+from sdstop.analysis.peer_groups import judged_groups
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Covers, Limits, Rule, Severity, Unchecked, Verdict
 from sdstop.core.history import Window

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from sdstop.analysis.column import SLOW, thresholds
+from sdstop.analysis.judged_group import JudgedGroup, Laggard, is_striped
 from sdstop.analysis.laggard import FEWEST, Wait
-from sdstop.analysis.peer_groups import SLOW, JudgedGroup, Laggard, is_striped, striped_groups, thresholds
+from sdstop.analysis.peer_groups import striped_groups
 from sdstop.analysis.replacement import advice, waits_for
 from sdstop.analysis.standstill import CRITICAL, Standstill
 from sdstop.collectors.md.readings import Array

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis import programs
-from sdstop.analysis.peer_groups import JudgedGroup, is_deep, is_striped, spread_groups, thresholds
+from sdstop.analysis.column import thresholds
+from sdstop.analysis.judged_group import JudgedGroup, is_striped
+from sdstop.analysis.peer_groups import is_deep, spread_groups
 from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
 from sdstop.collectors.block.devices import BlockDevice

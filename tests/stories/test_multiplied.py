@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.peer_groups import device_of
+from sdstop.analysis.group_columns import device_of
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Rule, Severity
