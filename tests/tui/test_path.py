@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.session import Session
@@ -135,11 +137,18 @@ async def test_hostile_names_are_harmless() -> None:
         harmless(shown)
 
 
-@pytest.mark.parametrize("name", third(1))
-async def test_every_story_has_its_paths(name: str) -> None:
-    for size in (LOW, SMALL, (160, 48), WIDE):
-        async with screen(told(name), size) as shown:
-            text = await shown.press("9")
-            assert not shown.app.guard.counts
-            assert "cannot be shown" not in text
-            assert "Path" in text
+def sized() -> Iterator[ParameterSet]:
+    """Yield every story in every size; in each run, every third story in one size."""
+    for at, story in enumerate(third(1)):
+        for turn, size in enumerate(SIZES):
+            slow = () if (at + turn) % len(SIZES) == 0 else (pytest.mark.slow,)
+            yield pytest.param(*story.values, size, marks=(*story.marks, *slow))
+
+
+@pytest.mark.parametrize(("name", "size"), [*sized()])
+async def test_every_story_has_its_paths(name: str, size: tuple[int, int]) -> None:
+    async with screen(told(name), size) as shown:
+        text = await shown.press("9")
+        assert not shown.app.guard.counts
+        assert "cannot be shown" not in text
+        assert "Path" in text
