@@ -1,4 +1,4 @@
-"""Columns of a peer group: the devices whose requests are counted, in slot order, and what they are."""
+"""Columns of a peer group: the devices whose requests are counted, in slot order, and whether they are rotational."""
 
 from __future__ import annotations
 
