@@ -110,6 +110,8 @@ def _can_limit_io() -> bool:
         return False
 
 
+CLONE = {"x86_64": 56, "aarch64": 220}
+"""Number of the system call clone() by processor (arch/*/entry/syscalls, include/uapi/asm-generic/unistd.h)."""
 NEEDS = {
     need.name: need
     for need in (
@@ -122,6 +124,7 @@ NEEDS = {
         Need("network namespaces", lambda: _succeeds("unshare", "--net", "true"), "run as root"),
         Need("loop devices", _has_loop_devices, "run as root on a kernel with loop devices"),
         Need("I/O limits", _can_limit_io, "run as root with a control group controller io or blkio"),
+        Need("clone", lambda: os.uname().machine in CLONE, f"run on {' or '.join(CLONE)}"),
         Need("bonding", lambda: _succeeds("unshare", "--net", "ip", "link", "add", "bond7", "type", "bond"),
              "boot a kernel with the module bonding"),
     )

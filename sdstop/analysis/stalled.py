@@ -18,6 +18,11 @@ GRACE = 0.5
 _NOT_IO = frozenset({"__refrigerator", "kernel_clone", "_do_fork", "do_fork", "wait_for_vfork_done"})
 """Kernel functions in which healthy tasks stay in D state: frozen control groups (version 1), parents of vfork."""
 
+FOLLOWS_WAITS = (
+    "device-hung", "slow-device", "slow-stripe-member", "hot-stripe-member", "stripe-convoy", "rebuild-slow",
+    "rebuild-stalled", "tasks-stuck", "volume-qos-saturated", "volume-below-promise",
+)  # fmt: skip
+"""Rules with findings on the things above a device that follow if its requests wait."""
 STOPS = frozenset(
     {
         "device-hung", "session-down", "volume-suspended", "path-failed", "thin-pool-filling", "array-degraded",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sdstop.analysis.stalled import FOLLOWS_WAITS
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.network.session_states import SessionState
 from sdstop.collectors.network.sessions import StorageSession
@@ -140,16 +141,5 @@ SESSION_DOWN = Rule(
     (Threshold("seconds", 5.0, "time that it is down; then no reset by the kernel lasts", "seconds"),),
     remembers=True,
     many="are down or reconnecting",
-    explains=(
-        "device-hung",
-        "slow-device",
-        "slow-stripe-member",
-        "hot-stripe-member",
-        "stripe-convoy",
-        "rebuild-slow",
-        "rebuild-stalled",
-        "tasks-stuck",
-        "volume-qos-saturated",
-        "volume-below-promise",
-    ),
+    explains=FOLLOWS_WAITS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.stalled import GRACE, stalled_tasks
+from sdstop.analysis.stalled import FOLLOWS_WAITS, GRACE, stalled_tasks
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.suspended import MappedState
 from sdstop.core import format as human
@@ -90,16 +90,5 @@ VOLUME_SUSPENDED = Rule(
     (MappedState,),
     (Threshold("seconds", 10.0, "time suspended; LVM suspends for milliseconds", "seconds"),),
     many="stay suspended",
-    explains=(
-        "device-hung",
-        "slow-device",
-        "slow-stripe-member",
-        "hot-stripe-member",
-        "stripe-convoy",
-        "rebuild-slow",
-        "rebuild-stalled",
-        "tasks-stuck",
-        "volume-qos-saturated",
-        "volume-below-promise",
-    ),
+    explains=FOLLOWS_WAITS,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -20,6 +19,7 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Denied, Host, Malformed
 from sdstop.core.model import Reading, Rows
 from sdstop.node.live import LiveHost
+from tests.needs import CLONE, fixture_needs
 
 INIT = {"/proc/1/stat": "1 (systemd) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12 22 33"}
 MOUNTS = """22 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -330,17 +330,16 @@ if ctypes.CDLL(None).syscall({{clone}}, {_VFORK} | signal.SIGCHLD, 0, 0, 0, 0) =
     print("sleeps", flush=True)
     time.sleep(60)
 """
-_CLONE = {"x86_64": 56, "aarch64": 220}
 
 
 @pytest.fixture
+@fixture_needs("clone")
 def waiting() -> Iterator[int]:
     """A process in D state: it waits for a child made by clone(CLONE_VFORK), without shared memory."""
-    number = _CLONE.get(os.uname().machine)
-    if number is None or not hasattr(ctypes.CDLL(None), "syscall"):
-        pytest.skip(f"needs the number of clone() for {os.uname().machine}, and a libc with syscall()")
     process = subprocess.Popen(
-        [sys.executable, "-c", _WAITS.format(clone=number)], stdout=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", _WAITS.format(clone=CLONE[os.uname().machine])],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline()
