@@ -117,8 +117,8 @@ def loud(window: Window, limits: Limits) -> Iterable[Verdict]:
             yield Finding(
                 severity=Severity.CRITICAL if high else Severity.WARNING,
                 subject=row.name,
-                summary=f"{row.name} is loud",
-                values=(Value("level", "level", row.level, "ratio", limits["level"]),),
+                cause=f"{row.name} is loud",
+                values=(Value("level", "level", row.level, "ratio", above=limits["level"]),),
                 evidence=cites(window.quote(KEY)),
                 advice=("turn it down",),
                 refuted_by="silence",

@@ -34,7 +34,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
     assert '"name": "a"' in excerpt
     rows = report["readings"].pop("meter")
     assert report == {
-        "schema": "sdstop.report/1",
+        "schema": "sdstop.report/2",
         "headline": {
             "code": 3,
             "result": "unknown",
