@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Reading)
 V = TypeVar("V")
 
 _NOTHING: Any = object()
-"""A result that is not known yet; None is one."""
+"""Placeholder of a missing result: a result may be None."""
 KEEP = 75.0
 """Seconds of snapshots to keep: the longest window of any rule or strip is 60."""
 FEWEST = 16
