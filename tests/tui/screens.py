@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from rich.segment import Segment
 from textual import events
+from textual.css import stylesheet
+from textual.css.model import RuleSet
 from textual.pilot import Pilot
 
 from sdstop.core.evidence import Frame
@@ -18,6 +22,33 @@ from sdstop.tui.app import Dashboard
 from sdstop.tui.terminal import Options
 
 WIDE, SMALL, LOW = (200, 60), (80, 24), (60, 15)
+
+
+class _Variables(dict[str, Any]):
+    """Tokens of CSS variables: one object for the same variables, which is its own key."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+_parse, _tokenize = stylesheet.parse, stylesheet.tokenize_values
+
+
+@functools.cache
+def _tokens(variables: tuple[tuple[str, str], ...]) -> _Variables:
+    return _Variables(_tokenize(dict(variables)))
+
+
+@functools.cache
+def _rules(scope: str, css: str, read_from: Any, **settings: Any) -> list[RuleSet]:
+    return list(_parse(scope, css, read_from, **settings))
+
+
+# Hundreds of dashboards have the same style sheets. Parsing them takes half of a start, and rules are never changed.
+stylesheet.tokenize_values = lambda variables: _tokens(tuple(variables.items()))
+stylesheet.parse = _rules
 
 
 class Screen:
