@@ -103,7 +103,7 @@ def remote_stages(window: Window, things: Iterable[Thing]) -> Iterator[Stage]:
     trip = f"round trip of a frame {human.wait(max(trips))} ms" if trips else ""
     names = [human.safe(name, 40) for name in dict.fromkeys(end.label for end in by_name(ends))]
     if load is not None:
-        load = replace(load, busy=None, busiest=None)  # of the disk here; it is no capacity of the target
+        load = replace(load, busy=None, busiest=None)  # share of time here, not of the capacity there
     yield Stage(
         kind=StageKind.NETWORK, name=f"target {names[0]}" if len(names) == 1 else f"{len(names)} targets",
         things=by_name(all_beyond), load=load, wait=wait, own=wait,

@@ -195,7 +195,7 @@ def _disk_stages(
         note = f"its peers take {human.wait(peers)} ms" if peers else _osd_note(window, group)
         remote = all(is_remote(window.topology, thing) for thing in group)
         if remote and load is not None:
-            load = replace(load, busy=None, busiest=None)  # time with requests, and no share of a capacity here
+            load = replace(load, busy=None, busiest=None)  # share of time here, not of the capacity there
         word = "devices" if any(thing.device is None for thing in group) else "disks"
         name = human.safe(group[0].label, 40) if len(group) == 1 else f"{len(group)} {word}"
         stage = Stage(
