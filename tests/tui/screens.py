@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.segment import Segment
 from textual import events
+from textual._compositor import Compositor
 from textual.css import stylesheet
 from textual.css.model import RuleSet
 from textual.pilot import Pilot
@@ -49,6 +50,21 @@ def _rules(scope: str, css: str, read_from: Any, **settings: Any) -> list[RuleSe
 # Hundreds of dashboards have the same style sheets. Parsing them takes half of a start, and rules are never changed.
 stylesheet.tokenize_values = lambda variables: _tokens(tuple(variables.items()))
 stylesheet.parse = _rules
+
+
+_composed = Compositor.render_update
+
+
+def _update(compositor: Compositor, full: bool = False, *settings: Any, **named: Any) -> Any:  # noqa: FBT001, FBT002
+    if full:
+        return _composed(compositor, full, *settings, **named)
+    compositor._dirty_regions.clear()
+    return None
+
+
+# Without a terminal, Textual puts each update together and drops it: a fifth of the time of these tests. The screen is
+# put together when a test looks at it; test_terminal.py and others watch what a real terminal gets.
+Compositor.render_update = _update  # type: ignore[method-assign]
 
 
 class Screen:
