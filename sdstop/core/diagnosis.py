@@ -55,7 +55,7 @@ class Judgement(Struct, frozen=True):
         return tuple(finding for finding in self.every if not finding.members)
 
 
-class Episode(Struct, frozen=True):
+class Episode(Struct, frozen=True, gc=False):
     """A finding with its time span; `until` and `ended` are None while it is active.
 
     `since` and `until` are Unix seconds, for display; `began`, `ended`, `found` (when it was reported first) and `seen`
