@@ -147,7 +147,7 @@ class IndexedText:
 
     @cached_property
     def _index(self) -> array[int]:
-        """Words of the text that are no numbers, sorted: the hash in the upper, the position in the lower 32 bits."""
+        """Words of the text except numbers, sorted: the hash in the upper, the position in the lower 32 bits."""
         found = ((hash(word[0]) & _MASK) << 32 | word.start() for word in _NAME_WORD.finditer(self._text))
         return array("Q", sorted(found))
 

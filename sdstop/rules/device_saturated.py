@@ -31,9 +31,9 @@ _NAMED = 3
 _ADVICE = {
     None: "spread the load over more devices, or limit who asks for it",
     True: "spread the load over more devices, or limit who asks for it: the device itself is as fast as its peers",
-    False: "find out first why the device serves a request so much slower than its peers",
+    False: "find out first why the device is slower than its peers",
 }
-"""Advice by whether a device is as fast as its peers, None if that is not known."""
+"""Advice by whether a device is as fast as its peers; None: unknown."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
