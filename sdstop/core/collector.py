@@ -39,8 +39,8 @@ class Need(Struct, frozen=True):
     reading, and to evidence from other captures. `redact` returns the data that redaction keeps before it replaces
     names: without free text and names that are in no field of a reading. Both are idempotent and never raise. `split`
     receives a recorded command and its output and returns the intervals it reports, oldest first, none if it reports no
-    several; it never raises (sdstop.core.interval). `filled` marks evidence that the node never returns empty: all, or the
-    files with these names; if such a file is empty, its content was lost, and nothing good is concluded from it.
+    several; it never raises (sdstop.core.interval). `filled` marks evidence that the node never returns empty: all of
+    it, or the files with these names; if such a file is empty, its content was lost.
     """
 
     what: str
