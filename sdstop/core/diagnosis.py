@@ -27,6 +27,10 @@ PAST = 1000
 """Maximum number of ended episodes kept for findings that recurred."""
 
 
+class Superseded(Exception):  # noqa: N818
+    """Raised instead of a judgement that is not wanted any more."""
+
+
 class Judgement(Struct, frozen=True):
     """Results of all rules for one window: findings worst first, each cause followed by the findings it explains.
 
@@ -87,15 +91,19 @@ def judge(
     configured: Mapping[str, Mapping[str, float]],
     guard: Guard | None = None,
     held: Folds = frozenset(),
+    unwanted: Callable[[], bool] = bool,
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
     A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
-    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before.
+    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
+    Superseded as soon as a rule ends and the judgement is `unwanted`.
     """
     guard = guard or Guard()
     ordered, checked = _in_order(rules), list[_Checked]()
     for rule in ordered:
+        if unwanted():
+            raise Superseded
         checked.append(_checked(window, rule, configured, guard, _findings(checked) if rule.after else ()))
     return _judgement(window, ordered, checked, guard, held)
 
@@ -301,7 +309,7 @@ class Diagnosis(Struct):
 
     def folded_before(self, number: int) -> Folds:
         """Return the folds of the frame before the one with this number."""
-        return next((folds for since, folds in reversed(self.folds) if since < number), frozenset())
+        return next((folds for since, folds in reversed(tuple(self.folds)) if since < number), frozenset())
 
     def _judge(self, window: Window, until: float | None) -> Judgement:
         held = self.folded_before(window.now.number)
