@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from sdstop.analysis.peers import BETWEEN
 from sdstop.capture.reader import PACKED, open_capture
 from sdstop.cli import check
 from sdstop.cli.command import execute
@@ -25,7 +26,7 @@ from sdstop.core.coverage import NO_VERDICT
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Origin, Outcome, readable
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Severity, with_members
 from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
@@ -35,9 +36,11 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.rules import RULES
 from sdstop.sampler import sample
 from sdstop.tui.scene import BAD
+from sdstop.tui.views import VIEWS as PAGES
 from tests.fixtures import FIXTURES, Said, Undeclared, expected, names, opened, parse, third
 from tests.make_fixtures import STORIES as SYNTHETIC
 from tests.stories.archive import pack, stream
+from tests.stories.texts import UNCONVERTED, VIEWS, declared_faults, faults
 from tests.tui.screens import Screen, screen
 
 SIZE = (120, 40)
@@ -199,6 +202,24 @@ def test_rules_that_pass_share_their_words(name: str) -> None:
     unable = [(v.rule, v.reason, v.calm, v.gap, bool(v.subject)) for v in judgement.unchecked]
     assert len(set(passed)) == len(passed)
     assert len(set(unable)) == len(unable)
+
+
+# --- the texts of findings ---------------------------------------------------------------------------------
+
+
+@every_story
+def test_the_texts_of_findings_have_their_form(name: str) -> None:
+    """In every frame: title, cause, impact and the first advice fit on 80 columns and can be read alone."""
+    findings = {each for judgement in story(name).judgements for each in with_members(judgement.findings)}
+    wrong = {(each.id, fault) for each in findings if each.rule not in UNCONVERTED for fault in faults(each)}
+    assert not wrong
+
+
+def test_the_texts_of_rules_have_their_form() -> None:
+    rules = [*RULES, *BETWEEN]
+    assert {rule.id for rule in rules} >= UNCONVERTED
+    assert [fault for rule in rules if rule.id not in UNCONVERTED for fault in declared_faults(rule)] == []
+    assert {page.name for page in PAGES} >= VIEWS
 
 
 @every_story
