@@ -25,11 +25,11 @@ UNCONVERTED = frozenset({
     "slow-stripe-member", "rebuild-stalled", "rebuild-slow", "rebuild-throttled", "rebuild-running", "zfs-no-slog",
     "zvol-slow-path", "cache-errors", "cache-sub-block-io", "cache-bypassed", "cache-full-of-dirty",
     "cache-ineffective",
-    "pcie-degraded", "hba-oversubscribed",
-    "hba-unbalanced", "numa-remote-hba", "dimm-too-few-channels", "dimm-unequal-sockets", "dimm-below-rated-speed",
+
+
     "volume-qos-saturated", "volume-below-promise", "qos-multiplied", "qos-partial", "cluster-degraded",
     "cluster-resource-failed", "mdm-no-redundancy", "spare-below-fault-set", "capacity-near-full",
-    "unstable-device-path", "zero-padding-off", "rmcache-on-flash", "scaling-poor", "numa-imbalance", "memory-errors",
+    "unstable-device-path", "zero-padding-off", "rmcache-on-flash", "scaling-poor",
     "device-saturated", "slow-device", "memory-short", "tasks-stuck", "load-unexplained",
     "node-outlier", "path-missing", "firmware-mismatch",
 })  # fmt: skip
