@@ -10,7 +10,7 @@ from sdstop.collectors.aoe.readings import HEADERS, SECTOR, good_mtus, whole_sha
 from sdstop.collectors.aoe.targets import AoePort
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
-from sdstop.core.advice import Advice, Command, run
+from sdstop.core.advice import Advice, ShellCommand, run
 from sdstop.core.history import Window
 
 BLOCK = 4096
@@ -108,7 +108,7 @@ def mtu_advice(
     yield "Also set it in the network configuration: ip link does not outlast a reboot."
 
 
-def _set_mtu(name: str, better: MtuProposal, note: str) -> Command:
+def _set_mtu(name: str, better: MtuProposal, note: str) -> ShellCommand:
     return run("ip", "link", "set", "dev", name, "mtu", str(better.mtu), note=note)
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.collectors.network.links import Bond, BondSlave
 from sdstop.core import format as human
-from sdstop.core.advice import Advice, Command, operands, run
+from sdstop.core.advice import Advice, ShellCommand, operands, run
 from sdstop.core.finding import (
     Covers,
     Damage,
@@ -137,11 +137,11 @@ def _listed(slaves: Sequence[BondSlave]) -> str:
     return names if len(slaves) < 3 else f"{names} and {len(slaves) - 2} more"
 
 
-def _state_of(bond: Bond, note: str) -> Command:
+def _state_of(bond: Bond, note: str) -> ShellCommand:
     return run("cat", f"/proc/net/bonding/{bond.interface}", note=note)
 
 
-def _kernel_log(name: str, note: str) -> Command:
+def _kernel_log(name: str, note: str) -> ShellCommand:
     return run("journalctl", "-k", note=note).pipe("grep", "-w", *operands(name))
 
 

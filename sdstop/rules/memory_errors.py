@@ -29,12 +29,11 @@ from sdstop.core.finding import (
     Verdict,
     cites,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 
 _ID = "memory-errors"
 _HOUR, _DAY = 3600.0, 86400.0
-_LINE = 71
-"""Cells of a cause."""
 
 
 class _Count(Struct, frozen=True):
@@ -141,7 +140,6 @@ def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
         number = f"{human.number(count.uncorrected, 0)} uncorrected" + (f" and {number}" if count.corrected else "")
     daily = f" ({human.number(count.daily, 1)} per day)" if count.daily is not None and count.corrected else ""
     counted = f"{number} errors{since}{daily}."
-    named = f"{count.what}: {counted}"
     impact = "Single corrected errors are normal."
     if count.uncorrected:
         impact = "Uncorrected errors can corrupt data or crash the node."
@@ -151,7 +149,7 @@ def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
         severity=severity,
         subject=count.subject,
         title=f"MEMORY ERRORS: {number.partition(' and')[0]}",
-        cause=named if len(named) <= _LINE else counted,
+        cause=fitting(f"{count.what}: {counted}", counted),
         impact=impact,
         values=(
             Value("module", "module", count.what),

@@ -23,7 +23,7 @@ from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoeTarget, payload
 from sdstop.collectors.aoe.targets import AoePort, AoeSocket
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
-from sdstop.core.advice import Command, run
+from sdstop.core.advice import ShellCommand, run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -241,7 +241,7 @@ def _misserved(window: Window, served: TargetAnalysis, limits: Limits) -> Findin
     )
 
 
-def _discovered(block: int) -> tuple[Command, ...]:
+def _discovered(block: int) -> tuple[ShellCommand, ...]:
     return (
         run("aoe-discover", note="on the initiators, which then determine the payload again"),
         run("aoe-stat", note=f"on the initiators: a payload that is a multiple of {block} is right"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.network.links import InterfaceLink
 from sdstop.core import format as human
-from sdstop.core.advice import Command, run
+from sdstop.core.advice import ShellCommand, run
 from sdstop.core.finding import (
     Covers,
     Damage,
@@ -109,7 +109,7 @@ def _bundle(window: Window, bond: Interface, slaves: Sequence[Interface]) -> Ite
         )
 
 
-def _set(interface: Interface, mtu: int | None, note: str = "") -> Command:
+def _set(interface: Interface, mtu: int | None, note: str = "") -> ShellCommand:
     return run("ip", "link", "set", "dev", interface.interface, "mtu", f"{mtu}", note=note)
 
 
@@ -186,7 +186,7 @@ def _finding(
     severity: Severity,
     cause: str,
     interfaces: Sequence[Interface],
-    commands: tuple[Command, ...],
+    commands: tuple[ShellCommand, ...],
     impact: str = "",
 ) -> Finding:
     large, small = max(interfaces, key=_mtu), min(interfaces, key=_mtu)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-from sdstop.core.advice import Command
+from sdstop.core.advice import ShellCommand
 from sdstop.core.finding import Finding, NodeRule, Rule
 
 TITLE, LINE = 40, 71
@@ -20,18 +20,13 @@ _NO_ANTECEDENT = re.compile(r"(?:it|its|they|there|the same)\b", re.IGNORECASE)
 _TWO_SENTENCES = re.compile(r"[^.]\. [A-Z]")
 
 UNCONVERTED = frozenset({
-    "array-degraded", "zfs-pool-degraded", "split-brain", "no-spare-left", "data-mismatch", "disk-offline",
-    "device-hung", "io-stalled", "volume-suspended", "session-down", "stripe-convoy", "hot-stripe-member",
+    "array-degraded", "zfs-pool-degraded", "no-spare-left", "data-mismatch", "disk-offline",
+    "device-hung", "io-stalled", "volume-suspended", "stripe-convoy", "hot-stripe-member",
     "slow-stripe-member", "rebuild-stalled", "rebuild-slow", "rebuild-throttled", "rebuild-running", "zfs-no-slog",
     "zvol-slow-path", "cache-errors", "cache-sub-block-io", "cache-bypassed", "cache-full-of-dirty",
     "cache-ineffective",
 
-
-    "volume-qos-saturated", "volume-below-promise", "qos-multiplied", "qos-partial", "cluster-degraded",
-    "cluster-resource-failed", "mdm-no-redundancy", "spare-below-fault-set", "capacity-near-full",
-    "unstable-device-path", "zero-padding-off", "rmcache-on-flash", "scaling-poor",
     "device-saturated", "slow-device", "memory-short", "tasks-stuck", "load-unexplained",
-    "node-outlier", "path-missing", "firmware-mismatch",
 })  # fmt: skip
 """Rules whose findings do not yet have this form."""
 
@@ -64,7 +59,7 @@ def _faults_of_advice(finding: Finding) -> Iterator[str]:
         if cell_len(str(piece)) > LINE:
             yield f"first advice of {cell_len(str(piece))} cells: {piece}"
     for piece in finding.advice:
-        if isinstance(piece, Command):
+        if isinstance(piece, ShellCommand):
             if piece.note.endswith(("?", ".")):
                 yield f"note is not a noun phrase: {piece.note!r}"
         elif not piece[:1].isupper():
