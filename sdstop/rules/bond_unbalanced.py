@@ -273,7 +273,7 @@ def _unbalanced(
         subject=bond.interface,
         title="BOND UNBALANCED: one slave idle",
         cause=f"{human.safe(full)} {way.word} {even}, {human.safe(idle[0])} almost nothing.",
-        impact=f"The bond is limited to {len(way.rates) - len(idle)} of {len(way.rates)} links for what is {way.word}.",
+        impact=f"The bond uses {len(way.rates) - len(idle)} of {len(way.rates)} links in this direction.",
         values=(
             Value("share", f"use of the line of {full}, {way.word}", share, "ratio", above=limits["full"]),
             Value("rate", f"{way.word} by {full}", way.rates[full], "bytes_per_second"),

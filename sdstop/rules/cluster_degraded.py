@@ -145,7 +145,7 @@ def _counted(count: int, one: str, several: str) -> str:
 
 
 def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
-    """Yield what the cluster itself reports."""
+    """Yield faults that the cluster itself reports."""
     says = cluster.says or ""
     if cluster.kind == PACEMAKER and says:
         yield from _of_pacemaker(cluster, down)

