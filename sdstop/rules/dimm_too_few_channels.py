@@ -26,6 +26,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.core.text import added
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
@@ -125,6 +126,7 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, _RATED,
                     of=row.possible) for row in sockets),
             Value("peak", "peak bandwidth of the node", peak, _RATED, of=possible),
+            Value("empty", "slots of empty channels", _listed(_empty_slots(window)) or None),
             *((Value("needs", "full-speed rebuild, through memory", demand.needs, _RATED,
                      above=peak),
                Value("disks", "disks behind HBAs", demand.disks)) if demand is not None else ()),
@@ -224,22 +226,32 @@ def _advice(window: Window, sockets: Sequence[MemorySocket]) -> tuple[Advice, ..
         count = human.plural(next(iter(missing.values())), "channel")
         first = f"Fill {count} per socket with modules of the same type."
     elif len(missing) == 1:
-        first = f"Fill {human.plural(*missing.values(), 'channel')} of socket {human.safe(*missing)}."
+        first = f"Fill {human.plural(*missing.values(), 'channel')} of socket {quoted(*missing)}."
+    slots = _empty_slots(window)
+    plain = all(quoted(slot) == slot for slot in slots)
+    return (
+        first,
+        *((f"Slots of empty channels: {_listed(slots)}.",) if slots and plain else ()),
+        run("dmidecode", "-t", "17", note="the slots; population order is in the board manual").pipe(
+            "grep", "-E", "Locator|Size|Speed"
+        ),
+    )
+
+
+def _empty_slots(window: Window) -> list[str]:
+    """Return the first slot of each channel without a module, as far as slots give their channel."""
     filled = {(row.socket, row.channel) for row in window.rows(Dimm).values() if row.size}
     empty: dict[tuple[str | None, str | None], str] = {}
     for row in window.rows(Dimm).values():
         place = (row.socket, row.channel)
         if row.size == 0 and row.channel is not None and place not in filled:
-            empty.setdefault(place, human.safe(row.slot))
-    slots = ", ".join(list(empty.values())[:_SLOTS])
-    more = f" and {len(empty) - _SLOTS} more" if len(empty) > _SLOTS else ""
-    return (
-        first,
-        *((f"Slots of empty channels: {slots}{more}.",) if empty else ()),
-        run("dmidecode", "-t", "17", note="the slots; population order is in the board manual").pipe(
-            "grep", "-E", "Locator|Size|Speed"
-        ),
-    )
+            empty.setdefault(place, row.slot)
+    return list(empty.values())
+
+
+def _listed(slots: Sequence[str]) -> str:
+    more = f" and {len(slots) - _SLOTS} more" if len(slots) > _SLOTS else ""
+    return f"{', '.join(slots[:_SLOTS])}{more}"
 
 
 _SLOTS = 12

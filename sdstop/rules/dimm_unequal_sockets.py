@@ -21,6 +21,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _SUBJECT = "memory"
 
@@ -78,7 +79,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         ),
         evidence=cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2])),
         advice=(
-            f"Populate every socket alike; socket {human.safe(least.socket)} has the least memory.",
+            f"Populate every socket alike: socket {quoted(least.socket)} has the least memory.",
             run("numactl", "-H", note="memory of each node in the kernel"),
             run("dmidecode", "-t", "17", note="a fitted module that is not listed may have failed").pipe(
                 "grep", "-E", "Locator|Size|Error"

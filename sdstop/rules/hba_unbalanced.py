@@ -68,7 +68,7 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
         title=f"HBAS UNBALANCED: {counts[worst.hba.hba]:g} disks on one",
         cause=f"{counts[worst.hba.hba]:g} disks on this HBA, {mean:.1f} on average on {len(group)} identical ones.",
         impact=(
-            f"These disks can deliver {human.percent(share)}% of its links; evenly spread they would fit."
+            f"The disks need {human.percent(share)}% of its links; evenly spread they would fit."
             if over
             else "Sequential load is limited by this HBA first."
         ),

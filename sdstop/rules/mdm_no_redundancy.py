@@ -19,7 +19,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import phrase
+from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _WITHOUT = frozenset({"drbd", "pacemaker"})
@@ -100,7 +100,7 @@ def _advice(cluster: Cluster, gone: list[ClusterNode], *, single: bool) -> tuple
             query,
             run("scli", "--switch_cluster_mode", "--cluster_mode", "3_node", note="with the IDs of both"),
         )
-    who = f"MDM {phrase(gone[0].node)}" if gone else "the missing MDM"
+    who = f"MDM {quoted(gone[0].node)}" if gone else "the missing MDM"
     return (
         f"Restore {who}: check its node and its service.",
         query,

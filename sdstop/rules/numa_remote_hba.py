@@ -28,6 +28,7 @@ from sdstop.core.finding import (
     unchecked,
 )
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -149,7 +150,7 @@ def _finding(
             *(window.cite(row) for name in cards[:2] if (row := window.get(InterfaceNode, name)) is not None),
         ),
         advice=(
-            f"Move HBAs to slots of {others} (see the board manual).",
+            f"Move HBAs to slots of {quoted(others)} (see the board manual).",
             run("numactl", f"--cpunodebind={node}", "COMMAND", note="the load beside its disks"),
             run("numastat", note="other_node: cross-node traffic"),
         ),

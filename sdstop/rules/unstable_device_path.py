@@ -12,7 +12,7 @@ from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Covers, Damage, Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import phrase
+from sdstop.core.shell import quoted
 from sdstop.readings.device_names import DevicePath, unstable
 
 _SHOWN = 4
@@ -119,13 +119,13 @@ def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterato
         yield run("zpool", "export", *operands(holder), note="the pool must not be in use")
         yield run("zpool", "import", "-d", "/dev/disk/by-path", *operands(holder), note="or by-id")
     elif "fstab" in holder:
-        yield f"Put UUID= of the file system into {phrase(holder)}."
+        yield f"Put UUID= of the file system into {quoted(holder)}."
         yield run("blkid", "-o", "export", *operands(named[0].path))
     else:
         yield "Use ARRAY lines with UUID=, and DEVICE partitions."
         yield run("mdadm", "--detail", "--scan")
     for row, name in mine[:_SHOWN]:
-        yield f"Stable name of {phrase(row.now or row.path)}: {phrase(name)}"
+        yield f"Stable name of {quoted(row.now or row.path)}: {quoted(name)}"
 
 
 def _stable(window: Window, device: str | None) -> str | None:
