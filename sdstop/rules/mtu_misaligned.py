@@ -303,6 +303,11 @@ def _seen_values(served: TargetAnalysis, limits: Limits) -> Iterator[Value]:
             yield Value("pieces_bytes", "data rate of partial blocks", cut[1], "bytes_per_second")
     for caching, course in served.past:
         yield _past_value(caching, course, limits)
+        now, could = course.read_hits, course.hit_share("read")
+        if now is not None and could is not None:
+            name = caching.cache.cache
+            yield Value(f"read_hits_{name}", f"reads that {name} answers", now, "ratio")
+            yield Value(f"cacheable_read_hits_{name}", f"cacheable reads that {name} answers", could, "ratio")
         for way in ("read", "write"):
             spared = course.spared(way)
             if spared is not None:

@@ -123,7 +123,7 @@ def _finding(
     bare: bool,
 ) -> Finding:
     count = sum(disks[row.hba] for row in here)
-    others = ", ".join(row.node for number, row in sorted(nodes.items()) if number != node)
+    others = ", ".join(quoted(row.node) for number, row in sorted(nodes.items()) if number != node)
     impact = f"I/O from CPUs of {others} crosses the interconnect."
     if bare:
         impact = f"node{node} has no memory: all their data cross the interconnect."
@@ -150,7 +150,7 @@ def _finding(
             *(window.cite(row) for name in cards[:2] if (row := window.get(InterfaceNode, name)) is not None),
         ),
         advice=(
-            f"Move HBAs to slots of {quoted(others)} (see the board manual).",
+            f"Move HBAs to slots of {others} (see the board manual).",
             run("numactl", f"--cpunodebind={node}", "COMMAND", note="the load beside its disks"),
             run("numastat", note="other_node: cross-node traffic"),
         ),

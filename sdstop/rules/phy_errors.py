@@ -21,6 +21,7 @@ from sdstop.core.finding import (
     passed,
     unchecked,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 
 _ID = "phy-errors"
@@ -194,12 +195,13 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
         human.plural(resets, "failed reset") if resets else "",
     ]
     where = row.attached or "the attached device"
+    counted = f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)}"
     grown = [name for name in COUNTERS if _new(errors, name)]
     return Finding(
         severity=severity,
         subject=row.phy,
         title="SAS LINK ERRORS",
-        cause=f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)}.",
+        cause=fitting(f"{counted}: {row.owner} - {where}.", f"{counted}."),
         impact="Commands on this link can be retried or time out.",
         values=(
             Value("link", "link", f"{row.owner} - {where}"),
