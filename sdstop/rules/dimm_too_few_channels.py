@@ -69,8 +69,8 @@ def _demand(window: Window, limits: Limits) -> _Demand | None:
     bytes_ = added(load.wants if load.carries is None else min(load.wants, load.carries) for load in found)
     moves = added(load.moves for load in found)
     rebuilds = rebuilds_behind(window, {load.hba.hba for load in found})
-    known = (known.pace for known in rebuild_analyses(window) if known.name in rebuilds)
-    left = min((pace.eta for pace in known if pace is not None and pace.eta is not None), default=None)
+    paces = [analysis.pace for analysis in rebuild_analyses(window) if analysis.name in rebuilds]
+    left = min((pace.eta for pace in paces if pace is not None and pace.eta is not None), default=None)
     return _Demand(disks, bytes_ * limits["passes"], moves, rebuilds, left)
 
 
@@ -226,7 +226,7 @@ def _advice(window: Window, sockets: Sequence[MemorySocket]) -> tuple[Advice, ..
         count = human.plural(next(iter(missing.values())), "channel")
         first = f"Fill {count} per socket with modules of the same type."
     elif len(missing) == 1:
-        first = f"Fill {human.plural(*missing.values(), 'channel')} of socket {quoted(*missing)}."
+        first = f"Fill {human.plural(sum(missing.values()), 'channel')} of socket {quoted(next(iter(missing)))}."
     slots = _empty_slots(window)
     plain = all(quoted(slot) == slot for slot in slots)
     return (

@@ -60,14 +60,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(f"collecting data: {len(rows)} of {limits['readings']:g} samples", name)
             continue
         shares = [_share(row, speed, half=interface.duplex == "half") for row in rows]
-        least = min(share.most for share in shares)
         if min(s.rx for s in shares) > limits["share"] or min(s.tx for s in shares) > limits["share"]:
             yield _saturated(window, interface, shares, rows[-1], limits)
         else:
             most = max(share.most for share in shares)
             yield RuledOut(
                 name,
-                f"{human.percent(least)} to {human.percent(most)}% of {human.quantity(speed, 'bytes_per_second')} "
+                f"at most {human.percent(most)}% of {human.quantity(speed, 'bytes_per_second')} "
                 f"in the busier direction over {len(shares)} samples",
             )
 

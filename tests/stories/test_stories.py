@@ -26,7 +26,7 @@ from sdstop.core.coverage import NO_VERDICT
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Origin, Outcome, readable
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Severity, with_members
+from sdstop.core.finding import Damage, NodeRule, Rule, Severity, with_members
 from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
@@ -216,7 +216,7 @@ def test_the_texts_of_findings_have_their_form(name: str) -> None:
 
 
 def test_the_texts_of_rules_have_their_form() -> None:
-    rules = [*RULES, *BETWEEN]
+    rules: list[Rule | NodeRule] = [*RULES, *BETWEEN]
     assert {rule.id for rule in rules} >= UNCONVERTED
     assert [fault for rule in rules if rule.id not in UNCONVERTED for fault in declared_faults(rule)] == []
     assert {page.name for page in PAGES} >= VIEWS
@@ -516,6 +516,27 @@ async def test_the_engineer_reads_of_the_memory_before_anything_else(
         listed = [line for line in shown.lines() if re.search(r"!?(CRIT|WARN) ", line)]
         assert "memory" in next(line for line in listed if "CRIT " in line and "memory" in line)
         assert " CRIT" in shown.lines()[0]
+
+
+def test_a_cloud_starts_with_moved_names_and_exposed_data() -> None:
+    """An incident that can cost data comes before a condition that exposes them, and both before slow volumes."""
+    first, second, *rest = story("scaleio-cloud").judgements[-1].findings
+    assert (first.id, first.title) == ("unstable-device-path:cloud1", "DEVICE NAME MOVED: sde is now sdf")
+    assert first.cause == "/dev/sde of sds07 is /dev/sdf now; 48 of 48 names can change."
+    assert (second.id, second.title) == ("zero-padding-off:cloud1/sas10k", "ZERO PADDING OFF")
+    assert second.impact == "Unwritten or discarded blocks can return old data of other tenants."
+    assert (first.damage, first.standing) == (second.damage, not second.standing) == (Damage.DATA, False)
+    assert Damage.DATA not in {finding.damage for finding in rest}
+
+
+def test_poor_scaling_names_the_likeliest_cause_on_the_node() -> None:
+    first, second = story("scaleio-4node").judgements[-1].findings
+    assert (first.id, first.title) == ("scaling-poor:flash4", "POOR SCALING: 30.5% of 4 x 1")
+    assert first.cause.endswith("; likeliest: RAM read cache on flash.")
+    assert first.impact == "A request takes 2.81 ms instead of 0.86 ms, 80 outstanding each."
+    assert first.cost == pytest.approx(222, abs=1)  # of 320 outstanding, 98 would wait anyway
+    assert second.id == "rmcache-on-flash:flash4/nvme"
+    assert {value.value for value in first.values} >= {"RAM read cache on flash: flash4/nvme"}
 
 
 def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None:
