@@ -85,7 +85,7 @@ class Aspect(Struct, frozen=True):
     @property
     def heading(self) -> str:
         """Title of a finding about a difference."""
-        return f"{self.title.upper()} DIFFERS"
+        return f"{'FEWER' if self.fewest else 'DIFFERENT'} {self.title.upper()}"
 
 
 class Trait(Struct, frozen=True):

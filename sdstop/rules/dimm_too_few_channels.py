@@ -121,12 +121,12 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
         impact=demand.impact() if demand is not None and short else _impact(peak, possible),
         values=(
             Value("share", "channels used, best socket", best, "ratio", below=limits["share"]),
+            Value("empty", "slots of empty channels", _listed(_empty_slots(window)) or None),
             *(Value(f"used{row.socket}", f"channels used, socket {row.socket}", row.used, "", of=row.channels)
               for row in sockets),
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, _RATED,
                     of=row.possible) for row in sockets),
             Value("peak", "peak bandwidth of the node", peak, _RATED, of=possible),
-            Value("empty", "slots of empty channels", _listed(_empty_slots(window)) or None),
             *((Value("needs", "full-speed rebuild, through memory", demand.needs, _RATED,
                      above=peak),
                Value("disks", "disks behind HBAs", demand.disks)) if demand is not None else ()),

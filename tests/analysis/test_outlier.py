@@ -21,7 +21,7 @@ def test_one_differs_from_its_peers() -> None:
     (finding,) = outliers(traits("mtu", *[9000] * 11, 1500, item="eth2"))
     assert isinstance(finding, Finding)
     assert (finding.rule, finding.severity, finding.subject) == ("mtu-mismatch", Severity.WARNING, "n11/eth2")
-    assert (finding.title, finding.cause) == ("MTU DIFFERS", "MTU of eth2: 1500; 11 peers have 9000.")
+    assert (finding.title, finding.cause) == ("DIFFERENT MTU", "MTU of eth2: 1500; 11 peers have 9000.")
     assert (finding.damage, finding.view) == (Damage.AVAILABILITY, "network")
     assert [value.value for value in finding.values] == [1500, 9000]
     assert [cite.excerpt for cite in finding.evidence] == ["n11 1500", "n0 9000", "n1 9000", "n10 9000", "n2 9000"]
