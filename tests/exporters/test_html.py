@@ -149,7 +149,7 @@ def test_the_table_has_the_numbers_of_the_summary() -> None:
     assert "12.7 %" not in content.partition('id="readings"')[0]
     throttled = page(*story("vm-cgroup-io-max"))
     assert "122% of 100 IOPS, 4 KiB per request, 77.8% of the time." in throttled
-    assert '<tr><td>used of the limit meanwhile</td><td class="n">122 %</td>' in throttled
+    assert '<tr><td>use of the limit at these times</td><td class="n">122 %</td>' in throttled
 
 
 def test_the_use_of_a_volume_is_quoted_from_its_own_statistics() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 
 from sdstop.core.advice import ShellCommand
-from sdstop.core.finding import Finding, NodeRule, Rule
+from sdstop.core.finding import Finding, NodeRule, Rule, Severity
 
 TITLE, LINE = 40, 71
 """Cells of a title, and of a cause, an impact and the first piece of advice, which are shown whole on 80 columns."""
@@ -53,7 +53,7 @@ def faults(finding: Finding) -> Iterator[str]:
 
 
 def _faults_of_advice(finding: Finding) -> Iterator[str]:
-    if not finding.advice:
+    if not finding.advice and finding.severity is not Severity.INFO:
         yield "no advice"
     for piece in finding.advice[:1]:
         if cell_len(str(piece)) > LINE:
