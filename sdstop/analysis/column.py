@@ -14,7 +14,7 @@ from sdstop.core.text import added
 V = TypeVar("V")
 
 
-class StripeMember(Struct, frozen=True):
+class StripeMember(Struct, frozen=True, gc=False):
     """One member disk over one interval, with the figures of `iostat -x` in base units.
 
     `queue` is the mean number of outstanding requests (aqu-sz), `busy` is 0..1 (util), rates are per second,
@@ -32,7 +32,7 @@ class StripeMember(Struct, frozen=True):
     write_wait: float | None
 
 
-class StripeColumn(Struct, frozen=True):
+class StripeColumn(Struct, frozen=True, gc=False):
     """One stripe column: a disk, or the present legs of one mirror.
 
     `capacity` is the column's share of the array's address space relative to an even one (1.0 when all members have the

@@ -27,6 +27,10 @@ PAST = 1000
 """Maximum number of ended episodes kept for findings that recurred."""
 
 
+class Superseded(Exception):  # noqa: N818
+    """Raised instead of a judgement that is not wanted any more."""
+
+
 class Judgement(Struct, frozen=True):
     """Results of all rules for one window: findings worst first, each cause followed by the findings it explains.
 
@@ -55,7 +59,7 @@ class Judgement(Struct, frozen=True):
         return tuple(finding for finding in self.every if not finding.members)
 
 
-class Episode(Struct, frozen=True):
+class Episode(Struct, frozen=True, gc=False):
     """A finding with its time span; `until` and `ended` are None while it is active.
 
     `since` and `until` are Unix seconds, for display; `began`, `ended`, `found` (when it was reported first) and `seen`
@@ -87,15 +91,19 @@ def judge(
     configured: Mapping[str, Mapping[str, float]],
     guard: Guard | None = None,
     held: Folds = frozenset(),
+    unwanted: Callable[[], bool] = bool,
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
     A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
-    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before.
+    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
+    Superseded as soon as a rule ends and the judgement is `unwanted`.
     """
     guard = guard or Guard()
     ordered, checked, findings = _in_order(rules), list[_Checked](), list[Finding]()
     for rule in ordered:
+        if unwanted():
+            raise Superseded
         one = _checked(window, rule, configured, guard, findings)
         checked.append(one)
         findings += _findings((one,))
@@ -304,7 +312,7 @@ class Diagnosis(Struct):
 
     def folded_before(self, number: int) -> Folds:
         """Return the folds of the frame before the one with this number."""
-        return next((folds for since, folds in reversed(self.folds) if since < number), frozenset())
+        return next((folds for since, folds in reversed(tuple(self.folds)) if since < number), frozenset())
 
     def _judge(self, window: Window, until: float | None) -> Judgement:
         held = self.folded_before(window.now.number)

@@ -20,6 +20,7 @@ from sdstop.core.evidence import Frame
 from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui.app import Dashboard
+from sdstop.tui.lookup import Lookup
 from sdstop.tui.terminal import Options
 
 WIDE, SMALL, LOW = (200, 60), (80, 24), (60, 15)
@@ -94,8 +95,14 @@ class Screen:
         """Press keys, and return the screen's text."""
         for key in keys:
             await self.pilot.press(key)
+        await self.looked_up()
         await self.pilot.pause()
         return self.text()
+
+    async def looked_up(self) -> None:
+        """Wait until the frame that was stepped to is judged and shown."""
+        await asyncio.to_thread(settle, self.app.lookup)
+        self.app.looked_up()
 
     async def reached(self, view: str) -> None:
         """Wait until a view is shown."""
@@ -134,7 +141,7 @@ async def screen(
         yield shown
 
 
-def settle(judging: Judging[Look]) -> None:
+def settle(judging: Judging[Look] | Lookup) -> None:
     """Wait until nothing is left to judge."""
     while judging.busy:
         time.sleep(0.001)
