@@ -64,7 +64,7 @@ def imports(tree: ast.Module) -> Iterator[str]:
     for_types = {
         child
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        if isinstance(node, ast.If) and any(_name(part) == "TYPE_CHECKING" for part in ast.walk(node.test))
         for child in ast.walk(node)
     }
     for node in ast.walk(tree):
@@ -127,7 +127,7 @@ def broad_handlers(tree: ast.AST) -> Iterator[ast.AST]:
             last = node.body[-1]
             if caught and not (isinstance(last, ast.Raise) and last.exc is None):
                 yield node
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+        elif isinstance(node, ast.Call) and _name(node.func).endswith("suppress"):
             yield from (argument for argument in node.args if ast.unparse(argument) in BROAD)
 
 
@@ -193,7 +193,7 @@ def walks(tree: ast.Module) -> bool:
     )
 
 
-def _name(function: ast.expr) -> str:
+def _name(function: ast.AST) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
