@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from sdstop.capture.reader import PACKED, open_capture
@@ -24,12 +25,13 @@ from sdstop.core.coverage import NO_VERDICT
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Origin, Outcome, readable
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Damage, Severity
+from sdstop.core.finding import Damage, Finding, Severity
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules import RULES
+from sdstop.rules.scaling_poor import SCALING_POOR
 from sdstop.sampler import sample
 from sdstop.tui.scene import BAD
 from tests.fixtures import FIXTURES, Said, Story, Undeclared, each_of, every_story, expected, names, parse, sixth, story
@@ -484,6 +486,21 @@ def test_poor_scaling_names_the_likeliest_cause_on_the_node() -> None:
     assert first.cost == pytest.approx(222, abs=1)  # of 320 outstanding, 98 would wait anyway
     assert second.id == "rmcache-on-flash:flash4/nvme"
     assert {value.value for value in first.values} >= {"RAM read cache on flash: flash4/nvme"}
+
+
+def test_measured_saturation_is_a_likelier_cause_than_a_setting() -> None:
+    look = story("scaleio-4node").looks[-1]
+    cache = look.judgement.findings[1]
+    full = replace(cache, rule="link-saturated", subject="eth0")
+    for earlier, likeliest in (
+        ([cache, full], "a saturated link"),
+        ([cache, replace(full, severity=Severity.INFO)], "RAM read cache on flash"),
+        ([], None),
+    ):
+        (found,) = SCALING_POOR.verdicts(look.window, SCALING_POOR.limits(), earlier)
+        assert isinstance(found, Finding)
+        assert found.cause.endswith(f"; likeliest: {likeliest}." if likeliest else "one 93500.")
+        assert ("Fix this first" in found.steps[0]) is (likeliest is not None)
 
 
 def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None:
