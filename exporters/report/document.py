@@ -162,7 +162,7 @@ def finding_of(episode: Episode, host: str) -> dict[str, Any]:
 
 
 def _against(value: Value) -> dict[str, float]:
-    """Return what a value was compared with, under its name: a total, or an exceeded or missed threshold."""
+    """Return the total (`of`) or threshold (`above`, `below`) that a value was compared with."""
     known = {"of": value.of, "above": value.above, "below": value.below}
     return {name: number for name, number in known.items() if number is not None}
 

@@ -24,6 +24,10 @@ class Command(Struct, frozen=True):
         """Return the command with its output piped to another one."""
         return replace(self, pipeline=(*self.pipeline, argv))
 
+    def noted(self, note: str) -> Command:
+        """Return the command with a note: a noun phrase, shown after `#`."""
+        return replace(self, note=note)
+
     @property
     def shell(self) -> str:
         """The command as a shell line, without the note."""

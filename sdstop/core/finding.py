@@ -226,7 +226,7 @@ V = TypeVar("V", bound=Verdict)
 
 
 def of_rule(verdict: V, rule: Rule | NodeRule) -> V:
-    """Return a verdict with the ID of its rule set, and a finding with what it leaves to the rule."""
+    """Return a verdict with the ID of its rule set, and a finding with its rule's defaults."""
     if isinstance(verdict, Finding):
         kept = {
             "damage": rule.damage if verdict.damage is None else verdict.damage,

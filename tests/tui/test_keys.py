@@ -330,7 +330,7 @@ async def test_a_capture_without_the_oldest_frames_says_so(tmp_path: Path) -> No
         await shown.app.workers.wait_for_complete()
     said = "this is of 5 frames, and the capture has the last 4 of them"
     assert said in (tmp_path / "dump" / "report.md").read_text()
-    assert json.loads((tmp_path / "dump" / "findings.json").read_text())["host"]["note"] == said
+    assert json.loads((tmp_path / "dump" / "findings.json").read_text())["hosts"][0]["note"] == said
 
 
 async def test_a_screen_is_saved_as_text_and_never_over_another_file(tmp_path: Path) -> None:
