@@ -55,18 +55,9 @@ def _ios(member: StripeMember) -> float:
     return member.reads + member.writes
 
 
-def _mean_wait(member: StripeMember) -> float | None:
-    if (member.reads and member.read_wait is None) or (member.writes and member.write_wait is None):
-        return None
-    ios = _ios(member)
-    return (
-        (member.reads * (member.read_wait or 0.0) + member.writes * (member.write_wait or 0.0)) / ios if ios else None
-    )
-
-
 _READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
 _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
-_ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, _mean_wait)
+_ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, attrgetter("wait"))
 
 
 class _Row(Struct, frozen=True):

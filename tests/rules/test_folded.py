@@ -95,7 +95,7 @@ def test_it_began_when_the_disks_stopped_and_was_found_ten_seconds_later() -> No
 
 
 def _numbers(finding: Finding) -> dict[str, object]:
-    return {v.name: v.value for v in finding.values if not v.name == "example"}
+    return {v.name: v.value for v in finding.values if v.name != "example"}
 
 
 def test_an_active_fold_has_its_newest_count_and_the_largest_beside_it() -> None:

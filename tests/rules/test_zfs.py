@@ -79,7 +79,7 @@ def test_a_free_spare_is_offered_and_a_resilver_waited_for() -> None:
     running = raidz("FAULTED", "ONLINE", "ONLINE", "ONLINE", scan=RUNS)
     finding = judged(running).finding("tank")
     assert "resilver running, 40.0%" in finding.summary
-    assert finding.steps[0].startswith("let it finish")
+    assert finding.steps[0].startswith("Let the rebuild finish")
 
 
 def spared(scan: str = "", *, replacing: bool = False, old: str = "FAULTED") -> str:
@@ -371,7 +371,7 @@ def test_a_real_draid_that_loses_a_disk_is_followed_to_its_end() -> None:
             if finding.rule == "zfs-pool-degraded":
                 said.append(finding)
             elif finding.rule == "rebuild-running":
-                operations.add(finding.summary.split(" ")[0])
+                operations.add(finding.title.split(" ")[0].lower())
                 assert not any("md" in line.split() or "sysfs" in line for line in finding.steps)
             elif finding.rule == "device-saturated":
                 assert finding.severity is Severity.INFO  # scrub and resilver keep the disks busy
