@@ -141,7 +141,7 @@ class StripeLimits(Struct, frozen=True):
     slow_of_two: float = 4.0
     """Wait for writes of a slow mirror leg, as a multiple of the other leg's."""
     slow_far: float = 8.0
-    """Wait of a slow disk whose busy time is no evidence, as a multiple of the median of its peers, over a minute."""
+    """Wait of a slow disk whose busy time proves nothing, as a multiple of the median of its peers, over a minute."""
     slow_once: float = 10.0
     """Wait of a slow disk, as a multiple of that of each peer, if a single sample is all there is."""
     slow_service: float = 2.0

@@ -158,7 +158,7 @@ def _is_slow(
 def _is_proven(seconds: Sequence[Second], found: _Candidate, limits: StripeLimits) -> bool:
     """Return whether each request takes longer than any seek, and far longer than the peers'.
 
-    Then fewer requests are no explanation, nor are somewhat more.
+    Then neither fewer nor somewhat more requests explain it.
     """
     services, ratios = _services(seconds, found.wait.disk, limits)
     if found.wait.share > limits.equal_ios**2 or len(ratios) < limits.crowded * len(seconds):
@@ -292,7 +292,7 @@ def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
 
 
 _TRIED = 3
-"""Maximum number of outliers that are looked at, the one with the longest wait first: a hot one may hide a slow one."""
+"""Maximum number of outliers checked, the one with the longest wait first: a hot one may hide a slow one."""
 
 
 def _outliers(rows: Sequence[_Row], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:

@@ -49,7 +49,7 @@ _PAST = 20
 """Seconds before now in which a severity that was reached is remembered."""
 
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
-"""Groups over which requests are spread in turn: their queues tell hot members and convoys."""
+"""Groups over which requests are spread in turn: their queues show hot members and convoys."""
 _UNTIMED = frozenset({GroupKind.SLAVES})
 """Groups whose members complete no requests."""
 
@@ -255,7 +255,7 @@ def _slow_over_minutes(
 
 
 FEWEST_IN_BLOCK = 2.0
-"""Requests in a block, below which a member's wait in it says nothing."""
+"""Requests in a block, below which a member's wait in it is not judged."""
 
 
 def _of_printed(window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits) -> JudgedGroup:

@@ -84,7 +84,7 @@ _ADVICE: dict[str, RebuildAdvice] = {
             run("cat", "/sys/module/zfs/parameters/zfs_resilver_min_time_ms"),
         ),
         unknown=(
-            "Look at queues and latencies, and for z_rd_* or z_wr_* threads at 100%.",
+            "Check queues and latencies, and z_rd_ and z_wr_ threads at 100%.",
             run("zpool", "iostat", "-v", "-l", "-q", "{pool}", "10", "2"),
             run("top", "-H", "-b", "-n", "1"),
         ),

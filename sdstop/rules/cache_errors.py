@@ -165,7 +165,7 @@ def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
         subject=cache.cache,
         title=f"OLD CACHE I/O ERRORS: {human.number(total)}",
         cause=f"{human.number(total)} I/O errors{one} since load.",
-        impact="None of them is new." if new is not None else "A second sample shows whether they grow.",
+        impact="No error is new." if new is not None else "A second sample shows whether they grow.",
         values=values,
         evidence=evidence,
         advice=advice,

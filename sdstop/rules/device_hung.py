@@ -42,7 +42,7 @@ _GRACE = 0.5
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
 _COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
-"""Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
+"""Kinds whose requests the kernel counts regardless of queue/iostats (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
 """Maximum number of names of things built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")

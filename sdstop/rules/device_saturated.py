@@ -107,7 +107,7 @@ def _finding(
             window.cite(row) if row is not None else None,
             window.cite(doers[0].row) if doers and doers[0].row is not None else None,
         ),
-        harmless_if="this load is what the device is there for",
+        harmless_if="the device is meant for this load",
         cost=each.queue,
         advice=(
             "Spread the load over more devices, or limit the programs behind it.",

@@ -79,7 +79,7 @@ def _slow(window: Window, judged: JudgedGroup, laggard: Laggard, limits: Limits)
         cause = _waiting(judged, laggard, laggard.wait)
         values += _wait_values(laggard.wait, limits)
     else:
-        raise ValueError("a slow member has a wait, or stands still")
+        raise ValueError("a slow member has a wait or a standstill")
     impact = waits_for(judged)
     values.append(Value("busy", "busy", row.busy if row is not None else None, "ratio"))
     if laggard.base:

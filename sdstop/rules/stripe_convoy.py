@@ -77,7 +77,7 @@ def _good(spread: Spread) -> str:
 
 
 def values(judged: JudgedGroup, spread: Spread, **stays: float) -> tuple[Value, ...]:
-    """Return the numbers that every verdict on a stripe compares; `stays` is what its standing is compared with."""
+    """Return the numbers that every verdict on a stripe compares; `stays` is the threshold of its standing."""
     return (
         Value("busy", "columns busy", spread.busy, of=spread.columns),
         Value("expected", "columns busy by chance", spread.expected),

@@ -58,7 +58,7 @@ def _why(window: Window) -> str:
 
 
 def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
-    """Judge a pool without errors: devices that it works without, and states that are not known."""
+    """Judge a pool without errors: devices that it works without, and unknown states."""
     pool = whole.pool
     out = [v for v in whole.vdevs if v.leaf and v.state in LOST]
     for vdev in out:
@@ -251,7 +251,7 @@ def _degraded(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
             window.cite(state) if state is not None else None,
         ),
         advice=tuple(_advice(whole, devices, running=running)),
-        refuted_by=f"zpool status with the state ONLINE of {whole.name} and every vdev",
+        refuted_by=f"the state ONLINE of {whole.name} and every vdev in zpool status",
         damage=Damage.DATA if missing and worst is not None and worst < 0 else None,
         view_subject=whole.name,
     )
@@ -284,7 +284,7 @@ def _named(vdev: Vdev) -> str:
 
 
 def _note(vdev: Vdev) -> str:
-    """Return what zpool status says about a device, without trim and scan status."""
+    """Return the note of zpool status on a device, without trim and scan status."""
     note = re.sub(r" ?\([^)]*\)", "", vdev.note or "")
     return f", {human.safe(note, 20)}" if note else ""
 
