@@ -67,13 +67,13 @@ def _finding(
     )[:_SHOWN]
     sizes = [f"{size} B {human.percent(count / total)}%" for size, count in often]
     evicted = course.sum("evicted_by_bypass")
-    also = f" and evicted {human.number(evicted)} blocks" if evicted else ""
+    also = f", evicting {human.number(evicted)} blocks" if evicted else ""
     return Finding(
         severity=Severity.CRITICAL if past > limits["most"] else Severity.WARNING,
         subject=cache.cache,
         title=f"SUB-BLOCK I/O: {human.percent(pieces.sub_block)}% not cacheable",
         cause=f"{human.percent(pieces.sub_block)}% of requests are not whole {block} blocks ({', '.join(sizes[:1])}).",
-        impact=f"{human.percent(past)}% of {what} bypassed the cache{also}{'' if course.seconds else ' since load'}.",
+        impact=f"{human.percent(past)}% of {what}{'' if course.seconds else ' since load'} bypassed the cache{also}.",
         values=(
             Value("sub_block", "requests not of whole blocks", pieces.sub_block, "ratio", above=limits["share"]),
             Value("sizes", "most frequent sizes", ", ".join(sizes)),
