@@ -134,7 +134,7 @@ def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
     )
     evidence = cites(*(window.cite(cache, name) for name, _ in _named(caching)))
     devices = [device for device in (cache.fast, cache.slow) if device] or ["DEVICE"]
-    advice = (
+    advice: tuple[Advice, ...] = (
         "Check the devices of the cache and their cables.",
         *(run("smartctl", "-x", f"/dev/{device}") for device in devices),
         run("dmesg", "-T").pipe("grep", "-i", "I/O error").pipe("tail"),
