@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sdstop.analysis import programs
 from sdstop.analysis.peer_groups import judged_groups
 from sdstop.analysis.peer_samples import SECONDS, recent
-from sdstop.analysis.saturation import BUSY, Saturated, saturated
+from sdstop.analysis.saturation import BUSY, FAR, Saturated, saturated, times_its_past, times_its_peers
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
@@ -30,6 +30,13 @@ from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
 
 _NAMED = 3
+_SPREAD = "Spread the load over more devices, or limit the programs behind it."
+_ADVICE = {
+    None: (_SPREAD,),
+    True: (_SPREAD, "The device itself is as fast as its peers."),
+    False: ("Find first why the device is slower than its peers.",),
+}
+"""Advice by whether a device is as fast as its peers; None: unknown."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -42,6 +49,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     found = {each.device: each for each in saturated(window, moments, limits["busy"], limits["part"])}
     left = {name: each for name, each in found.items() if name not in slow}
     told = 0
+    for name in list(left):
+        times = times_its_past(window, moments, name)
+        if times is not None and times >= FAR:
+            told += 1
+            yield Unchecked(
+                f"requests take {human.number(times)} times as long as before: slow, or at its limit",
+                name,
+                gap=Gap.EARLY,
+            )
+            del left[name]
     for judged in groups:
         upper = judged.group.upper if judged.group is not None else None
         full = [left[name] for name in judged.layout.names if name in left]
@@ -50,9 +67,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _of_group(window, judged.name, upper, full, len(judged.layout.names))
             for each in full:
                 del left[each.device]
+    peers = {name: judged.layout.names for judged in groups for name in judged.layout.names if name in left}
     for name, each in left.items():
         told += 1
-        yield _of_device(window, window.topology.find(name), each)
+        times = times_its_peers(moments, name, peers.get(name, ()))
+        yield _of_device(window, window.topology.find(name), each, times)
     if not told:
         names = [str(name) for name in moments[-1].rows]
         yield from passed(names, f"not busy all the time with requests waiting ({len(moments)} samples)")
@@ -68,29 +87,38 @@ def _of_group(window: Window, name: str, upper: Thing, full: Sequence[Saturated]
     return replace(found, title="MEMBERS AT THEIR LIMIT", cost=sum(each.queue for each in full))
 
 
-def _of_device(window: Window, thing: Thing | None, each: Saturated) -> Finding:
+def _of_device(window: Window, thing: Thing | None, each: Saturated, times: float | None) -> Finding:
     cause = (
         f"Busy {human.percent(each.busy)}% of the time: {human.number(each.completed)} requests/s, "
         f"{human.number(each.queue)} waiting."
     )
-    return _finding(window, each.device, thing, each, cause, None)
+    return _finding(window, each.device, thing, each, cause, None, times)
 
 
 def _finding(
-    window: Window, subject: str, thing: Thing | None, each: Saturated, cause: str, members: str | None
+    window: Window,
+    subject: str,
+    thing: Thing | None,
+    each: Saturated,
+    cause: str,
+    members: str | None,
+    times: float | None = None,
 ) -> Finding:
     users = [other.label for other in window.topology.affected(thing)] if thing is not None else []
     used = human.listed(users, _NAMED, 60)
     doers = programs.programs(window)
     writer = programs.advice(window)
     row = window.get(DiskActivity, each.device)
+    slower = times is not None and times >= FAR
     return Finding(
         severity=Severity.INFO,
         subject=subject,
         title=f"DEVICE AT ITS LIMIT: {human.wait(each.wait)} ms a request",
         cause=cause,
         impact=(
-            f"{human.listed(users, limit=18)} wait {human.wait(each.wait)} ms for each request."
+            f"Each request takes {human.number(times)} times as long as those of its peers."
+            if times is not None and slower
+            else f"{human.listed(users, limit=18)} wait {human.wait(each.wait)} ms for each request."
             if users
             else f"Each request takes {human.wait(each.wait)} ms."
         ),
@@ -99,6 +127,7 @@ def _finding(
             Value("queue", "requests outstanding", each.queue),
             Value("wait", "wait of a request", each.wait, "seconds"),
             Value("completed", "requests completed", each.completed, "per_second"),
+            Value("times", "service time, as a multiple of its peers'", times, "", above=FAR if slower else None),
             Value("members", "devices at their limit", members),
             Value("volumes", "volumes and mounts on it", used or None),
             Value("processes", "programs with most I/O", ", ".join(p.words for p in doers[:_NAMED]) or None),
@@ -110,7 +139,7 @@ def _finding(
         harmless_if="the device is meant for this load",
         cost=each.queue,
         advice=(
-            "Spread the load over more devices, or limit the programs behind it.",
+            *_ADVICE[None if times is None else times < FAR],
             run("iostat", "-x", each.device, "1"),
             *((writer,) if writer else ()),
         ),
@@ -120,7 +149,7 @@ def _finding(
 
 DEVICE_SATURATED = Rule(
     "device-saturated",
-    "device at its limit: busy all the time, requests waiting, as fast as its peers",
+    "device at its limit: busy all the time, with requests waiting",
     Severity.INFO,
     _check,
     (DiskActivity,),
