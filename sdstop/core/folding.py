@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import Finding, Rule, Value, cites
+from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.joins import Relation, ThingKind
 from sdstop.core.placement import NAMES, kinds_of, thing_of
 from sdstop.core.thing import Thing
@@ -28,10 +29,6 @@ LEAST = 3
 """Fewest things that are folded."""
 NODE = "disks"
 """Subject of a finding about all disks of the node."""
-TITLE = 40
-"""Most characters of a title."""
-CAUSE = 71
-"""Most characters of a cause."""
 CITED = 4
 """Most members whose evidence a folded finding has."""
 
@@ -269,7 +266,7 @@ def _fold(
         severity=severity,
         subject=shared.subject,
         title=_title(rule, worst, f"{len(about)} {nouns}"),
-        cause=whole if len(whole) <= CAUSE else f"{where[0]} {where[1]}.",
+        cause=fitting(whole, f"{where[0]} {where[1]}."),
         impact=_impact(members, worst, affected or part_of, count or len(part_of)),
         values=(
             Value("affected", f"{nouns} affected", len(about), of=shared.count),
@@ -302,7 +299,7 @@ def _title(rule: Rule, worst: Finding, number: str) -> str:
     """Return the title of a fold: how many things, and their fault in the words of the rule."""
     fault = f" {rule.many}" if rule.many else f": {_FAULT.split(worst.title)[0]}"
     title = f"{number}{fault}".upper()
-    return title if len(title) <= TITLE else f"{number} affected".upper()
+    return title if human.width_of(title) <= TITLE else f"{number} affected".upper()
 
 
 _FAULT = re.compile(r"[:,]| (?=[a-z])")

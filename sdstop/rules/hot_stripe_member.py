@@ -14,6 +14,7 @@ from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.stripe_convoy import values
@@ -64,7 +65,7 @@ def _hot(window: Window, judged: JudgedGroup, spread: Spread, limits: Limits) ->
         severity=Severity.CRITICAL if is_deep(window, judged, limits) else Severity.WARNING,
         subject=f"{name}/{spread.top[0]}" if len(spread.top) == 1 else f"{name}/{members}",
         title=f"HOT MEMBER: {human.number(ratio)}x its peers' requests",
-        cause=f"{human.safe(members, 71 - len(rest))}{rest}",
+        cause=fitting(f"{human.safe(members)}{rest}", f"This member{rest}"),
         impact=(
             f"Requests take {human.wait(waits[0])} ms there, {human.wait(waits[1])} ms on the other members."
             if waits is not None

@@ -23,6 +23,7 @@ from sdstop.core.finding import (
     Verdict,
     cites,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.readings.disk import Disk, DiskActivity
 
@@ -69,7 +70,7 @@ def _finding(
         severity=_severity(group, limits, done, busy, explained=bool(because)),
         subject=group.place or SUBJECT,
         title=f"TASKS STUCK: {count} in D state",
-        cause=f"{cause}, waiting for {human.safe(_where(group), max(71 - len(cause) - 15, 12))}.",
+        cause=fitting(f"{cause}, waiting for {_where(group)}.", f"{cause}."),
         impact=impact,
         values=(
             Value("tasks", "tasks that have not run", count, "", above=limits["tasks"]),
