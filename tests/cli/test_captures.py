@@ -69,8 +69,10 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
             [WARNING],
             1,
             [
-                "WARNING - 1 finding: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up. "
-                "| critical=0 warning=1 info=0 unchecked=0"
+                (
+                    "WARNING - 1 finding: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up. "
+                    "| critical=0 warning=1 info=0 unchecked=0"
+                )
             ],
         ),
         (
