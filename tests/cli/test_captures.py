@@ -70,7 +70,7 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
             1,
             [
                 (
-                    "WARNING - 1 finding: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up. "
+                    "WARNING - 1 finding: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up "
                     "| critical=0 warning=1 info=0 unchecked=0"
                 )
             ],
@@ -79,10 +79,10 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
             [WARNING, CRITICAL],
             2,
             [
-                "CRITICAL - 2 findings: too-loud c: LOUD METER. c is loud. Neighbors can wake up.; too-loud b/c "
+                "CRITICAL - 2 findings: too-loud c: LOUD METER. c is loud. Neighbors can wake up; too-loud b/c "
                 + COUNTS,
-                "CRITICAL: too-loud c: LOUD METER. c is loud. Neighbors can wake up.",
-                "WARNING: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up.",
+                "CRITICAL: too-loud c: LOUD METER. c is loud. Neighbors can wake up",
+                "WARNING: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up",
             ],
         ),
     ],
