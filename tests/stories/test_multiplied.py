@@ -7,24 +7,24 @@ FACTOR times as long; the device's busy time does, too, as far as the interval i
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
 
 from sdstop.analysis.group_columns import device_of
-from sdstop.collectors import BUILTIN
-from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Rule, Severity
+from sdstop.core.diagnosis import Diagnosis, judge
+from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.finding import Finding, Severity
 from sdstop.core.history import Moment
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
-from sdstop.core.retention import Retention
-from sdstop.core.session import Session
 from sdstop.readings.disk import DISKSTATS, Disk
 from sdstop.rules import RULES
-from tests.fixtures import names, opened
+from tests.fixtures import names
+from tests.stories.altered import unaltered
 
 FACTOR = 15
 LEAST_RATE = 1.0
@@ -44,18 +44,6 @@ _NAMING = {"slow-stripe-member", "slow-device", "hot-stripe-member", "rebuild-sl
 """Rules whose findings name a member."""
 
 _RULES = tuple(rule for rule in RULES if rule.id in _NAMING)
-
-
-@functools.cache
-def recorded(story: str) -> tuple[Origin, Sequence[Frame]]:
-    origin, frames = opened(story)
-    return origin, Retention(BUILTIN).frames(frames)
-
-
-def judged(origin: Origin, frames: Sequence[Frame], rules: Sequence[Rule] = _RULES) -> Session:
-    session = Session(origin, BUILTIN, rules)
-    session.feed_all(frames)
-    return session
 
 
 def slowed(frames: Sequence[Frame], device: str) -> Iterator[Frame]:
@@ -106,10 +94,10 @@ def fewest(group: PeerGroup) -> int:
 @functools.cache
 def members(story: str) -> tuple[str, ...]:
     """Return the members of a story that must be found if their times are multiplied."""
-    origin, frames = recorded(story)
-    if frames[-1].monotonic - frames[0].monotonic < LEAST_SPAN:
+    told = unaltered(story)
+    if told.frames[-1].monotonic - told.frames[0].monotonic < LEAST_SPAN:
         return ()
-    window = judged(origin, frames, ()).head().window
+    window = deque(told.windows(told.frames, ()), maxlen=1).pop()
     moments = window.moments(Disk)
     if len(moments) < 2 or moments[-1].started - moments[0].started < LEAST_SPAN:
         return ()
@@ -136,19 +124,28 @@ def wait_of(moments: Sequence[Moment[Disk]], name: str) -> float | None:
     return waited / requests / 1000
 
 
-def is_named(session: Session, device: str) -> bool:
-    """Return whether a finding above info was ever about a device, or says that a rebuild waits for it."""
-    findings = [episode.finding for episode in session.episodes() if episode.finding.severity is not Severity.INFO]
+def is_named(findings: Iterable[Finding], device: str) -> bool:
+    """Return whether a finding above info is about a device, or says that a rebuild waits for it."""
     return any(
         device in finding.subject.rpartition("/")[2].split("+")
         or (finding.rule == "rebuild-slow" and f"{device} is " in finding.summary)
         for finding in findings
+        if finding.severity is not Severity.INFO
     )
 
 
+def is_found(story: str, device: str) -> bool:
+    """Return whether a multiplied member is named at the end, or else at any time."""
+    told = unaltered(story)
+    windows = list(told.windows(list(slowed(told.frames, device)), told.readers(DISKSTATS)))
+    if is_named(judge(windows[-1], _RULES, {}).every, device):
+        return True
+    diagnosis = Diagnosis(_RULES)
+    return any(is_named(diagnosis.add(window).every, device) for window in windows)
+
+
 def missed(story: str, chosen: Sequence[str]) -> list[str]:
-    origin, frames = recorded(story)
-    return [name for name in chosen if not is_named(judged(origin, list(slowed(frames, name))), name)]
+    return [name for name in chosen if not is_found(story, name)]
 
 
 def sample(story: str) -> tuple[str, ...]:
