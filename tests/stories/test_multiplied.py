@@ -10,6 +10,8 @@ import functools
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
+from statistics import median
 
 import pytest
 from msgspec.structs import replace
@@ -18,10 +20,11 @@ from sdstop.analysis.group_columns import device_of
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.finding import Finding, Severity
-from sdstop.core.history import Moment
+from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
 from sdstop.readings.disk import DISKSTATS, Disk
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
 from tests.fixtures import names
 from tests.stories.altered import unaltered
@@ -35,6 +38,12 @@ LEAST_SPAN = 36.0
 """Seconds that a story must last: a member with one request a second is known after half a minute."""
 LEAST_ACTIVE = 24.0
 """Seconds of them in which the member completed requests."""
+
+SHARE = 3.0
+"""Largest ratio of a member's reads, and of its writes, to its peers' median while its array is rebuilt.
+
+The member that is rebuilt, and the copy that it is read from, have no peers: the others do not do that work.
+"""
 
 _TIMES = (6, 10, 17, 19)
 """Columns of times in a row of /proc/diskstats: reads, writes, discards, flushes."""
@@ -106,7 +115,22 @@ def members(story: str) -> tuple[str, ...]:
         waits = {name: wait for name in map(device_of, group.members) if (wait := wait_of(moments, name)) is not None}
         if len(waits) >= fewest(group):
             found.update((name, None) for name, wait in waits.items() if FACTOR * wait >= LEAST_WAIT)
-    return tuple(found)
+    apart = {name for name in found if is_apart(window, moments, name)}
+    return tuple(name for name in found if name not in apart)
+
+
+def is_apart(window: Window, moments: Sequence[Moment[Disk]], name: str) -> bool:
+    """Return whether a rebuild gives a member far more to read or to write than its peers."""
+    first, last = moments[0].rows, moments[-1].rows
+    for group in window.topology.groups():
+        devices = [device for device in map(device_of, group.members) if device in first and device in last]
+        upper = group.upper.device if group.upper is not None else None
+        if name in devices and any(row.array == upper for row in window.rows(Rebuild).values()):
+            for done in (attrgetter("reads"), attrgetter("writes")):
+                steps = {device: done(last[device]) - done(first[device]) for device in devices}
+                if steps[name] > SHARE * max(median(steps.values()), LEAST_RATE * LEAST_SPAN):
+                    return True
+    return False
 
 
 def wait_of(moments: Sequence[Moment[Disk]], name: str) -> float | None:
