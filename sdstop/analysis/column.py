@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -82,9 +82,11 @@ class Second(Struct, frozen=True, dict=True):
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, cached because each second is judged in several windows."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        return cast("V", self._memo[key])
+        memo = self._memo
+        if key not in memo:
+            memo[key] = make()
+        found: V = memo[key]
+        return found
 
 
 class StripeLimits(Struct, frozen=True):

@@ -100,11 +100,13 @@ def judge(
     Superseded as soon as a rule ends and the judgement is `unwanted`.
     """
     guard = guard or Guard()
-    ordered, checked = _in_order(rules), list[_Checked]()
+    ordered, checked, findings = _in_order(rules), list[_Checked](), list[Finding]()
     for rule in ordered:
         if unwanted():
             raise Superseded
-        checked.append(_checked(window, rule, configured, guard, _findings(checked) if rule.after else ()))
+        one = _checked(window, rule, configured, guard, findings)
+        checked.append(one)
+        findings += _findings((one,))
     return _judgement(window, ordered, checked, guard, held)
 
 
@@ -165,7 +167,7 @@ def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: G
     def helpless(said: str) -> _Checked:
         return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
 
-    gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule))
+    gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule)) if rule.remembers else ()
     checked = guard.call(Part.RULE, rule.id, check, helpless)
     return replace(checked, gone=gone) if gone else checked
 
@@ -208,21 +210,22 @@ _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
     """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
+    by_family, known_runs = window.now.by_family, window.now.runs
     for family in rule.needs:
-        known = window.now.run_of(family) is not None
+        known = family in by_family
         if known and (not family.joined or window.rows(family)):
             continue
         names = window.providers.get(family, ())
-        runs = [window.now.runs[name] for name in names if name in window.now.runs]
-        if known and not any(run.outcome in _BADNESS for run in runs):
+        runs = [known_runs[name] for name in names if name in known_runs]
+        bad = [run for run in runs if run.outcome in _BADNESS]
+        if known and not bad:
             continue  # no rows of a joined family is a valid result unless one of its sources failed
         if len(runs) < len(names):
             return Unchecked(f"{' and '.join(names)} has not answered yet", gap=Gap.EARLY)
-        for outcome in _BADNESS:
-            for run in runs:
-                if run.outcome is outcome:
-                    gap = Gap.DENIED if outcome is Outcome.DENIED else Gap.FAULTY
-                    return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
+        if bad:
+            run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
+            gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
+            return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
         if any(run.ok for run in runs):
             return Unchecked("needs two frames", gap=Gap.EARLY)
         lacking = [run for run in runs if not run.recorded]

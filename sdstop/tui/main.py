@@ -36,6 +36,7 @@ class Main(Screen[None]):
         self.views: dict[str, View] = {FIRST.key: FIRST.made_of()}
         self.scene: Scene | None = None
         self._needle = ""
+        self._waiting = False
 
     @property
     def shown(self) -> View:
@@ -63,8 +64,7 @@ class Main(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Reduce the screen to one line if the terminal is too small."""
         self.set_class(event.size.width < 40 or event.size.height < 8, "-tiny")
-        if self.scene is not None:
-            self.call_after_refresh(self.show, self.scene)
+        self._show_after_layout()
 
     def on_screen_resume(self) -> None:
         """Repaint after a sheet is closed."""
@@ -91,6 +91,17 @@ class Main(Screen[None]):
         self.foot.show(palette)
         self.shown.paint(scene)
 
+    def _show_after_layout(self) -> None:
+        """Paint the newest scene, once for several changes of size: a dashboard starts with three."""
+        if not self._waiting:
+            self._waiting = True
+            self.call_after_refresh(self._show_newest)
+
+    def _show_newest(self) -> None:
+        self._waiting = False
+        if self.scene is not None:
+            self.show(self.scene)
+
     # -- keys -------------------------------------------------------------------------------------------------
 
     async def show_view(self, key: str) -> None:
@@ -107,7 +118,7 @@ class Main(Screen[None]):
         self.set_focus(view.main)
         if self.scene is not None:
             view.paint(self.scene)  # places the cursor before the next key; painted again after layout
-            self.call_after_refresh(self.show, self.scene)
+            self._show_after_layout()
 
     async def go(self, place: ViewPlace) -> None:
         """Show a view and move its cursor to a row."""
