@@ -318,9 +318,10 @@ def _outlier(
     if len(peers) == 1:
         times, always = limits.slow_of_two, limits.slow_wait
     elif len(peers) < _ENOUGH:
-        # One of two peers always moves their median: both must have similar waits, and the closer one is the reference.
+        # One of two peers always moves their median: the closer one is the reference, and both have similar waits or
+        # far shorter ones.
         middle, least_waiting = (extreme(waits[other] for other in peers) for extreme in (max, min))
-        if middle > limits.equal_ios * least_waiting:
+        if limits.equal_ios * least_waiting < middle and waits[disk] < limits.slow_far * middle:
             return None
         times, always = limits.slow_of_three, limits.slow_wait
     if waits[disk] < times * middle or waits[disk] < middle + excess:

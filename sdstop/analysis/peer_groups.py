@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
@@ -184,21 +185,27 @@ def _slow(
 
     The last string is the reason why it is too early to judge a member that is slow only lately, else empty.
     """
-    rotational, mirrored = judged.rotational is True, judged.mirrored
-    first = slowest(seconds, limits, rotational=rotational, mirrored=mirrored)
-    if first is None:
+    now = _slowest(judged, seconds, limits)
+    if not now:
         return (), (), ""
     longer = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
-    found: list[Laggard] = []
-    while len(found) < MOST:
-        without = frozenset(laggard.member for laggard in found)
-        now = slowest(seconds, limits, rotational=rotational, mirrored=mirrored, without=without)
-        lasting = now and slowest(longer, limits, rotational=rotational, mirrored=mirrored, without=without)
-        if now is None or lasting is None or lasting.disk != now.disk:
-            break
-        found.append(_laggard(window, judged, now, longer, len(seconds), limits))
-    lately = "" if found else f"collecting data: needs {STAYS:g} s; {first.disk} slower than its peers lately"
+    lasting = {wait.disk for wait in _slowest(judged, longer, limits)}
+    found = [_laggard(window, judged, wait, longer, len(seconds), limits) for wait in now if wait.disk in lasting]
+    lately = "" if found else f"collecting data: needs {STAYS:g} s; {now[0].disk} slower than its peers lately"
     return longer, tuple(found), lately
+
+
+def _slowest(judged: JudgedGroup, seconds: Sequence[Second], limits: StripeLimits) -> list[Wait]:
+    """Return the slow members, the worst first."""
+    rotational, mirrored = judged.rotational is True, judged.mirrored
+    found: list[Wait] = []
+    while len(found) < MOST:
+        without = frozenset(wait.disk for wait in found)
+        wait = slowest(seconds, limits, rotational=rotational, mirrored=mirrored, without=without)
+        if wait is None:
+            break
+        found.append(wait)
+    return found
 
 
 def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, action: str | None) -> JudgedGroup:
@@ -206,12 +213,12 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     edges = marks(window)
     known = {laggard.member for laggard in judged.slow}
     more: list[Laggard] = []
-    if edges and not known:
-        key = ("minutes", judged.layout.key, limits, action)
+    if edges:
+        key = ("minutes", judged.layout.key, limits, action, frozenset(known))
         memo = edges[-1].memo
         if key not in memo:
             blocks = blocks_of(window, judged.layout)
-            memo[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action))
+            memo[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action, known))
         blocks, waits = memo[key]
         more = [_laggard(window, judged, wait, blocks, len(blocks), limits) for wait in waits]
         newest = recent(window, SECONDS, limits.seconds)
@@ -236,8 +243,9 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
 
 
 def _slow_over_minutes(
-    judged: JudgedGroup, blocks: Sequence[Second], limits: StripeLimits, action: str | None
+    judged: JudgedGroup, blocks: Sequence[Second], limits: StripeLimits, action: str | None, known: AbstractSet[str]
 ) -> Iterator[Wait]:
+    """Yield the members that are slow over a minute beside those known to be slow, which hide others of few."""
     if not blocks:
         return
     rate = FEWEST_IN_BLOCK / peer_samples.BLOCK
@@ -245,7 +253,7 @@ def _slow_over_minutes(
     if action is not None:  # the members' shares of a rebuild differ: only what no share explains
         limits = replace(limits, slow_wait=limits.slow_far, slow_of_three=limits.slow_far, slow_of_two=limits.slow_far)
     rotational, mirrored = judged.rotational is True, judged.mirrored
-    found: set[str] = set()
+    found = set(known)
     while len(found) < MOST:
         wait = slowest(blocks, limits, rotational=rotational, mirrored=mirrored, lasting=True, without=found)
         if wait is None:

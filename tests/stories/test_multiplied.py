@@ -7,24 +7,27 @@ FACTOR times as long; the device's busy time does, too, as far as the interval i
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
+from statistics import median
 
 import pytest
 from msgspec.structs import replace
 
 from sdstop.analysis.group_columns import device_of
-from sdstop.collectors import BUILTIN
-from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Rule, Severity
-from sdstop.core.history import Moment
+from sdstop.core.diagnosis import Diagnosis, judge
+from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
-from sdstop.core.retention import Retention
-from sdstop.core.session import Session
 from sdstop.readings.disk import DISKSTATS, Disk
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
-from tests.fixtures import every_story, names, opened, story
+from tests.fixtures import every_story, names, opened
+from tests.stories.altered import unaltered
 
 FACTOR = 15
 LEAST_RATE = 1.0
@@ -36,6 +39,12 @@ LEAST_SPAN = 36.0
 LEAST_ACTIVE = 24.0
 """Seconds of them in which the member completed requests."""
 
+SHARE = 3.0
+"""Largest ratio of a member's reads, and of its writes, to its peers' median while its array is rebuilt.
+
+The member that is rebuilt, and the copy that it is read from, have no peers: the others do not do that work.
+"""
+
 _TIMES = (6, 10, 17, 19)
 """Columns of times in a row of /proc/diskstats: reads, writes, discards, flushes."""
 _BUSY, _WEIGHTED = 12, 13
@@ -44,18 +53,6 @@ _NAMING = {"slow-stripe-member", "slow-device", "hot-stripe-member", "rebuild-sl
 """Rules whose findings name a member."""
 
 _RULES = tuple(rule for rule in RULES if rule.id in _NAMING)
-
-
-@functools.cache
-def recorded(name: str) -> tuple[Origin, Sequence[Frame]]:
-    origin, frames = opened(name)
-    return origin, Retention(BUILTIN).frames(frames)
-
-
-def judged(origin: Origin, frames: Sequence[Frame], rules: Sequence[Rule] = _RULES) -> Session:
-    session = Session(origin, BUILTIN, rules)
-    session.feed_all(frames)
-    return session
 
 
 def slowed(frames: Sequence[Frame], device: str) -> Iterator[Frame]:
@@ -109,7 +106,8 @@ def members(name: str) -> tuple[str, ...]:
     frames = opened(name)[1]
     if frames[-1].monotonic - frames[0].monotonic < LEAST_SPAN:
         return ()
-    window = story(name).session.head().window
+    told = unaltered(name)
+    window = deque(told.windows(told.frames, ()), maxlen=1).pop()
     moments = window.moments(Disk)
     if len(moments) < 2 or moments[-1].started - moments[0].started < LEAST_SPAN:
         return ()
@@ -118,7 +116,22 @@ def members(name: str) -> tuple[str, ...]:
         waits = {name: wait for name in map(device_of, group.members) if (wait := wait_of(moments, name)) is not None}
         if len(waits) >= fewest(group):
             found.update((name, None) for name, wait in waits.items() if FACTOR * wait >= LEAST_WAIT)
-    return tuple(found)
+    apart = {name for name in found if is_apart(window, moments, name)}
+    return tuple(name for name in found if name not in apart)
+
+
+def is_apart(window: Window, moments: Sequence[Moment[Disk]], name: str) -> bool:
+    """Return whether a rebuild gives a member far more to read or to write than its peers."""
+    first, last = moments[0].rows, moments[-1].rows
+    for group in window.topology.groups():
+        devices = [device for device in map(device_of, group.members) if device in first and device in last]
+        upper = group.upper.device if group.upper is not None else None
+        if name in devices and any(row.array == upper for row in window.rows(Rebuild).values()):
+            for done in (attrgetter("reads"), attrgetter("writes")):
+                steps = {device: done(last[device]) - done(first[device]) for device in devices}
+                if steps[name] > SHARE * max(median(steps.values()), LEAST_RATE * LEAST_SPAN):
+                    return True
+    return False
 
 
 def wait_of(moments: Sequence[Moment[Disk]], name: str) -> float | None:
@@ -136,19 +149,28 @@ def wait_of(moments: Sequence[Moment[Disk]], name: str) -> float | None:
     return waited / requests / 1000
 
 
-def is_named(session: Session, device: str) -> bool:
-    """Return whether a finding above info was ever about a device, or says that a rebuild waits for it."""
-    findings = [episode.finding for episode in session.episodes() if episode.finding.severity is not Severity.INFO]
+def is_named(findings: Iterable[Finding], device: str) -> bool:
+    """Return whether a finding above info is about a device, or says that a rebuild waits for it."""
     return any(
         device in finding.subject.rpartition("/")[2].split("+")
         or (finding.rule == "rebuild-slow" and f"{device} is " in finding.summary)
         for finding in findings
+        if finding.severity is not Severity.INFO
     )
 
 
+def is_found(name: str, device: str) -> bool:
+    """Return whether a multiplied member is named at the end, or else at any time."""
+    told = unaltered(name)
+    windows = list(told.windows(list(slowed(told.frames, device)), told.readers(DISKSTATS)))
+    if is_named(judge(windows[-1], _RULES, {}).every, device):
+        return True
+    diagnosis = Diagnosis(_RULES)
+    return any(is_named(diagnosis.add(window).every, device) for window in windows)
+
+
 def missed(name: str, chosen: Sequence[str]) -> list[str]:
-    origin, frames = recorded(name)
-    return [member for member in chosen if not is_named(judged(origin, list(slowed(frames, member))), member)]
+    return [member for member in chosen if not is_found(name, member)]
 
 
 def sample(name: str) -> tuple[str, ...]:

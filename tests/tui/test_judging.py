@@ -95,6 +95,7 @@ async def test_keys_are_answered_while_a_step_takes_seconds() -> None:
     async with screen(Node(("sda", "sdb"), load).session(20), WIDE) as shown:
         app = shown.app
         app.session.rules = (SLOW,)
+        idle, meanwhile = [0.0], [ANSWERED * 2]
         for _ in range(ATTEMPTS):
             idle = await pressed(shown, still(1.0))
             for _ in range(3):
