@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import sdstop
+from sdstop.core.suggestion import nearest, quoted
 
 DASHBOARD = ""
 """The command without a name."""
@@ -59,16 +59,9 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; run '{self.prog} --help'")
 
 
-def quoted(text: str) -> str:
-    """Return a user's word in double quotes, escaped so that it cannot act on the terminal."""
-    return json.dumps(text)
-
-
 def _suggestion(word: str, known: Iterable[str]) -> str:
-    import difflib  # only needed after a mistake
-
-    near = difflib.get_close_matches(word, known, 1, 0.7)
-    return f" (did you mean {quoted(near[0])}?)" if near else ""
+    near = nearest(word, known, 0.7)
+    return f" (did you mean {quoted(near)}?)" if near else ""
 
 
 def _unknown_command(word: str) -> str:

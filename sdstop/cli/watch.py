@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from sdstop.cli.arguments import DASHBOARD, quoted
+from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.config import Config, load
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
@@ -22,6 +22,7 @@ from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
+from sdstop.core.suggestion import unknown_name
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
@@ -318,7 +319,7 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
     wanted = {name.strip() for name in names.split(",")} - {""}
     known = {collector.name for collector in BUILTIN}
     for name in sorted(wanted - known):
-        raise Problem(f"unknown collector {quoted(name)}; valid: {', '.join(sorted(known))}", 2)
+        raise Problem(unknown_name("collector", name, known), 2)
     if not wanted:
         raise Problem(f"--collectors: empty list; valid: {', '.join(sorted(known))}", 2)
     return tuple(collector for collector in BUILTIN if collector.name in wanted)

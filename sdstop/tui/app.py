@@ -13,7 +13,7 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.main import Main
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
-from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
+from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
@@ -36,7 +36,7 @@ class Dashboard(Commands):
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
         self.playing = False
-        self.main = Main(HINTS)
+        self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
         self._reader = -1
 
@@ -174,6 +174,9 @@ class Dashboard(Commands):
                 await self.lay(FactSheet(item))
             case Quote():
                 await self.lay(RawSheet(item))
+            case ColumnChoice():
+                if isinstance(self.screen, ColumnSheet):
+                    self.screen.toggle(item)
 
     async def lay(self, sheet: Sheet) -> None:
         """Open a sheet on top of the current screen."""

@@ -100,7 +100,7 @@ async def test_the_family_under_the_cursor_is_shown_anew() -> None:
         await shown.press("0", "tab", "slash")
         await shown.type("left")
         assert "right " not in shown.text()
-        assert "filter 'left'" in shown.line("── Aaa pumps")
+        assert "1 hit of left" in shown.line("── Aaa pumps")
         await shown.press("colon")
         await shown.type("sort moved")
         assert "Moved" in shown.line("Pump ")

@@ -20,16 +20,17 @@ LINGER = 8.0
 class Prompt(Struct):
     """A prompt for one line of text.
 
-    `done` receives the text, or None if the prompt was canceled; `typed`, if given, receives every intermediate text.
-    Tab completes from `choices`.
+    `done` receives the text, or None if the prompt was canceled; `typed`, if given, receives every intermediate text
+    and returns the `note` shown behind it. Tab completes from `choices`.
     """
 
     label: str
     text: str
     done: Callable[[str | None], None]
-    typed: Callable[[str], None] | None = None
+    typed: Callable[[str], str | None] | None = None
     choices: Sequence[str] = ()
     at: int = 0
+    note: str = ""
 
 
 class FooterBar(Widget):
@@ -122,7 +123,7 @@ class FooterBar(Widget):
     def _typed(self, question: Prompt, before: str) -> None:
         self.refresh()
         if self.question is question and question.text != before and question.typed is not None:
-            question.typed(question.text)
+            question.note = question.typed(question.text) or ""
 
     @staticmethod
     def _complete(question: Prompt) -> None:
@@ -164,8 +165,9 @@ class FooterBar(Widget):
         )
         if self.palette.ascii:
             before, under, after = (self.palette.word(part, 4096) for part in (before, under, after))
-        room = max(width - len(q.label) - 4, 1)
         fits = [c for c in q.choices if c.startswith(q.text)][:12] if q.choices else []
-        hint = ("  " + " ".join(fits)) if fits else ""
+        note = self.palette.word(q.note, 200) if q.note else " ".join(fits)
+        hint = f"   {note}" if note else ""
+        room = max(width - len(q.label) - 4, 1)
         shown = before[-room:]
         return text((f" {q.label} ", BANNER), " ", shown, (under or " ", CURSOR), after, (hint, FAINT))

@@ -45,10 +45,14 @@ class Row(Struct, frozen=True):
     line: Callable[[int], Line] | None = None
     search: str | Callable[[], str] = ""
 
+    @property
+    def searchable(self) -> str:
+        """Text that a search looks at."""
+        return self.search if isinstance(self.search, str) else self.search()
+
     def holds(self, needle: str) -> bool:
         """Return whether the row matches the filter `needle`, which is in lower case."""
-        text = self.search if isinstance(self.search, str) else self.search()
-        return needle in text.lower()
+        return needle in self.searchable.lower()
 
 
 def _under_cursor(style: Style | None) -> Style:
@@ -145,6 +149,11 @@ class Pane(Widget, can_focus=True):
             if self.rows[at].key is not None:
                 return at
         return index
+
+    @property
+    def at(self) -> int:
+        """Index of the row under the cursor."""
+        return self._at
 
     @property
     def chosen(self) -> Row | None:
