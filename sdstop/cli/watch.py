@@ -23,6 +23,7 @@ from sdstop.core.format import safe
 from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
 from sdstop.core.suggestion import unknown_name
+from sdstop.core.zone import FACT
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
@@ -199,6 +200,7 @@ def _begin(options: argparse.Namespace) -> Watch:
     if deep and not sized and not getattr(options, "io_sizes", None):
         _without_sizes(root, collectors)
     counting = _counting(options, collectors) if sized or getattr(options, "io_sizes", None) else None
+    from sdstop.node.zone import time_zone
     from sdstop.sampler import Sampler
 
     gateway = _gateway(config, options.command)
@@ -210,7 +212,9 @@ def _begin(options: argparse.Namespace) -> Watch:
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
-    origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
+    rule = time_zone(root)
+    facts = {FACT: rule} if rule is not None else {}
+    origin = Origin(name, live=True, privileged=os.geteuid() == 0, facts=facts, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
 
 

@@ -7,16 +7,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from sdstop.core.config_error import ConfigError
 from sdstop.core.output_file import OutputFile
 from sdstop.core.settings import convert, in_file, read_text, read_toml
-
-TimeZone = Literal["node", "utc", "local"]
-"""Zone in which times are shown and typed: of the node, UTC, or of this terminal."""
+from sdstop.core.zone import TimeChoice
 
 
 class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +28,7 @@ class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     theme: str = ""
     mouse: bool = True
     ascii: bool | None = None
-    time: TimeZone = "node"
+    time: TimeChoice = "node"
     interval: Annotated[float, msgspec.Meta(ge=0.1, le=3600, description="seconds from 0.1 to 3600")] | None = None
     columns: dict[str, list[str]] = {}
 
