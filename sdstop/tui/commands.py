@@ -10,9 +10,12 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
+from sdstop.core.evidence import dated
+from sdstop.core.format import utc, zone_word
 from sdstop.core.session import Session
 from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
+from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.help import sections
@@ -276,14 +279,23 @@ class Commands(Shell):
         def done(answer: str | None) -> None:
             if answer:
                 try:
-                    self.playhead.go(self.playhead.parse(answer))
+                    self.seek(self.playhead.parse(answer))
                 except ValueError as error:
                     self.foot.say(str(error), bad=True)
-                self.paint()
 
         if self.session.timeline.frames:
             self.playing = False
-            self.foot.ask(Prompt("time, UTC (13:58  -5m  +30s)", "", done))
+            zone = zone_word(self.session.timeline.frames[-1].taken)
+            self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done))
+
+    def seek(self, taken: float) -> None:
+        """Move to the last frame taken by `taken` (Unix seconds); say so if that is before the oldest one."""
+        self.playing = False
+        self.playhead.go(taken)
+        oldest = self.playhead.oldest
+        if oldest is not None and dated(oldest) and taken < oldest:
+            self.foot.say(f"oldest frame is {utc(oldest)}")
+        self.paint()
 
     def action_pace(self, direction: int) -> None:
         """Select the next longer (1) or shorter (-1) sampling interval."""
@@ -340,17 +352,15 @@ class Commands(Shell):
     def action_mouse(self) -> None:
         """Toggle mouse reporting; when it is off, the mouse selects text in the terminal."""
         self.mouse = not self.mouse
-        driver = self._driver
-        switch: Callable[[], None] | None = getattr(
-            driver, "_enable_mouse_support" if self.mouse else "_disable_mouse_support", None
-        )
-        if driver is not None and switch is not None:
-            driver._mouse = True  # noqa: SLF001  # the driver ignores the switch if it was created without a mouse
-            switch()
-            driver._mouse = self.mouse  # noqa: SLF001
-        self.foot.say("mouse on" if self.mouse else "mouse off: the terminal selects text")
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.report_mouse(on=self.mouse)
+        self.foot.say("mouse on; Shift selects text" if self.mouse else "mouse off: the terminal selects text")
 
-    mouse = False
+    def on_pane_time_chosen(self, message: Pane.TimeChosen) -> None:
+        """Move to a moment clicked on a graph or on the time bar."""
+        look = self.playhead.look
+        if look is not None:
+            self.seek(look.now.taken - message.ago)
 
     # -- by name ----------------------------------------------------------------------------------------------
 

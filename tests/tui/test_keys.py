@@ -168,7 +168,7 @@ async def test_letters_of_a_filter_are_no_commands() -> None:
 
 async def test_matches_can_be_gone_through() -> None:
     async with screen(Node(DISKS, busy).session(3), (100, 30)) as shown:
-        await shown.press("2", "slash", *"sd", "enter")
+        await shown.press("2", "slash", *"^sd", "enter")
         table = shown.app.main.table()
         seen = []
         for _ in range(4):

@@ -104,7 +104,7 @@ async def test_the_family_under_the_cursor_is_shown_anew() -> None:
         await shown.press("colon")
         await shown.type("sort moved")
         assert "Moved" in shown.line("Pump ")
-        await shown.press("1", "0", "j")
+        await shown.press("escape", "1", "0", "j")
         assert "Aaa pumps ──" not in shown.text()
         text = await shown.press("k")
         assert "right " in text

@@ -184,9 +184,9 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = TableColumn("history", _ruler, 30, _heat, widest=PAST, comfort=PAST)
+HEAT = TableColumn("history", _ruler, 30, _heat, widest=PAST, comfort=PAST, seconds=1.0)
 """Last minute as a heat strip, on the scale of the array."""
-SPARK = TableColumn("history", _ruler, 10, _spark, keep=5, widest=PAST, comfort=30)
+SPARK = TableColumn("history", _ruler, 10, _spark, keep=5, widest=PAST, comfort=30, seconds=1.0)
 """Last minute as a sparkline, on the device's own scale."""
 
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from rich.segment import Segment
+from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
 from sdstop.core.format import safe
-from sdstop.tui.widgets.keys import Hint
-from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.keys import Hint, pressed
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, clickable, text, width_of
 
 LINGER = 8.0
 """Seconds for which a message is shown."""
@@ -31,6 +32,19 @@ class Prompt(Struct):
     choices: Sequence[str] = ()
     at: int = 0
     note: str = ""
+
+
+def _pressing(style: Style, name: str) -> Style:
+    return clickable(style, f"app.simulate_key({pressed(name)!r})")
+
+
+def _keys_line(names: str) -> Line:
+    """Return the keys of a hint; each is pressed by a click on it."""
+    parts: list[Segment] = []
+    for name in names.split():
+        parts += [Segment(" ")] if parts else []
+        parts.append(Segment(name, _pressing(STRONG, name)))
+    return tuple(parts)
 
 
 class FooterBar(Widget):
@@ -153,7 +167,7 @@ class FooterBar(Widget):
             return text((self.palette.fit(f" {self.palette.word(message, width)}", width), style))
         line: list[Segment] = [Segment(" ")]
         for key, what in self.hints:
-            more = text((key, STRONG), (f" {what}  ", FAINT))
+            more = (*_keys_line(key), Segment(f" {what}", _pressing(FAINT, key.split()[0])), Segment("  "))
             if width_of(line) + width_of(more) > width + 2:
                 break
             line.extend(more)

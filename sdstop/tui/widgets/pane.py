@@ -92,6 +92,14 @@ class Pane(Widget, can_focus=True):
             super().__init__()
             self.pane = pane
 
+    class TimeChosen(Message):
+        """Message that a moment was clicked, `ago` seconds before the one that is shown (negative: after it)."""
+
+        def __init__(self, ago: float) -> None:
+            """Create the message."""
+            super().__init__()
+            self.ago = ago
+
     def __init__(self, title: str = "", *, id: str | None = None, cursor: bool = True) -> None:  # noqa: A002
         """Create an empty pane; without a title, rows start at the first line."""
         super().__init__(id=id)
@@ -322,6 +330,11 @@ class Pane(Widget, can_focus=True):
             self.top = len(self.rows)
             self.repaint()
 
+    def time_at(self, x: int, y: int) -> float | None:
+        """Return how many seconds before the shown moment a cell of a graph is; None if it is not part of one."""
+        del x, y
+        return None
+
     def on_focus(self) -> None:
         """Highlight the title."""
         self.repaint()
@@ -346,7 +359,10 @@ class Pane(Widget, can_focus=True):
         self.action_move(-3)
 
     async def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked row; a double click opens it."""
+        """Move the cursor to the clicked row; a double click opens it. A click on a graph goes to its moment."""
+        ago = self.time_at(event.x, event.y)
+        if ago is not None:
+            self.post_message(self.TimeChosen(ago))
         index = self.top + event.y - self.heads
         if 0 <= index < len(self.rows) and self.rows[index].key is not None:
             self.move_to(index)

@@ -36,7 +36,7 @@ class TableColumn(Struct, frozen=True):
     unit of the heading is `scale`: 0.001 if it shows milliseconds. On a narrow screen, columns with a low `keep` are
     dropped first, and those with 0 never. A column with `widest` grows into spare room up to that width; to reach
     `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped. A column that is not `chosen` is searched and
-    sorted by, but shown only if the user chooses it.
+    sorted by, but shown only if the user chooses it. `seconds` is the time of a graph's cell; the last cell is now.
     """
 
     name: str
@@ -51,6 +51,7 @@ class TableColumn(Struct, frozen=True):
     rising: bool = False
     scale: float = 1.0
     chosen: bool = True
+    seconds: float = 0.0
 
     @property
     def heading(self) -> str:
@@ -375,6 +376,18 @@ class LineTable(Pane):
             whole = width_of((segment,)) <= room
             kept.append(segment if whole else Segment(self.palette.fit(segment.text, room), segment.style))
         return tuple(kept)
+
+    def time_at(self, x: int, y: int) -> float | None:
+        """Return how many seconds before the shown moment a cell of a graph in a row is; None beside graphs."""
+        index = self.top + y - self.heads
+        if not 0 <= index < len(self.rows) or self.rows[index].line is not None or y < self.heads:
+            return None
+        start = 1
+        for column, size in self.fitted(self.size.width):
+            if start <= x < start + size:
+                return (start + size - 1 - x) * column.seconds if column.seconds else None
+            start += size + 1
+        return None
 
     # -- keys -------------------------------------------------------------------------------------------------
 
