@@ -139,7 +139,7 @@ async def test_a_wide_screen_shows_why_beside_the_finding_and_who_does_the_io() 
         assert " 8.0M" in shown.line("qemu -m 8G")
 
 
-LONG = replace(SLOW, summary=" ".join(f"word{n}" for n in range(90)))
+LONG = replace(SLOW, cause=" ".join(f"word{n}" for n in range(90)))
 
 
 async def test_a_member_that_failed_is_told_in_every_list_of_devices() -> None:
@@ -162,7 +162,7 @@ async def test_the_cursor_hides_no_mark_and_no_colour() -> None:
 
 async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
     short = replace(
-        HUNG, summary="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
+        HUNG, cause="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
     )
     async with screen(array_node().session(4, says(short, LONG))) as shown:
         for key in ("1", "!"):
