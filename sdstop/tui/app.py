@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
+from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.facts import FactSubject
@@ -15,9 +17,13 @@ from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
 from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
+from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
+
+_SOON = 0.2
+"""Seconds between two imports of views."""
 
 
 class Dashboard(Commands):
@@ -55,9 +61,16 @@ class Dashboard(Commands):
             self.pace(self.interval)
             self._listen()
         self.set_interval(1.0, self._watch)
+        self.set_timer(_SOON, self._load_views)
         self.paint()
         if self.options.theme and self.theme != self.options.theme:
-            self.main.foot.say(f"no theme {self.options.theme}; there are {' '.join(sorted(self.available_themes))}")
+            self.main.foot.say(unknown_name("theme", self.options.theme, self.available_themes), bad=True)
+
+    def _load_views(self, first: int = 1) -> None:
+        """Import the views one by one between frames, so that neither their keys nor a search wait for it."""
+        if first < len(VIEWS):
+            self.guard.call(Part.VIEW, VIEWS[first].name, lambda: VIEWS[first].made_of, lambda _: None)
+            self.set_timer(_SOON, lambda: self._load_views(first + 1))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""

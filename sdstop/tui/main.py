@@ -283,7 +283,7 @@ class Main(Screen[None]):
         self.pinned.put([Row(line=line) for line in lines], scene.palette)
 
     def _row_of(self, entry: ViewEntry, key: Hashable, scene: Scene) -> Hit | None:
-        for listing in entry.made_of.listed(scene):
+        for listing, _ in self.finder.listed(entry, scene):
             for row in listing.rows:
                 if row.key == key:
                     return Hit(entry, key, row, listing.columns)

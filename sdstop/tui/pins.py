@@ -41,7 +41,8 @@ def _line(hit: Hit, palette: Palette, width: int) -> Line:
     mark = Segment(MARKS.get(severity, " "), palette.severity(severity) if severity in MARKS else PLAIN)
     if hit.row.line is not None:  # a heading has no columns
         return (mark, *hit.row.line(width - 1))
-    name, *others = hit.columns
+    name = next((column for column in hit.columns if column.rising), hit.columns[0])
+    others = [column for column in hit.columns if column is not name]
     parts: list[Segment] = [mark, *_cell(name, item, palette, 24)]
     for column in sorted(others, key=lambda c: -c.keep if c.keep else -99):
         cell = _cell(column, item, palette, _CELL)

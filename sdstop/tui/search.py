@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from msgspec import Struct
 
 from sdstop.core.format import plural
 from sdstop.core.session import Look
 from sdstop.tui.scene import Scene
-from sdstop.tui.views import VIEWS, ViewEntry
+from sdstop.tui.views import VIEWS, ViewEntry, view_named
 from sdstop.tui.views.view import Listing, key_of_subject, names_in
+from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.query import Columns, Query, columns_by_name, parse
 from sdstop.tui.widgets.table import TableColumn
@@ -32,22 +33,28 @@ class Search:
     def __init__(self) -> None:
         """Start without a query."""
         self.query: Query | None = None
-        self._made: tuple[Look, Scene, list[tuple[ViewEntry, Listing, Columns]]] | None = None
+        self._look: Look | None = None
+        self._palette: Palette | None = None
+        self._made: dict[str, list[tuple[Listing, Columns]]] = {}
 
-    def listings(self, scene: Scene) -> list[tuple[ViewEntry, Listing, Columns]]:
-        """Return the tables of all views with all their rows."""
-        if self._made is None or self._made[0] is not scene.look or self._made[1].palette != scene.palette:
-            found = [
-                (entry, listing, columns_by_name(listing.columns))
-                for entry in VIEWS
-                for listing in entry.made_of.listed(scene)
-            ]
-            self._made = scene.look, scene, found
-        return self._made[2]
+    def listed(self, entry: ViewEntry, scene: Scene) -> list[tuple[Listing, Columns]]:
+        """Return the tables of a view with all their rows."""
+        if self._look is not scene.look or self._palette != scene.palette:
+            self._look, self._palette, self._made = scene.look, scene.palette, {}
+        if entry.key not in self._made:
+            found = [(listing, columns_by_name(listing.columns)) for listing in entry.made_of.listed(scene)]
+            self._made[entry.key] = found
+        return self._made[entry.key]
+
+    def listings(self, scene: Scene, first: ViewEntry | None = None) -> Iterator[tuple[ViewEntry, Listing, Columns]]:
+        """Yield the tables of all views with all their rows, those of `first` first."""
+        for entry in sorted(VIEWS, key=lambda each: each is not first):
+            for listing, columns in self.listed(entry, scene):
+                yield entry, listing, columns
 
     def forget(self) -> None:
         """Forget the listings, which hold the rows of a moment."""
-        self._made = None
+        self._look, self._made = None, {}
 
     def parse(self, text: str, scene: Scene) -> Query | None:
         """Return the query of a typed text, None for a blank one. Raises QueryError."""
@@ -74,8 +81,7 @@ class Search:
         """Return the row with a key, preferring those of a view; else the first one with the same name."""
         named: Hit | None = None
         name = next(reversed(names_in(key)), None)
-        listed = sorted(self.listings(scene), key=lambda each: each[0] is not entry)
-        for place, listing, _ in listed:
+        for place, listing, _ in self.listings(scene, entry):
             for row in listing.rows:
                 if row.key == key:
                     return Hit(place, row.key, row, listing.columns)
@@ -85,9 +91,8 @@ class Search:
 
     def about(self, scene: Scene, subject: str, view: str = "") -> Hit | None:
         """Return the row about the subject of a finding, in a view (its name) or in the first that has it."""
-        listed = [each for each in self.listings(scene) if each[0].name != "findings"]
-        for entry, listing, _ in sorted(listed, key=lambda each: each[0].name != view):
-            key = key_of_subject(subject, listing.rows)
+        for entry, listing, _ in self.listings(scene, view_named(view)):
+            key = key_of_subject(subject, listing.rows) if entry.name != "findings" else None
             if key is not None:
                 row = next(row for row in listing.rows if row.key == key)
                 return Hit(entry, key, row, listing.columns)

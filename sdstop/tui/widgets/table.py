@@ -235,6 +235,7 @@ class LineTable(Pane):
         elif column is not None:
             self.down = not column.rising
         self.settling, self.due = 0, True
+        self.held, self.top = False, 0  # whoever sorts wants to see the first rows
         self._rearrange()
 
     def _rearrange(self) -> None:
