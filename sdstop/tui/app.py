@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
+from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
 from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
@@ -22,8 +25,8 @@ from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
 
-_SOON = 0.2
-"""Seconds between two imports of views."""
+_SOON = 0.1
+"""Seconds between two steps of preparation."""
 
 
 class Dashboard(Commands):
@@ -61,16 +64,18 @@ class Dashboard(Commands):
             self.pace(self.interval)
             self._listen()
         self.set_interval(1.0, self._watch)
-        self.set_timer(_SOON, self._load_views)
+        families = {family for collector in self.session.collectors for family in collector.families}
+        steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
+        self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
         if self.options.theme and self.theme != self.options.theme:
             self.main.foot.say(unknown_name("theme", self.options.theme, self.available_themes), bad=True)
 
-    def _load_views(self, first: int = 1) -> None:
-        """Import the views one by one between frames, so that neither their keys nor a search wait for it."""
-        if first < len(VIEWS):
-            self.guard.call(Part.VIEW, VIEWS[first].name, lambda: VIEWS[first].made_of, lambda _: None)
-            self.set_timer(_SOON, lambda: self._load_views(first + 1))
+    def prepare(self, left: Sequence[Callable[[], object]]) -> None:
+        """Load views and read declarations one by one between frames, so that no key waits for them."""
+        if left:
+            self.guard.call(Part.VIEW, "preparation", left[0], lambda _: None)
+            self.set_timer(_SOON, lambda: self.prepare(left[1:]))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""

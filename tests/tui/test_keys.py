@@ -369,7 +369,7 @@ async def test_copying_hands_over_safe_text(monkeypatch: pytest.MonkeyPatch) -> 
 
 async def test_a_theme_that_is_not_there_is_said() -> None:
     async with screen(Node().session(2), options=Options(ascii=False, theme="sunset")) as shown:
-        assert "no theme sunset" in shown.text()
+        assert 'unknown theme "sunset"' in shown.text()
 
 
 @pytest.mark.parametrize("theme", ["nord", "ansi-light", "textual-dark"])
