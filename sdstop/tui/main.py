@@ -155,7 +155,7 @@ class Main(Screen[None]):
 
         self.finder.forget()
         self.finder.typing = True
-        self.foot.ask(Prompt("/", self.finder.query.text if self.finder.query else "", done, self._search))
+        self.foot.ask(Prompt("/", "", done, self._search, recalled=self._last.text if self._last else ""))
 
     def search_for(self, text: str) -> None:
         """Search for a text and say how many hits it has, or what is wrong with it."""
