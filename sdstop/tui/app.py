@@ -15,6 +15,7 @@ from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.facts import FactSubject
+from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
@@ -41,7 +42,8 @@ class Dashboard(Commands):
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
-        self.playhead = Playhead(session, following=frames is not None)
+        self.lookup = Lookup(session)
+        self.playhead = Playhead(session, self.lookup, following=frames is not None)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
         self.playing = False
@@ -63,6 +65,7 @@ class Dashboard(Commands):
             asyncio.get_running_loop().add_reader(self.judging.fileno(), self._judged)
             self.pace(self.interval)
             self._listen()
+        asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
         self.set_interval(1.0, self._watch)
         families = {family for collector in self.session.collectors for family in collector.families}
         steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
@@ -106,6 +109,11 @@ class Dashboard(Commands):
         if looks:
             self.paint()
 
+    def looked_up(self) -> None:
+        """Show the frame that was stepped to."""
+        self.playhead.arrive()
+        self.paint()
+
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds, and judge each frame within it."""
         self.interval = self.session.budget = interval
@@ -117,7 +125,7 @@ class Dashboard(Commands):
         if self.abandoned():
             return
         self._receive()
-        if self.playing:
+        if self.playing and self.playhead.sought is None:
             self.playing = self.playhead.step(1)
             self.paint()
         elif self._silent() is not None or self._behind() is not None:
@@ -144,6 +152,8 @@ class Dashboard(Commands):
         loop = asyncio.get_running_loop()
         if self._reader >= 0:
             loop.remove_reader(self._reader)
+        loop.remove_reader(self.lookup.fileno())
+        self.lookup.close()
         if self.judging is not None:
             loop.remove_reader(self.judging.fileno())
             self.judging.close()
@@ -162,6 +172,7 @@ class Dashboard(Commands):
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
             self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
             self.judging.late if self.judging is not None else 0,
+            self.playhead.sought.taken if self.playhead.sought is not None else None,
         )  # fmt: skip
 
     def paint(self) -> None:

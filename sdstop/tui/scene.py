@@ -79,6 +79,8 @@ class Scene(Struct, frozen=True):
     """Reason for the silence, "" if unknown."""
     late: int = 0
     """Frames that were not judged because newer ones were waiting."""
+    sought: float | None = None
+    """Unix time of the frame that was selected and is being judged."""
 
     @property
     def window(self) -> Window:

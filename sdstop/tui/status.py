@@ -45,6 +45,8 @@ def moment_line(scene: Scene, *, brief: bool = False) -> Line:
     if scene.mode is Mode.LIVE:
         return text(("LIVE", STRONG), f" {utc(taken)}")
     when = utc(taken) if brief else timestamp(taken)
+    if scene.sought is not None:
+        return text((f" {scene.mode.value} judging {utc(scene.sought) if brief else timestamp(scene.sought)} ", BANNER))
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 else ""
     return text((f" {scene.mode.value} {when}{behind} ", BANNER))
 
