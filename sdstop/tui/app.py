@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
+from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
+from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
+from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.facts import FactSubject
@@ -14,11 +19,15 @@ from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
-from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
+from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
+from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
+
+_SOON = 0.1
+"""Seconds between two steps of preparation."""
 
 
 class Dashboard(Commands):
@@ -38,7 +47,7 @@ class Dashboard(Commands):
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
         self.playing = False
-        self.main = Main(HINTS)
+        self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
         self._reader = -1
 
@@ -58,9 +67,18 @@ class Dashboard(Commands):
             self._listen()
         asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
         self.set_interval(1.0, self._watch)
+        families = {family for collector in self.session.collectors for family in collector.families}
+        steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
+        self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
         if self.options.theme and self.theme != self.options.theme:
-            self.main.foot.say(f"no theme {self.options.theme}; there are {' '.join(sorted(self.available_themes))}")
+            self.main.foot.say(unknown_name("theme", self.options.theme, self.available_themes), bad=True)
+
+    def prepare(self, left: Sequence[Callable[[], object]]) -> None:
+        """Load views and read declarations one by one between frames, so that no key waits for them."""
+        if left:
+            self.guard.call(Part.VIEW, "preparation", left[0], lambda _: None)
+            self.set_timer(_SOON, lambda: self.prepare(left[1:]))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""
@@ -185,6 +203,9 @@ class Dashboard(Commands):
                 await self.lay(FactSheet(item))
             case Quote():
                 await self.lay(RawSheet(item))
+            case ColumnChoice():
+                if isinstance(self.screen, ColumnSheet):
+                    self.screen.toggle(item)
 
     async def lay(self, sheet: Sheet) -> None:
         """Open a sheet on top of the current screen."""

@@ -32,12 +32,14 @@ class Shell(App[None]):
     """Full-screen program that ends when its terminal is gone and prints nothing on the user's screen."""
 
     ENABLE_COMMAND_PALETTE = False
+    ALLOW_SELECT = False
 
     def __init__(self, options: Options) -> None:
         """Set the appearance from the options, the environment and the terminal's encoding."""
         # Without a user-selected theme the terminal's own colors are used; Textual must know that at creation.
         super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
         self.options = options
+        self.mouse = options.mouse
         self.palette = Palette(
             ascii=needs_ascii() if options.ascii is None else options.ascii, colour=not wants_no_colour(options)
         )

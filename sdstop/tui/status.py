@@ -9,7 +9,7 @@ from sdstop.core.format import duration, timestamp, utc
 from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
-from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
+from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, clickable, text, width_of
 
 _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "INFO", None: "?UNKN"}
 
@@ -115,6 +115,7 @@ def tabs_line(current: ViewEntry, width: int) -> Line:
         titles = [f" {e.key} {e.title} " if e is current else f" {e.key} " for e in few]
     parts: list[Segment] = [Segment(" ")]
     for entry, title in zip(entries, titles, strict=True):
-        parts.append(Segment(title, BANNER if entry is current else PLAIN))
+        style = clickable(BANNER if entry is current else PLAIN, f"app.view({entry.key!r})")
+        parts.append(Segment(title, style))
         parts.append(Segment(gap))
     return tuple(parts)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import select
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class Options(Struct, frozen=True):
-    """Appearance options; `ascii` None depends on the terminal, `theme` "" means the terminal's own colors."""
+    """Appearance options; `ascii` None depends on the terminal, `theme` "" means the terminal's own colors.
+
+    `columns` are the names of the chosen columns, by the id of their table.
+    """
 
     ascii: bool | None = None
-    mouse: bool = False
+    mouse: bool = True
     theme: str = ""
     no_color: bool = False
     version: str = ""
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def usable_terminal() -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from tests.tui.screens import Screen
@@ -27,6 +28,10 @@ NASTY = (
 )
 
 
+_ACTION = re.compile(r"(app\.)?[a-z_]+\('[a-z0-9_!]+'\)", re.IGNORECASE)
+"""What a click does: an action of sdstop about one of its own words, never about a name of the node."""
+
+
 def harmless(shown: Screen, *, ascii_only: bool = False) -> None:
     """Look at every cell that would be sent to the terminal."""
     for line in shown.segments():
@@ -36,5 +41,7 @@ def harmless(shown: Screen, *, ascii_only: bool = False) -> None:
                 c for c in segment.text if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Mn"}
             ]
             assert not ascii_only or segment.text.isascii()
-            assert segment.style is None or not segment.style.meta
+            meta = dict(segment.style.meta) if segment.style is not None else {}
+            assert set(meta) <= {"@click"}
+            assert _ACTION.fullmatch(meta.get("@click", "app.nothing('here')")), meta
             assert segment.style is None or segment.style.link is None

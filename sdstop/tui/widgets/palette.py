@@ -124,6 +124,12 @@ class Palette(Struct, frozen=True):
         )
 
 
+@lru_cache(maxsize=512)
+def clickable(style: Style, action: str) -> Style:
+    """Return a style whose text runs an action of its widget, or `app.` one, when it is clicked."""
+    return style + Style.from_meta({"@click": action})
+
+
 @lru_cache(maxsize=32)
 def _style(severity: Severity | None, coloured: bool, bold: bool) -> Style:  # noqa: FBT001  # a cache's key
     colour = "cyan" if severity is None else _COLOURS[severity]
