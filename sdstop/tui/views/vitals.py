@@ -86,7 +86,7 @@ def _node_line(scene: Scene, width: int) -> Line:
     used = memory_used(n)
     add(text((f"  mem{mark(scene, Node)}", FAINT), f"{percent(used):>4} ", *pairs(gauge(used, 8, scene.palette))))
     add(text(("  load ", FAINT), number(n.load1 if n else None)))
-    stalled = _stalled(scene, "io")
+    stalled = stalled(scene, "io")
     if stalled is not None:
         add(text(("  stalled on io ", FAINT), f"{percent(stalled)} %"))
     add(text(("  up ", FAINT), duration(_uptime(n, scene))))
@@ -94,7 +94,8 @@ def _node_line(scene: Scene, width: int) -> Line:
     return tuple(parts)
 
 
-def _stalled(scene: Scene, resource: str) -> float | None:
+def stalled(scene: Scene, resource: str) -> float | None:
+    """Return the share of the last 10 s in which tasks waited for a resource."""
     row = scene.rows(Pressure)[0].get(resource)
     return row.some_avg10 if row is not None else None
 
@@ -177,7 +178,7 @@ def _facts(scene: Scene) -> list[Line]:
             scene,
         ),
         _gauge_line(f"{mark(scene, Node)}memory", used, f"  of {memory}{dirty}", scene),
-        _gauge_line(f"{mark(scene, Pressure)}io stall", _stalled(scene, "io"), "  of the last 10 s", scene),
+        _gauge_line(f"{mark(scene, Pressure)}io stall", stalled(scene, "io"), "  of the last 10 s", scene),
         text(
             (f"{mark(scene, Node)}load     ", FAINT),
             "  ".join(loads),
