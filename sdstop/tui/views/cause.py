@@ -9,7 +9,8 @@ from functools import lru_cache
 from msgspec import Struct
 from rich.cells import cell_len
 
-from sdstop.core.finding import Finding, Severity, by_cause
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding_order import by_cause
 from sdstop.core.format import duration
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.finding_rows import entry_row
