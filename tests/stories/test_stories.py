@@ -359,7 +359,7 @@ def test_the_first_finding_says_what_is_wrong_what_it_costs_and_what_mends_it(
     assert "within 8228-8739" in first.summary
     assert f"{past} % of requests" in first.summary
     assert re.search(r"it answers [12]\d\.9 % of the reads, and 63\.2 % of those that may be cached", first.summary)
-    assert first.advice[0].startswith("ip link set dev eth1 mtu 8700")
+    assert first.steps[0].startswith("ip link set dev eth1 mtu 8700")
     assert {finding.id for finding in rest} == set(first.explains)
 
 
@@ -527,7 +527,7 @@ def test_the_report_in_json_is_the_same_to_the_byte(name: str, capsysbinary: pyt
 @every_story
 def test_the_report_in_json(name: str) -> None:
     report = json.loads(to_json(document(story(name).session)))
-    assert report["schema"] == "sdstop.report/1"
+    assert report["schema"] == "sdstop.report/2"
     assert report["frames"] == len(story(name).frames)
     told = [f for f in report["findings"] if f["severity"] != "info"]
     assert {(f["rule"], f["severity"], f["subject"]) for f in told} == expected(name).found
@@ -622,7 +622,7 @@ async def test_the_dashboard_leads_from_the_finding_to_its_evidence(name: str) -
     worst = story(name).judgements[-1].findings[0]
     async with screen(story(name).session, SIZE) as shown:
         why = " ".join((await shown.press("!", "enter")).split())
-        for told in (worst.summary, worst.advice[0], worst.refuted_by):
+        for told in (worst.summary, worst.steps[0], worst.refuted_by):
             assert " ".join(told.split())[:60] in why
         raw = await shown.press("enter")
         cited = worst.evidence[0]

@@ -335,8 +335,8 @@ HOT = Finding(
     rule="odd",
     severity=Severity.WARNING,
     subject="sda",
-    summary="sda is odd",
-    values=(Value("level", "level", 0.9, "ratio", 0.5),),
+    cause="sda is odd",
+    values=(Value("level", "level", 0.9, "ratio", above=0.5),),
     evidence=(Cite("/proc/diskstats", 2, "   8       0 sda 0 0 0", " sda "),),
     advice=("look at it",),
     refuted_by="an even one",
@@ -379,7 +379,7 @@ async def test_a_capture_without_the_oldest_frames_says_so(tmp_path: Path) -> No
         await shown.app.workers.wait_for_complete()
     said = "this is of 5 frames, and the capture has the last 4 of them"
     assert said in (tmp_path / "dump" / "report.md").read_text()
-    assert json.loads((tmp_path / "dump" / "findings.json").read_text())["host"]["note"] == said
+    assert json.loads((tmp_path / "dump" / "findings.json").read_text())["hosts"][0]["note"] == said
 
 
 async def test_a_screen_is_saved_as_text_and_never_over_another_file(tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ HUNG = Finding(
     rule="device-hung",
     severity=Severity.CRITICAL,
     subject="sdc",
-    summary="sdc has 12 requests in flight and completed none for 31 s",
-    values=(Value("in_flight", "in flight", 12), Value("seconds", "for", 31.0, "seconds", 20.0)),
+    cause="sdc has 12 requests in flight and completed none for 31 s",
+    values=(Value("in_flight", "in flight", 12), Value("seconds", "for", 31.0, "seconds", above=20.0)),
     evidence=(Cite("/proc/diskstats", 3, "   8       2 sdc 0 0 0", " sdc "),),
     advice=("cat /sys/block/sdc/device/state", "smartctl -x /dev/sdc"),
     refuted_by="a completed request",
@@ -53,7 +53,7 @@ SLOW = Finding(
     rule="slow-stripe-member",
     severity=Severity.WARNING,
     subject="md0/sdb",
-    summary="sdb answers in 60 ms, its peers in 5 ms",
+    cause="sdb answers in 60 ms, its peers in 5 ms",
 )
 FINE = RuledOut("md0", "queue is even over 3 columns", rule="stripe-convoy")
 BLIND = Unchecked("diskstats: denied, needs root", rule="hot-stripe-member")
@@ -495,7 +495,7 @@ async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[i
 
 async def test_a_long_name_among_what_was_compared_cuts_no_number() -> None:
     long = Value("x", "a name of a number that goes on and on until nobody remembers how it began", 1.7e9,
-                 "bytes_per_second", 4.2e9)  # fmt: skip
+                 "bytes_per_second", above=4.2e9)  # fmt: skip
     async with screen(Node().session(3, says(replace(HUNG, values=(long,))))) as shown:
         await shown.press("enter")
         assert shown.line("a name of a number").endswith("…   1.6 GiB/s   limit 3.9 GiB/s")
