@@ -150,7 +150,12 @@ def _options(parser: Parser, command: str) -> None:
     if command in {DASHBOARD, "fleet"}:
         add("--ascii", action="store_true", default=None, help="use ASCII characters only")
         add("--mouse", action="store_true", help="enable the mouse")
-        add("--theme", default="", metavar="NAME", help="select a color theme")
+        add(
+            "--theme",
+            default="auto",
+            choices=("auto", "dark", "light", "terminal"),
+            help="colors for which background (default auto); terminal: its own 16 colors",
+        )
     if command != "fleet":  # it reads no node
         add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
         add("--collectors", metavar="LIST", help="comma-separated list of sources to read")

@@ -71,8 +71,6 @@ class Dashboard(Commands):
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
         self.paint()
-        if self.options.theme and self.theme != self.options.theme:
-            self.main.foot.say(f"no theme {self.options.theme}; there are {' '.join(sorted(self.available_themes))}")
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""

@@ -9,7 +9,7 @@ from sdstop.core.format import duration, timestamp, utc
 from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
-from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
+from sdstop.tui.widgets.palette import BANNER, CHIP, FAINT, PLAIN, STRONG, Line, text, width_of
 
 _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "INFO", None: "?UNKN"}
 
@@ -46,7 +46,7 @@ def moment_line(scene: Scene, *, brief: bool = False) -> Line:
         return text(("LIVE", STRONG), f" {utc(taken)}")
     when = utc(taken) if brief else timestamp(taken)
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 else ""
-    return text((f" {scene.mode.value} {when}{behind} ", BANNER))
+    return text((f" {scene.mode.value} {when}{behind} ", CHIP))
 
 
 def status_line(scene: Scene, width: int) -> Line:

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.pilot import Pilot
 
@@ -15,9 +16,22 @@ from sdstop.core.evidence import Frame
 from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui.app import Dashboard
-from sdstop.tui.terminal import Options
+from sdstop.tui.terminal import Depth, Options
+from sdstop.tui.widgets.roles import ROLES
 
 WIDE, SMALL, LOW = (200, 60), (80, 24), (60, 15)
+
+
+LOOKS = Options(ascii=False, theme="dark", version="9.9", depth=Depth.TRUE)
+"""The same on every terminal that runs the tests."""
+
+
+def roles(style: Style | None) -> set[str]:
+    """Return the roles that have the colors of a style that LOOKS paints."""
+    if style is None:
+        return set()
+    shown = {c.triplet.hex for c in (style.color, style.bgcolor) if c is not None and c.triplet is not None}
+    return {name for name, shades in ROLES.items() if shades.dark in shown}
 
 
 class Screen:
@@ -80,7 +94,7 @@ async def screen(
     session: Session, size: tuple[int, int] = SMALL, *, frames: FakeFeed | None = None, options: Options | None = None
 ) -> AsyncIterator[Screen]:
     """Show a session."""
-    app = Dashboard(session, frames, options or Options(ascii=False, version="9.9"))
+    app = Dashboard(session, frames, options or LOOKS)
     async with app.run_test(size=size) as pilot:
         shown = Screen(app, pilot)
         await shown.press()
