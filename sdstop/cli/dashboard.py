@@ -24,10 +24,12 @@ def run(options: argparse.Namespace) -> int:
             output.write(report.text(session, coloured=output.colours(options)))
             return 0
         from sdstop import tui  # after forking the sampler, because it imports large modules
+        from sdstop.analysis.load_course import LoadCourse
         from sdstop.core.session import RING_SECONDS
 
         session = watch.session(None if watch.sampler is None else RING_SECONDS)
+        course = LoadCourse(session)
         if watch.sampler is None:
             session.feed_all(watch.frames(0.0))
         looks = Options(options.ascii, options.mouse, options.theme, options.no_color, sdstop.__version__)
-        return tui.run(session, watch.sampler, looks)
+        return tui.run(session, watch.sampler, looks, course)

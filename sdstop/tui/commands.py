@@ -15,6 +15,7 @@ from sdstop.tui import LiveFrames
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.help import sections
 from sdstop.tui.main import Main
+from sdstop.tui.playback import SPEEDS, Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.sheet import HelpSheet, Sheet
 from sdstop.tui.shell import Shell, stepped
@@ -55,8 +56,8 @@ class Commands(Shell):
         *explained(
             Section.TIME,
             "next and previous frame",
-            bind("t,right_square_bracket", "step(1)"),
-            bind("T,left_square_bracket", "step(-1)"),
+            bind("t", "step(1)"),
+            bind("T", "step(-1)"),
             hint="step",
             rank=6,
         ),
@@ -77,7 +78,10 @@ class Commands(Shell):
         ),
         *explained(Section.TIME, "back to the newest frame", bind("L", "newest", "newest", "live")),
         *explained(
-            Section.TIME, "longer and shorter interval", bind("plus,equals_sign", "pace(1)"), bind("minus", "pace(-1)")
+            Section.TIME,
+            "longer and shorter interval; a capture: play at 1x, 10x, 60x",
+            bind("plus,equals_sign", "pace(1)"),
+            bind("minus", "pace(-1)"),
         ),
         *explained(
             Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="write", rank=8
@@ -103,8 +107,8 @@ class Commands(Shell):
     session: Session
     feed: LiveFrames | None
     playhead: Playhead
+    playback: Playback
     interval: float
-    playing: bool
     main: Main
 
     @property
@@ -166,33 +170,37 @@ class Commands(Shell):
                 self.playhead.hold()
             else:
                 self.playhead.follow()
+        elif self.playback.playing:
+            self.playback.stop()
         else:
-            self.playing = not self.playing
-            if self.playing and self.playhead.at_end:
-                self.playhead.go(0.0)
+            self.playback.start()
         self.paint()
 
     def action_step(self, by: int) -> None:
         """Move by `by` frames."""
-        self.playing = False
+        self.playback.stop()
         if not self.playhead.step(by):
-            self.foot.say("this is the newest frame" if by > 0 else "nothing older is remembered")
+            self.foot.say("newest frame" if by > 0 else "oldest frame")
         self.paint()
 
     def action_event(self, direction: int) -> None:
-        """Move to the next (1) or previous (-1) start or end of a finding."""
-        self.playing = False
-        if not self.playhead.event(direction):
+        """Move to the next (1) or previous (-1) start or end of a finding, and name it."""
+        self.playback.stop()
+        reached = self.playhead.event(direction)
+        if reached:
+            more = f", and {len(reached) - 1} more" if len(reached) > 1 else ""
+            self.foot.say(f"{reached[0].said}{more}")
+        else:
             self.foot.say(f"no finding begins or ends {'later' if direction > 0 else 'earlier'}")
         self.paint()
 
     def action_newest(self) -> None:
         """Move to the newest frame; follow new frames in a live session."""
-        self.playing = False
+        self.playback.stop()
         if self.feed is not None:
             self.playhead.follow()
         else:
-            self.playhead.go(float("inf"))
+            self.playhead.seek(float("inf"))
         self.paint()
 
     def action_branch(self) -> None:
@@ -201,19 +209,24 @@ class Commands(Shell):
         def done(answer: str | None) -> None:
             if answer:
                 try:
-                    self.playhead.go(self.playhead.parse(answer))
+                    said = self.playhead.go(self.playhead.parse(answer))
                 except ValueError as error:
                     self.foot.say(str(error), bad=True)
+                else:
+                    if said:
+                        self.foot.say(said)
                 self.paint()
 
         if self.session.timeline.frames:
-            self.playing = False
+            self.playback.stop()
             self.foot.ask(Prompt("time, UTC (13:58  -5m  +30s)", "", done))
 
     def action_pace(self, direction: int) -> None:
-        """Select the next longer (1) or shorter (-1) sampling interval."""
+        """Select the next longer (1) or shorter (-1) sampling interval; in a capture, the speed of playback."""
         if self.feed is None:
-            self.foot.say("a capture has the interval it was recorded with")
+            self.playback.speed = stepped(SPEEDS, self.playback.speed, direction)
+            self.foot.say(f"playback at {self.playback.speed:g}x{'' if self.playback.playing else '; Space plays'}")
+            self.paint()
             return
         self.pace(stepped(INTERVALS, self.interval, direction))
         self.feed.set_interval(self.interval)

@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line, status_line, tabs_line
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.views import FIRST, view_of
 from sdstop.tui.views.view import View, ViewPlace
 from sdstop.tui.widgets.foot import FooterBar, Prompt
@@ -31,6 +32,7 @@ class Main(Screen[None]):
         self.status = Pane(cursor=False, id="status")
         self.tabs = Pane(cursor=False, id="tabs")
         self.tiny = Pane(cursor=False, id="tiny")
+        self.bar = TimeBar()
         self.foot = FooterBar(hints)
         self.entry = FIRST
         self.views: dict[str, View] = {FIRST.key: FIRST.made_of()}
@@ -49,6 +51,7 @@ class Main(Screen[None]):
         yield self.tabs
         with Container(id="views"):
             yield self.shown
+        yield self.bar
         yield self.foot
 
     def on_mount(self) -> None:
@@ -89,6 +92,7 @@ class Main(Screen[None]):
         self.status.put([Row(line=lambda width: status_line(scene, width))], palette)
         self.tabs.put([Row(line=lambda width: tabs_line(self.entry, width))], palette)
         self.foot.show(palette)
+        self.bar.show(scene, self.app.size.width, self.app.size.height)
         self.shown.paint(scene)
 
     # -- keys -------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ class PathView(View):
             return
         path = data_path(scene.window, item.subject)
         height: int = self.app.size.height
-        total = max(height - 3, 1)  # status, tabs, keys
+        total = self.room
         listed = min(len(self.main.rows) + 2, max(total // 3, 3)) if total >= 14 else min(3, total // 4)
         width: int = self.app.size.width
         rows = stage_rows(path, scene, width, total - listed - 1, noted=height >= _NOTED)

@@ -131,7 +131,7 @@ class Readings(View):
         """Paint the scene."""
         self.scene = scene
         families = family_rows(scene)
-        width, height = self.app.size.width, self.app.size.height - 3
+        width, height = self.app.size.width, self.room
         below = 0 if width >= 160 else max(height // 2, _FEWEST + 2)
         self.main.styles.height = "1fr" if not below else max(min(len(families) + 2, height - below), 3)
         note = f"{sum(row.item.total > 0 for row in families)} of {len(families)} with rows"

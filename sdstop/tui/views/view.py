@@ -11,8 +11,12 @@ from textual.containers import Container
 from sdstop.core.guard import Part
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.pane import Pane, guard_of
+
+_OTHERS = 3
+"""Lines of status, tabs and keys."""
 
 
 class ViewPlace(Struct, frozen=True):
@@ -32,6 +36,11 @@ class View(Container):
     DEFAULT_CSS = "View { width: 1fr; height: 1fr; }"
     families: ClassVar[tuple[type[Reading], ...]] = ()
     main: Pane
+
+    @property
+    def room(self) -> int:
+        """Number of lines between the tabs and the time bar, even before layout; at least 1."""
+        return max(self.app.size.height - _OTHERS - self.screen.query_one(TimeBar).lines, 1)
 
     def paint(self, scene: Scene) -> None:
         """Paint the scene, or why that is not possible."""

@@ -293,7 +293,7 @@ class Volumes(View):
         found = [Row(_key(item), item, None, _searchable(item)) for item in listed]
         self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, _note(listed, scene))
         self.detail.display = bool(found) and self.app.size.height >= 18
-        self.detail.styles.height = min(max(self.app.size.height // 3, 6), 12)
+        self.detail.styles.height = min(max(self.room // 3, 6), 12)
         self._show_chosen()
 
     def moved(self, pane: Pane) -> None:
