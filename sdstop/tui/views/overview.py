@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -135,6 +134,7 @@ class Overview(View):
     """View shown at the start."""
 
     families = (ProcessActivity, ProcessIo, ProcessSummary)
+    tables = (FOLD_COLUMNS, PROCESSES)
     main: CausePane
 
     def compose(self) -> ComposeResult:
@@ -152,12 +152,6 @@ class Overview(View):
         self.bottom = Horizontal(self.devices, self.processes, id="overview-bottom")
         yield from (self.health, self.top, self.picture, self.second, self.strip, self.bottom)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Share out the lines of the new size."""
-        del event
-        if self.scene is not None and self.has_class("-shown"):
-            self.paint(self.scene)
-
     @property
     def chosen(self) -> Cause | None:
         """The finding under the cursor."""
@@ -171,8 +165,8 @@ class Overview(View):
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        width: int = self.size.width or self.app.size.width
-        height: int = self.size.height or max(self.app.size.height - 3, 1)
+        width: int = self.app.size.width
+        height = self.room
         known = causes(scene)
         wide = width >= WIDE
         left = (_LEFT_VERY if width >= VERY_WIDE else _LEFT) if wide else width
