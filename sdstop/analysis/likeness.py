@@ -22,6 +22,8 @@ _FAR, _FAR_BUSY = 2.0, 0.2
 """Multiple of the median busy time, and difference to it, from which a device has a line of its own."""
 _MOST = 6
 """Maximum lines for devices of one group that differ."""
+_UNFOLDED = 24
+"""Maximum number of devices that are also listed one by one where there is room."""
 _NAMED = 3
 """Maximum number of names in one line."""
 _FIELDS = (
@@ -66,6 +68,21 @@ class DeviceFold(Struct, frozen=True):
 def device_folds(window: Window, findings: Sequence[Finding]) -> list[DeviceFold]:
     """Return the devices of a node in few lines, in an order that does not change with the load."""
     return window.once("device folds", lambda: list(_folds(window, findings)))
+
+
+def unfolded(folds: Sequence[DeviceFold], room: int) -> list[DeviceFold]:
+    """Return the folds, each followed by its devices as long as all lines are at most `room`."""
+    found: list[DeviceFold] = []
+    spare = room - len(folds)
+    for fold in folds:
+        found.append(fold)
+        if 1 < len(fold.devices) <= min(spare, _UNFOLDED):
+            spare -= len(fold.devices)
+            found += [
+                DeviceFold(d.name, (d,), figures(d.activity), d.severity, fold.group, inner=True, flag=d.flag, stale=d.stale)
+                for d in fold.devices
+            ]  # fmt: skip
+    return found
 
 
 def _folds(window: Window, findings: Sequence[Finding]) -> Iterator[DeviceFold]:

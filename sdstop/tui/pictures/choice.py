@@ -22,7 +22,7 @@ from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.mixture import mixture_rows, mixture_title
 from sdstop.tui.views.path import stage_rows
 from sdstop.tui.views.path_strip import path_strip
-from sdstop.tui.widgets.palette import Line
+from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
 
 Maker = Callable[[Finding, Scene], Picture | None]
@@ -31,7 +31,7 @@ Maker = Callable[[Finding, Scene], Picture | None]
 def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:
     """Return the first picture that there is data for; None if nothing of the node can be drawn."""
     if finding is not None:
-        makers = (*_BY_RULE.get(finding.rule, ()), *_BY_VIEW.get(finding.view, ()), _path)
+        makers = (*_BY_RULE.get(finding.rule, ()), *_BY_VIEW.get(finding.view, ()), _path, _evidence)
         for make in makers:
             picture = make(finding, scene)
             if picture is not None:
@@ -52,10 +52,27 @@ def _path(finding: Finding, scene: Scene) -> Picture | None:
     path = data_path(scene.window, subject)
 
     def draw(width: int, height: int) -> list[Line]:
-        return _lines(stage_rows(path, scene, width, height, noted=height >= 2 * len(path.stages)), width)
+        return _lines(stage_rows(path, scene, width, height, noted=height > brief), width)
 
     name = scene.palette.word(subject.name, 60)
-    return Picture(f"Path of {name}: client to medium", draw, (*range(4, len(path.stages) + 4), 2 * len(path.stages) + 3))
+    brief, full = (len(stage_rows(path, scene, 200, 99, noted=noted)) for noted in (False, True))
+    title = f"Path of {name}: client to medium"
+    return Picture(title, draw, tuple(sorted({*range(4, brief + 1), full})), whole=brief, is_path=True)
+
+
+def _evidence(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the cited evidence, where nothing else can be drawn."""
+    lines: list[Line] = []
+    for cite in finding.evidence:
+        lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
+        lines += [text(f"   {scene.palette.word(row.strip(), 300)}") for row in cite.excerpt.splitlines()[:_QUOTED]]
+    if not lines:
+        return None
+    return Picture("Evidence", lambda _, height: lines[:height], tuple(range(min(len(lines), 2), len(lines) + 1)))
+
+
+_QUOTED = 12
+"""Maximum lines of one citation."""
 
 
 def _mixture(finding: Finding, scene: Scene) -> Picture | None:

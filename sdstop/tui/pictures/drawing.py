@@ -16,8 +16,17 @@ role = lru_cache(maxsize=1024)(roles.role)
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _FULL = "█"
 _HEAT = " .:-=*%#"
-_UP = (0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)
+_DOTS = (0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08)
 """Dots of a braille cell from the bottom, of its left and its right column."""
+
+
+def _cell(left: int, right: int, step: int) -> str:
+    bits = sum(_DOTS[0][::step][:left]) + sum(_DOTS[1][::step][:right])
+    return chr(0x2800 + bits) if bits else " "
+
+
+_BRAILLE = tuple([[_cell(left, right, step) for right in range(5)] for left in range(5)] for step in (1, -1))
+"""Glyphs by direction (up, down) and by the dots filled on the left and on the right."""
 
 
 def meter(share: float | None, width: int, name: str, palette: Palette, mark: float | None = None) -> Line:
@@ -93,20 +102,15 @@ def dots(values: Sequence[float | None], top: float, width: int, height: int, pa
         full = [_steps(value, top, height * 3) for value in shown]
         lines = ["".join(steps[min(max(f - 3 * row, 0), 3)] for f in full) for row in range(height)]
         return lines if down else lines[::-1]
-    shown = stretched(values, 2 * width)
-    full = [_steps(value, top, height * 4) for value in shown]
+    scale = height * 4 / top if top > 0 else 0.0
+    full = [0 if not v or v < 0 or not scale else max(int(min(v * scale, height * 4) + 0.5), 1)
+            for v in stretched(values, 2 * width)]  # fmt: skip
+    glyphs = _BRAILLE[down]
     lines = []
     for row in range(height):
-        cells = []
-        for at in range(width):
-            bits = 0
-            for side in (0, 1):
-                count = min(max(full[2 * at + side] - 4 * row, 0), 4)
-                column = _UP[side][::-1] if down else _UP[side]
-                for bit in column[:count]:
-                    bits |= bit
-            cells.append(chr(0x2800 + bits) if bits else " ")
-        lines.append("".join(cells))
+        low = 4 * row
+        count = [0 if f <= low else 4 if f >= low + 4 else f - low for f in full]
+        lines.append("".join([glyphs[left][right] for left, right in zip(count[::2], count[1::2], strict=True)]))
     return lines if down else lines[::-1]
 
 

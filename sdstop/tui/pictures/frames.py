@@ -30,7 +30,8 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
     framed = framings(scene.window, cached.cache) if cached is not None else []
     if payload is None and framed:
         payload = framed[0].payload
-    if payload is None and cached is None:
+    drawn = cached is not None and cached.activity is not None and split(cached.activity) is not None
+    if payload is None and sizes is None and not drawn:
         return None
     block = (cached.cache.block_size if cached is not None else None) or BLOCK
     color = ROLES.get(finding.severity, "text")

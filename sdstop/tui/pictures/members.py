@@ -62,7 +62,7 @@ def member_heat(finding: Finding, scene: Scene) -> Picture | None:
     steps = {math.ceil(count / per) for per in (2, 4, 6, 8, 12, 16, 24)} | {math.ceil(count / 2) + 1}
     steps |= {count, count + 1} if count <= _SINGLE else set()
     known = tuple(sorted(step for step in steps if step >= min(count, _FEWEST)))
-    return Picture(f"{name}: queue per {what}, {PAST} s", draw, known, "bright = long queue")
+    return Picture(f"{name}: queue per {what}, {PAST} s", draw, known, "bright = long queue", math.ceil(count / 2) + 1)
 
 
 _SINGLE = 30

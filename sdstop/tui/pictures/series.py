@@ -46,11 +46,11 @@ def flow_of(samples: Sequence[tuple[float, float, float | None, float | None]]) 
     step = max(span / POINTS, 1.0)
     count = max(int(span / step + 0.5), 1)
 
-    def row(at: int) -> list[float | None]:
-        picked: list[Sample] = [(s[0], s[1], s[at]) for s in known]  # type: ignore[misc]
-        return cells(picked, end, count, step)
-
-    return Flow(row(2), row(3), span)
+    index: list[Sample] = [(ends, seconds, float(i)) for i, (ends, seconds, _, _) in enumerate(known)]
+    at = [None if i is None else int(i) for i in cells(index, end, count, step)]
+    return Flow(
+        [None if i is None else known[i][2] for i in at], [None if i is None else known[i][3] for i in at], span
+    )
 
 
 def disk_flow(scene: Scene) -> Flow | None:
@@ -85,11 +85,12 @@ def interface_flow(scene: Scene, name: str) -> Flow | None:
     return flow_of([(at, lasted, row.rx_bytes_per_second, row.tx_bytes_per_second) for at, lasted, row in rows])
 
 
-def cluster_flow(scene: Scene) -> Flow | None:
-    """Return the bytes per second of the pool with most traffic, as its cluster reports them."""
+def cluster_flow(scene: Scene) -> list[tuple[str, Flow]]:
+    """Return the name and the bytes per second of the pool with most traffic, as its cluster reports them."""
     pools = [row for row in scene.rows(ClusterPool)[0].values() if row.read is not None or row.write is not None]
     busiest = max(pools, key=lambda row: (row.read or 0.0) + (row.write or 0.0), default=None)
     if busiest is None:
-        return None
+        return []
     rows = past_rows(scene.window, ClusterPool, (busiest.cluster, busiest.pool))
-    return flow_of([(at, lasted or scene.interval, row.read, row.write) for at, lasted, row in rows])
+    flow = flow_of([(at, lasted or scene.interval, row.read, row.write) for at, lasted, row in rows])
+    return [(busiest.name, flow)] if flow is not None else []

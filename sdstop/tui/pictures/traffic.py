@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
 from msgspec import Struct
 
 from sdstop.analysis.likeness import DeviceFold, device_folds
@@ -22,16 +25,14 @@ _NARROWEST = 44
 
 
 class Graph(Struct, frozen=True):
-    """One graph: name, facts and a flow; values are divided by `unit`, whose name is `said`, and at least `floor`."""
+    """One graph: name, facts and a flow in units of `unit`; the top of the scale is at least `floor`."""
 
     name: str
     facts: str
     flow: Flow
     unit: float = MIB
     floor: float = MIB
-    said: str = "MiB/s"
     ways: tuple[str, str] = ("r", "w")
-    capacity: float | None = None
 
 
 def graph_lines(graph: Graph, palette: Palette, width: int, height: int) -> list[Line]:
@@ -74,11 +75,11 @@ def _figure(value: float | None, graph: Graph) -> str:
     return f"{shown:.0f}" if shown >= 99.95 else f"{shown:.1f}"
 
 
-def side_by_side(graphs: list[Graph], palette: Palette, width: int, height: int) -> list[Line]:
-    """Return graphs beside each other if they are wide enough, the first ones only."""
-    across = max(min(len(graphs), (width - 1) // _NARROWEST), 1)
-    size = (width - 1) // across
-    drawn = [graph_lines(graph, palette, size - 2, height) for graph in graphs[:across]]
+def side_by_side(graphs: Iterable[Graph], palette: Palette, width: int, height: int) -> list[Line]:
+    """Return graphs beside each other, only as many as have room; the others are not even taken."""
+    chosen = list(islice(graphs, max((width - 1) // _NARROWEST, 1)))
+    size = (width - 1) // max(len(chosen), 1)
+    drawn = [graph_lines(graph, palette, size - 2, height) for graph in chosen]
     lines: list[Line] = []
     for row in zip(*drawn, strict=True):
         line: list[Line] = [text(" ")]
@@ -88,70 +89,72 @@ def side_by_side(graphs: list[Graph], palette: Palette, width: int, height: int)
     return lines
 
 
-def load_picture(finding: Finding | None, scene: Scene) -> Picture | None:
-    """Return the reads and writes of the arrays and disks of a node, or of its cluster; None if nothing is measured."""
-    graphs = device_graphs(scene, finding)
-    if not graphs:
-        flow = cluster_flow(scene)
-        graphs = [Graph("pool", "as the cluster reports it", flow)] if flow is not None else []
-    if not graphs:
-        graphs = interface_graphs(scene, "")
-    if not graphs:
+def _picture(title: str, graphs: Callable[[], Iterable[Graph]], scene: Scene, note: str) -> Picture | None:
+    """Return the picture of graphs, None without any."""
+    first = next(iter(graphs()), None)
+    if first is None:
         return None
     return Picture(
-        f"Load, {duration(graphs[0].flow.seconds)}", lambda width, height: side_by_side(graphs, scene.palette, width, height),
-        tuple(range(4, 15)), graphs[0].said,
+        f"{title}, {duration(first.flow.seconds)}",
+        lambda width, height: side_by_side(graphs(), scene.palette, width, height), tuple(range(4, 13)), note, _WHOLE,
     )  # fmt: skip
 
 
-def _folds(scene: Scene, finding: Finding | None, read: str, write: str, *, mean: bool) -> list[tuple[DeviceFold, Flow]]:
-    """Return the devices to draw: those of the finding, arrays and groups of disks, then single disks, if in use."""
+_WHOLE = 5
+"""Lines with which a graph shows enough."""
+
+
+def load_picture(finding: Finding | None, scene: Scene) -> Picture | None:
+    """Return the reads and writes of the arrays and disks of a node, or of its cluster; None if nothing is measured."""
+    return _picture("Load", lambda: device_graphs(scene, finding), scene, "MiB/s") or _picture(
+        "Load", lambda: cluster_graphs(scene), scene, "MiB/s"
+    ) or network_picture(finding, scene)  # fmt: skip
+
+
+def cluster_graphs(scene: Scene) -> Iterator[Graph]:
+    """Yield the graph of the pool with most traffic."""
+    for name, flow in cluster_flow(scene):
+        yield Graph(f"pool {name}", "as its cluster reports it", flow)
+
+
+def _folds(scene: Scene, finding: Finding | None, read: str, write: str, *, mean: bool) -> Iterator[tuple[DeviceFold, Flow]]:
+    """Yield the devices to draw: those of the finding, arrays and groups of disks, then single disks, if in use."""
     named = set(finding.subjects) if finding is not None else set()
     folds = [fold for fold in device_folds(scene.window, scene.in_force) if not fold.inner]
     folds.sort(key=lambda fold: (fold.devices[0].name not in named, len(fold.devices) == 1 and fold.devices[0].whole))
-    found = []
-    for fold in folds[:_MOST]:
+    for fold in folds:
         flow = fold_flow(scene, fold, read, write, mean=mean)
         if flow is not None and any(value for value in (*flow.reads, *flow.writes)):
-            found.append((fold, flow))
-    return found
+            yield fold, flow
 
 
-_MOST = 8
-
-
-def device_graphs(scene: Scene, finding: Finding | None = None) -> list[Graph]:
-    """Return a graph for each array, each group of disks and each disk in none, those of a finding first."""
-    found = []
+def device_graphs(scene: Scene, finding: Finding | None = None) -> Iterator[Graph]:
+    """Yield a graph for each array, each group of disks and each disk in none, those of a finding first."""
+    none = True
     for fold, flow in _folds(scene, finding, "read_bytes_per_second", "write_bytes_per_second", mean=False):
-        facts = f"{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else ""
-        found.append(Graph(fold.label, facts, flow))
-    if not found:
-        whole = disk_flow(scene)
-        return [Graph("all disks", "no I/O", whole)] if whole is not None else []
-    return found
+        none = False
+        yield Graph(fold.label, f"{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
+    whole = disk_flow(scene) if none else None
+    if whole is not None:
+        yield Graph("all disks", "no I/O", whole)
 
 
 def wait_picture(scene: Scene, finding: Finding | None = None) -> Picture | None:
     """Return the mean latency of reads and writes of the same devices, None if nothing is measured."""
-    graphs = []
-    for fold, flow in _folds(scene, finding, "read_wait", "write_wait", mean=True):
-        facts = f"r {wait(fold.figures.read_wait)}  w {wait(fold.figures.write_wait)} ms now"
-        graphs.append(Graph(fold.label, facts, flow, 0.001, 0.001, "ms"))
-    if not graphs:
-        return None
-    return Picture(
-        f"Latency, {duration(graphs[0].flow.seconds)}",
-        lambda width, height: side_by_side(graphs, scene.palette, width, height), tuple(range(4, 13)), "ms a request",
-    )  # fmt: skip
+
+    def graphs() -> Iterator[Graph]:
+        for fold, flow in _folds(scene, finding, "read_wait", "write_wait", mean=True):
+            facts = f"r {wait(fold.figures.read_wait)}  w {wait(fold.figures.write_wait)} ms now"
+            yield Graph(fold.label, facts, flow, 0.001, 0.001)
+
+    return _picture("Latency", graphs, scene, "ms a request")
 
 
-def interface_graphs(scene: Scene, subject: str) -> list[Graph]:
-    """Return the traffic of an interface; without one of that name, of the busiest two."""
+def interface_graphs(scene: Scene, subject: str) -> Iterator[Graph]:
+    """Yield the traffic of interfaces: the one of that name first, then the busiest."""
     rows = [row for row in scene.rows(InterfaceActivity)[0].values() if row.interface != "lo"]
     rows.sort(key=lambda row: (row.interface != subject, -(row.rx_bytes_per_second + row.tx_bytes_per_second)))
-    found = []
-    for row in rows[:2]:
+    for row in rows:
         flow = interface_flow(scene, row.interface)
         interface = scene.rows(Interface)[0].get(row.interface)
         facts = []
@@ -161,16 +164,10 @@ def interface_graphs(scene: Scene, subject: str) -> list[Graph]:
         if interface is not None and interface.mtu:
             facts.append(f"MTU {interface.mtu}")
         if flow is not None:
-            found.append(Graph(row.interface, "  ".join(facts), flow, ways=("rx", "tx")))
-    return found
+            yield Graph(row.interface, "  ".join(facts), flow, ways=("rx", "tx"))
 
 
-def network_picture(finding: Finding, scene: Scene) -> Picture | None:
-    """Return the traffic of the interface that a finding is about."""
-    graphs = interface_graphs(scene, finding.view_subject or finding.subject)
-    if not graphs:
-        return None
-    return Picture(
-        "Traffic", lambda width, height: side_by_side(graphs, scene.palette, width, height), tuple(range(4, 15)),
-        "MiB/s, rx up, tx down",
-    )  # fmt: skip
+def network_picture(finding: Finding | None, scene: Scene) -> Picture | None:
+    """Return the traffic of the interface that a finding is about, and of others; None if nothing is measured."""
+    subject = (finding.view_subject or finding.subject) if finding is not None else ""
+    return _picture("Traffic", lambda: interface_graphs(scene, subject), scene, "MiB/s, received up, sent down")

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.analysis.drives import PAST, moments, queues
+from sdstop.analysis.drives import PAST, moments
 from sdstop.analysis.likeness import DeviceFigures, DeviceFold
 from sdstop.core.finding import Severity
 from sdstop.core.format import NONE
@@ -23,6 +23,8 @@ from sdstop.tui.widgets.strip import cells
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 MIB = float(1 << 20)
+_LEAST_QUEUE = 0.5
+"""Least top of the scale of queues, so that idle devices look idle."""
 _SEEN = 12
 """Maximum number of devices of a fold whose queues are drawn as one."""
 
@@ -33,6 +35,8 @@ class FoldRow(Struct, frozen=True):
     fold: DeviceFold
     scene: Scene
     top: float
+    queue: Sequence[float | None] = ()
+    """Queue over the last PAST seconds, one value a second."""
 
     @property
     def severity(self) -> Severity | None:
@@ -80,20 +84,23 @@ def _mib(value: float) -> str:
 
 
 def _queue(item: FoldRow, width: int) -> Cell:
-    values = queue_of(item.fold, item.scene)
-    known = cells(values, values[-1][0], PAST) if values else [None]
-    color = {Severity.CRITICAL: "crit", Severity.WARNING: "warn"}.get(item.severity, "other") if item.severity else "other"
-    return spark(known, item.top, width, color, item.scene.palette)
+    name = {Severity.CRITICAL: "crit", Severity.WARNING: "warn"}.get(item.severity, "other") if item.severity else "other"
+    return spark(item.queue, item.top, width, name, item.scene.palette)
 
 
-def queue_of(fold: DeviceFold, scene: Scene) -> list[tuple[float, float, float | None]]:
-    """Return (ends, seconds, queue) of a fold: of several devices the mean, of many that of some of them."""
+def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:
+    """Return the queue of a fold in each sample: of several devices the mean, of many that of some of them."""
     step = max(len(fold.devices) // _SEEN, 1)
-    each = [queues(scene.window, drive.name) for drive in fold.devices[::step][:_SEEN]]
+    names = [drive.name for drive in fold.devices[::step][:_SEEN]]
+    key = ("queue of fold", fold.group, names[0])
     found = []
-    for row in zip(*each, strict=True):
-        known = [queue for _, _, queue in row if queue is not None]
-        found.append((row[0][0], row[0][1], sum(known) / len(known) if known else None))
+    for moment in moments(scene.window):
+        known: tuple[list[str], float | None] | None = moment.memo.get(key)
+        if known is None or known[0] != names:
+            rows = [row for name in names if (row := moment.rows.get(name)) is not None]
+            values = [row.queue for row in rows if row.queue is not None]
+            known = moment.memo[key] = names, sum(values) / len(values) if values else None
+        found.append(known[1])
     return found
 
 
@@ -110,7 +117,7 @@ FOLD_COLUMNS = (
     TableColumn("rwait", "r ms", 5, keep=8, **_figure(lambda f: f.read_wait, _ms)),
     TableColumn("wwait", "w ms", 5, keep=8, **_figure(lambda f: f.write_wait, _ms)),
     TableColumn("busy", "util", 4, keep=9, **_figure(lambda f: f.busy, lambda v: f"{v:.0%}")),
-    TableColumn("queue", _ruler, 8, _queue, lambda i: i.fold.figures.queue, keep=4, widest=60),
+    TableColumn("queue", _ruler, 8, _queue, lambda i: i.fold.figures.queue, keep=4, widest=140),
 )
 
 
@@ -123,13 +130,13 @@ class FoldTable(LineTable):
 
 def fold_rows(folds: Sequence[DeviceFold], scene: Scene) -> list[Row]:
     """Return a row for each fold; the graphs of their queues share one scale."""
-    known = [fold.figures.queue for fold in folds if fold.figures.queue is not None]
-    top = max([0.5, *known])
-    if moments(scene.window):
-        for fold in folds:
-            top = max([top, *(queue for _, _, queue in queue_of(fold, scene) if queue is not None)])
-    return [
-        Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top), None,
-            " ".join([fold.label, fold.group, *(drive.name for drive in fold.devices)]))
-        for fold in folds
-    ]  # fmt: skip
+    runs = moments(scene.window)
+    at = cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, PAST) if runs else []
+    courses = [queue_course(fold, scene) for fold in folds]
+    top = max([_LEAST_QUEUE, *(queue for course in courses for queue in course if queue is not None)])
+    rows = []
+    for fold, course in zip(folds, courses, strict=True):
+        shown = [None if index is None else course[int(index)] for index in at]
+        search = " ".join([fold.label, fold.group, *(drive.name for drive in fold.devices)])
+        rows.append(Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top, shown), None, search))
+    return rows

@@ -22,8 +22,7 @@ def health_line(scene: Scene, width: int) -> Line:
     flow = disk_flow(scene)
     lead = _node(scene) if flow is not None or node(scene) is not None else []
     if flow is None or not any(flow.reads) and not any(flow.writes):
-        cluster = cluster_flow(scene)
-        if cluster is not None:
+        for _, cluster in cluster_flow(scene):
             flow, lead = cluster, _cluster(scene) or lead
     line: list[Segment] = [Segment(" ")]
     for parts in lead:

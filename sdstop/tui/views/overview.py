@@ -12,8 +12,9 @@ from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from sdstop.analysis.likeness import device_folds
+from sdstop.analysis.likeness import device_folds, unfolded
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
+from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.choice import picture_of
 from sdstop.tui.pictures.traffic import load_picture, wait_picture
@@ -22,7 +23,7 @@ from sdstop.tui.views import VIEWS
 from sdstop.tui.views.cause import Cause, CausePane, body_lines, causes
 from sdstop.tui.views.folds import FOLD_COLUMNS, FoldTable, fold_rows
 from sdstop.tui.views.health import health_line
-from sdstop.tui.views.measured import measure_lines, measures, node_measures
+from sdstop.tui.views.measured import Measure, measure_lines, measures, node_measures
 from sdstop.tui.views.path_strip import LINES as STRIP
 from sdstop.tui.views.path_strip import path_strip, strip_lines
 from sdstop.tui.views.processes import PROCESSES, process_rows
@@ -34,8 +35,8 @@ from sdstop.tui.widgets.table import LineTable
 
 WIDE, VERY_WIDE = 110, 190
 """Widths from which panes stand side by side, and from which they have room for more figures."""
-_LEFT, _LEFT_VERY = 92, 112
-"""Cells of the left of two panes."""
+_LEFT, _LEFT_VERY, _RIGHT = 92, 112, 40
+"""Cells of the left of two panes, and of the right one at least."""
 _HEALTH = 13
 """Minimum lines of the view for a line of health on a narrow screen."""
 
@@ -93,10 +94,8 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
         taller = min(needs.measured - cause, left // 4, 4)
         cause, left = cause + taller, left - taller
     if picture and needs.picture is not None:
-        grown = needs.picture.fit(picture + left) - picture
-        # What is left goes to the picture first; on a wide screen the path and the devices keep their lines.
-        kept = STRIP + 1 + min(needs.devices + 2, 8) if wide else 0
-        grown = min(grown, max(needs.picture.fit(max(picture + left - kept, needs.picture.steps[0])) - picture, 0))
+        whole = needs.picture.whole or needs.picture.steps[-1]
+        grown = needs.picture.fit(min(picture + left, whole)) - picture
         picture, left = picture + grown, left - grown
     strip = STRIP + 1 if needs.strip and left >= STRIP + 1 and (wide or left >= _TALL) else 0
     left -= strip
@@ -115,17 +114,19 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     if needs.second is not None and left >= needs.second.steps[0] + 1:
         second = needs.second.fit(left - 1) + 1
         left -= second
-    if second:
+    if devices and (not second or left > 1):
+        devices += left
+    elif second:
         second += left
     elif picture:
         picture += left
-    elif devices:
-        devices += left
     else:
         cause += left
     return Plan(health, cause + rule, actions, picture + 1 if picture else 0, second, strip, devices, who)
 
 
+_STRIP_FROM = 24
+"""Minimum lines of the view for the path."""
 _TABLE, _TALL = 4, 16
 """Minimum lines of a table, and minimum lines left for the path on a narrow screen."""
 
@@ -168,17 +169,20 @@ class Overview(View):
         width: int = self.app.size.width
         height = self.room
         known = causes(scene)
-        wide = width >= WIDE
-        left = (_LEFT_VERY if width >= VERY_WIDE else _LEFT) if wide else width
         chosen = self._chosen(known)
         finding = chosen.finding if chosen is not None else None
+        titled = width >= WIDE
+        numbers = _numbers(finding, scene) if titled else []
+        wide = titled and bool(numbers)
+        left = (_LEFT_VERY if width >= VERY_WIDE else min(_LEFT, width - _RIGHT)) if wide else width
         picture = picture_of(finding, scene)
-        numbers = (measures(finding) if finding is not None else []) or list(node_measures(scene))
+        drawn = picture is not None and picture.is_path
         folds = device_folds(scene.window, scene.in_force)
-        strip = path_strip(scene, finding) if height >= 24 else None
-        second = wait_picture(scene, finding) or load_picture(finding, scene)
+        strip = path_strip(scene, finding) if height >= _STRIP_FROM and not drawn else None
+        roomy = titled or height >= _TALL + _STRIP_FROM
+        second = wait_picture(scene, finding) or load_picture(finding, scene) if roomy else None
         second = second if picture is None or second is None or second.title != picture.title else None
-        doers, note = process_rows(scene)
+        doers, note = process_rows(scene) if roomy else ([], "")
         who = sum(row.key is not None for row in doers)
         verdict = [] if known else verdict_rows(scene, left)
         tallest = [
@@ -193,11 +197,11 @@ class Overview(View):
         palette = scene.palette
         if plan.health:
             self.health.put([words(health_line(scene, width))], palette)
-        self.main.title = "Cause" if wide and known else "State" if wide else ""
+        self.main.title = "Cause" if titled and known else "State" if titled else ""
         if known:
-            self.main.show(known, plan.cause - wide, left, plan.actions, "Enter evidence")
+            self.main.show(known, plan.cause - titled, left, plan.actions, "Enter evidence")
         else:
-            self.main.show((), plan.cause - wide, left, plan.actions)
+            self.main.show((), plan.cause - titled, left, plan.actions)
             self.main.put(verdict, palette)
         if wide:
             lines = measure_lines(numbers, chosen, palette, width - left - 1, plan.cause - 1)
@@ -211,7 +215,8 @@ class Overview(View):
             self.strip.title = f"Path of {name}: load, use and own wait" if width >= WIDE else f"Path of {name}"
             self.strip.put(_rows(strip_lines(strip, scene, width)), palette, "9 Path")
         if plan.devices:
-            self.devices.put(fold_rows(folds, scene), palette, "2 Disks shows all")
+            shown = unfolded(folds, plan.devices - 2)
+            self.devices.put(fold_rows(shown, scene), palette, "2 Disks shows all")
         if plan.who:
             self.processes.put(doers, palette, note)
 
@@ -245,13 +250,17 @@ class Overview(View):
         self.processes.styles.height = plan.who or 1
 
 
+def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:
+    """Return the numbers that a finding compared; without any, those of the node."""
+    return (measures(finding) if finding is not None else []) or list(node_measures(scene))
+
+
 def _rows(lines: Sequence[Line]) -> list[Row]:
     return [words(line) for line in lines]
 
 
-def _leads(finding: object, picture: Picture) -> str:
+def _leads(finding: Finding | None, picture: Picture) -> str:
     """Return the note of a picture, with the key that leads to its view."""
-    view = getattr(finding, "view", "")
-    entry = next((each for each in VIEWS if each.name == view), None)
+    entry = next((each for each in VIEWS if finding is not None and each.name == finding.view), None)
     leads = f"v opens {entry.key} {entry.title}" if entry is not None else ""
     return "   ".join(part for part in (picture.note, leads) if part)

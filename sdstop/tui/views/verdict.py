@@ -11,8 +11,9 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import CHIP, FAINT, STRONG, Line, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
-_PASSED = 4
+_PASSED, _PASSED_NARROW = 4, 2
 """Maximum number of passed checks that are named."""
+_NARROW = 90
 
 
 def verdict_rows(scene: Scene, width: int) -> list[Row]:
@@ -32,7 +33,7 @@ def _lines(scene: Scene, width: int) -> Iterator[Line]:
     gap = width - width_of(line) - len(tail) - 1
     yield (*line, *text(" " * gap, (tail, FAINT))) if gap >= 2 else line
     passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
-    for at, (subject, verdict) in enumerate(passed[:_PASSED]):
+    for at, (subject, verdict) in enumerate(passed[: _PASSED if width >= _NARROW else _PASSED_NARROW]):
         label = "pass" if not at else ""
         others = f" +{len(verdict.others)}" if verdict.others else ""
         fact = palette.word(f"{subject}{others}: {verdict.summary}" if subject else verdict.summary, 300)
