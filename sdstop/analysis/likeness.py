@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.drives import DriveState, array_states, drives, shown
 from sdstop.analysis.pool_tree import pool_trees
@@ -78,10 +79,7 @@ def unfolded(folds: Sequence[DeviceFold], room: int) -> list[DeviceFold]:
         found.append(fold)
         if 1 < len(fold.devices) <= min(spare, _UNFOLDED):
             spare -= len(fold.devices)
-            found += [
-                DeviceFold(d.name, (d,), figures(d.activity), d.severity, fold.group, inner=True, flag=d.flag, stale=d.stale)
-                for d in fold.devices
-            ]  # fmt: skip
+            found += [replace(_single(drive), label=drive.name, group=fold.group, inner=True) for drive in fold.devices]
     return found
 
 

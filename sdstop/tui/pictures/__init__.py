@@ -25,5 +25,5 @@ class Picture(Struct, frozen=True):
     is_path: bool = False
 
     def fit(self, room: int) -> int:
-        """Return the height that the picture uses of `room` lines: the largest step, or all if even the least is more."""
+        """Return how many of `room` lines the picture uses: the largest step, or all if even the least is more."""
         return max((step for step in self.steps if step <= room), default=max(room, 0))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, natural
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import blocks, meter
+from sdstop.tui.pictures.drawing import block
 from sdstop.tui.pictures.limits import limit_lines, limited
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
@@ -15,7 +14,8 @@ from sdstop.tui.widgets.palette import Line, text, width_of
 from sdstop.tui.widgets.roles import role
 
 _GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
-_NODE = 8
+_NODE, _POOL = 8, 10
+"""Cells of a node's name, and of a pool's."""
 
 
 def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
@@ -29,7 +29,7 @@ def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
 
     def draw(width: int, height: int) -> list[Line]:
         grid = device_lines(devices, finding, scene, width) if devices else []
-        capacity = [line for pool in pools[:3] for line in capacity_lines(pool, finding, scene, width)]
+        capacity = [line for pool in pools[:3] for line in capacity_lines(pool, scene, width)]
         limits = limit_lines(rows, scene.palette, width, len(rows) + 1) if rows else []
         parts = [part for part in (grid, capacity, limits) if part]
         lines: list[Line] = []
@@ -84,7 +84,7 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
         line = list(text((f" {palette.fit(palette.word(name, 40), label)}", role("dim"))))
         for node in sorted(sets[name], key=natural):
             own = sets[name][node]
-            bad = any(_accused(row, finding, scene) for row in own)
+            bad = any(_accused(row, finding) for row in own)
             if head:
                 shown = palette.fit(palette.word(node, 20), head - 1)
                 line += text((f"{shown} ", role(ROLES.get(finding.severity, "text") if bad else "dim", bold=bad)))
@@ -92,13 +92,11 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
                 line += text((f"+{len(own)}", role("dim")))
                 break
             for row in own:
-                accused = _accused(row, finding, scene)
-                short = _short(row)
-                said = palette.word(row.path.rpartition("/")[2] if accused and row.path else short, 12)[: size - 1]
-                if palette.ascii:
-                    line += text((f"[{said:<{size - 2}}]"[:size], role(ROLES.get(finding.severity, "text") if accused else "dim", bold=accused)))
-                else:
-                    line += text(blocks(size - 1, fore if accused else "playfg", ground if accused else "h2", said, bold=accused), " ")
+                accused = _accused(row, finding)
+                now = row.path.rpartition("/")[2] if row.path else ""
+                said = palette.word(now if accused and now else _short(row), 12)
+                kind = (fore, ground) if accused else ("playfg", "h2")
+                line += text(block(size - 1, *kind, said, palette), " ")
             line += text("  ")
         lines.append(tuple(line))
     return lines
@@ -110,7 +108,7 @@ def _short(device: ClusterDevice) -> str:
     return name.removeprefix("sd") or name
 
 
-def _accused(device: ClusterDevice, finding: Finding, scene: Scene) -> bool:
+def _accused(device: ClusterDevice, finding: Finding) -> bool:
     """Return whether a device is the reason for a finding: moved, not healthy, or named by the finding."""
     if finding.rule == "unstable-device-path":
         return bool(device.original and device.path and device.original != device.path)
@@ -119,25 +117,21 @@ def _accused(device: ClusterDevice, finding: Finding, scene: Scene) -> bool:
     return named or device.healthy == 0
 
 
-def capacity_lines(pool: ClusterPool, finding: Finding, scene: Scene, width: int) -> list[Line]:
+def capacity_lines(pool: ClusterPool, scene: Scene, width: int) -> list[Line]:
     """Return a pool's capacity to scale: used, free and spare."""
     palette = scene.palette
     capacity, used, spare = pool.capacity or 1, pool.used or 0, pool.spare or 0
-    label = 10
     tail = f"  of {bytes_(capacity)}iB raw"
-    room = width - label - len(tail) - 3
+    room = width - _POOL - len(tail) - 3
     taken = min(round(used / capacity * room), room)
     kept = min(round(spare / capacity * room), room - taken)
-    free = room - taken - kept
-    name = palette.fit(palette.word(pool.pool, 30), label)
-    if palette.ascii:
-        drawn = meter(used / capacity, room, "other", palette, 1 - spare / capacity if spare else None)
-        return [(*text((f" {name} ", role("dim"))), *drawn, *text((tail, role("dim"))))]
+    name = palette.fit(palette.word(pool.pool, 30), _POOL)
+    free = max(capacity - used - spare, 0)
     parts = [(f" {name} ", role("dim"))]
     for cells, said, fore, back in (
-        (taken, f" used {bytes_(used)}iB", "playfg", "h2"), (free, f" free {bytes_(max(capacity - used - spare, 0))}iB", "text", "track"),
+        (taken, f" used {bytes_(used)}iB", "playfg", "h2"),
+        (room - taken - kept, f" free {bytes_(free)}iB", "text", "track"),
         (kept, f" spare {bytes_(spare)}iB", "playfg", "playbg"),
     ):  # fmt: skip
-        parts.append(blocks(cells, fore, back, said if len(said) <= cells else "", bold=back != "track"))
-    del finding
+        parts.append(block(cells, fore, back, said if len(said) <= cells else "", palette))
     return [text(*parts, (tail, role("dim")))]

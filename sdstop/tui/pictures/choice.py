@@ -1,4 +1,4 @@
-"""Choice: the picture of a finding, by its rule, then by the view that it names; of a node without findings, its load."""
+"""Choice: the picture of a finding, by its rule, then by its view; of a node without findings, its load."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ def _mixture(finding: Finding, scene: Scene) -> Picture | None:
 
 def _gauges(_: Finding, scene: Scene) -> Picture | None:
     lines = gauge_lines(scene, 80)
-    return Picture("Processors, memory and pressure", gauge_cut(scene), tuple(range(min(len(lines), 3), len(lines) + 1)))
+    return Picture(
+        "Processors, memory and pressure", gauge_cut(scene), tuple(range(min(len(lines), 3), len(lines) + 1))
+    )
 
 
 def gauge_cut(scene: Scene) -> Callable[[int, int], list[Line]]:
@@ -104,7 +106,11 @@ def _cluster(_: Finding, scene: Scene) -> Picture | None:
     rows = summary_rows(scene, 80)
     if not rows:
         return None
-    return Picture("Clusters", lambda width, height: _lines(summary_rows(scene, width)[:height], width), tuple(range(min(len(rows), 3), len(rows) + 1)))
+    return Picture(
+        "Clusters",
+        lambda width, height: _lines(summary_rows(scene, width)[:height], width),
+        tuple(range(min(len(rows), 3), len(rows) + 1)),
+    )
 
 
 _BY_RULE: dict[str, Sequence[Maker]] = {

@@ -8,8 +8,8 @@ from functools import lru_cache
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets import roles
+from sdstop.tui.widgets.palette import Line, Palette, text
 
 role = lru_cache(maxsize=1024)(roles.role)
 """Styles of roles, kept because pictures have many cells."""
@@ -73,9 +73,19 @@ def joined(parts: Sequence[tuple[str, Style]]) -> Line:
     return tuple(line)
 
 
-def blocks(cells: int, name: str, ground: str, label: str = "", *, bold: bool = False) -> tuple[str, Style]:
-    """Return a solid block of cells with a label on it, for a line; the label is cut to the block."""
-    return f"{label[:cells]:<{cells}}", role(name, ground, bold=bold)
+def block(cells: int, name: str, ground: str, label: str, palette: Palette) -> tuple[str, Style]:
+    """Return a block of cells with a label on it, cut to the block; `ground` is "track" for something empty.
+
+    A terminal without backgrounds shows its outline: `[ label ]`, or `( label )` for something empty.
+    """
+    bold = ground != "track" or name in {"crit", "warn"}
+    if palette.grounds and not palette.ascii:
+        return f"{label[:cells]:<{cells}}", role(name, ground, bold=bold)
+    ends = "()" if ground == "track" else "[]"
+    style = role({"critfg": "crit", "warnfg": "warn"}.get(name, "text" if name == "playfg" else name), bold=bold)
+    if cells < 3:
+        return f"{label.strip()[:cells]:<{cells}}", style
+    return f"{ends[0]}{label.strip()[: cells - 2]:<{cells - 2}}{ends[1]}", style
 
 
 def stretched(values: Sequence[float | None], count: int) -> list[float | None]:

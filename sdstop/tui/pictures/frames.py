@@ -10,7 +10,7 @@ from sdstop.analysis.request_sizes import framings, size_histograms, sizes_of
 from sdstop.core.finding import Finding
 from sdstop.core.format import number, percent
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import blocks, joined
+from sdstop.tui.pictures.drawing import block, joined
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
 from sdstop.tui.views.cause import ROLES
@@ -33,11 +33,11 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
     drawn = cached is not None and cached.activity is not None and split(cached.activity) is not None
     if payload is None and sizes is None and not drawn:
         return None
-    block = (cached.cache.block_size if cached is not None else None) or BLOCK
+    size = (cached.cache.block_size if cached is not None else None) or BLOCK
     color = ROLES.get(finding.severity, "text")
 
     def draw(width: int, height: int) -> list[Line]:
-        lines = rulers(block, payload, color, scene.palette, width) if payload else []
+        lines = rulers(size, payload, color, scene.palette, width) if payload else []
         if cached is not None and height > len(lines):
             lines += _ways(cached, color, scene.palette, width)
         if sizes is not None and height - len(lines) >= 3:
@@ -51,7 +51,7 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
         return lines[:height]
 
     bins = len(sizes.counts) + 1 if sizes is not None else 0
-    title = "Frames against cache blocks" if payload and payload % block else "Requests of a cache"
+    title = "Frames against cache blocks" if payload and payload % size else "Requests of a cache"
     return Picture(title, draw, (3, *range(6, 3 + bins + 2)))
 
 
@@ -63,35 +63,32 @@ def _cache(finding: Finding, scene: Scene) -> CacheRow | None:
     return named or next((row for row in known if row.bypassed is not None), None)
 
 
-def rulers(block: int, payload: int, color: str, palette: Palette, width: int) -> list[Line]:
+def rulers(size: int, payload: int, color: str, palette: Palette, width: int) -> list[Line]:
     """Return two rulers of one scale: the blocks of the cache, and the data of consecutive frames."""
     room = width - _LABEL - 2
-    unit = next((unit for unit in (64, 128, 256, 512, 1024, 2048) if block / unit <= 16 and room * unit >= 6 * block), 2048)
-    length = (room // max(block // unit, 1)) * block // unit if block >= unit else room
-    fore, ground = _GROUNDS.get(color, ("playfg", "playbg"))
-    even = _ruler(block, length * unit, unit, palette, lambda i: ("playfg", f"h{1 + i % 2}"))
-    split = payload % block != 0
-    odd = _ruler(payload, length * unit, unit, palette, lambda i: (fore, ground) if split else ("playfg", f"h{1 + i % 2}"))
+    units = (64, 128, 256, 512, 1024, 2048)
+    unit = next((unit for unit in units if size / unit <= 16 and room * unit >= 6 * size), units[-1])
+    length = max(room * unit // size, 1) * size
+    accused = _GROUNDS.get(color, _PLAIN) if payload % size else _PLAIN
     return [
-        (*text((f" {'cache block':<{_LABEL}}", role("dim"))), *even),
-        (*text((f" {'frame data':<{_LABEL}}", role("dim"))), *odd),
+        (*text((f" {'cache block':<{_LABEL}}", role("dim"))), *_ruler(size, length, unit, _PLAIN, palette)),
+        (*text((f" {'frame data':<{_LABEL}}", role("dim"))), *_ruler(payload, length, unit, accused, palette)),
     ]
 
 
-def _ruler(size: int, length: int, unit: int, palette: Palette, ground) -> Line:  # type: ignore[no-untyped-def]
+_PLAIN = ("playfg", "h2")
+
+
+def _ruler(size: int, length: int, unit: int, kind: tuple[str, str], palette: Palette) -> Line:
+    """Return pieces of `size` bytes up to `length`, one cell for `unit` bytes; the last one may be cut."""
     parts: list[tuple[str, Style]] = []
-    begin, index = 0, 0
-    while begin < length:
-        first, last = begin // unit, min(begin + size, length) // unit
-        cells = max(last - first, 1)
-        label = str(size) if cells > len(str(size)) + 1 else ""
-        fore, back = ground(index)
-        if palette.ascii:
-            parts += [(c, role(fore if fore != "playfg" else "text")) for c in f"[{label:-^{max(cells - 2, 0)}}"[: cells - 1] + "]"]
-        else:
-            parts += [(c, role(fore, back)) for c in f"{label:^{cells - 1}}"[: cells - 1]]
-            parts.append(("▏", role("bg", back)))
-        begin, index = begin + size, index + 1
+    fore, ground = kind
+    for index, begin in enumerate(range(0, length, size)):
+        cells = max(min(begin + size, length) // unit - begin // unit, 1)
+        label = f"{size:^{cells - 1}}" if cells > len(str(size)) + 1 else ""
+        shade = ground if ground not in {"h1", "h2"} else f"h{1 + index % 2}"
+        parts.append(block(cells - 1, fore, shade, label, palette))
+        parts.append(("▏" if palette.grounds and not palette.ascii else "|", role("bg", shade)))
     return joined(parts)
 
 
@@ -103,18 +100,16 @@ def _ways(cached: CacheRow, color: str, palette: Palette, width: int) -> list[Li
         return []
     came = sum(v for v in (activity.hits, activity.misses, activity.bypassed) if v is not None)
     hit, miss, bypass = parts.shares
-    room = width - _LABEL - 2
-    fore, ground = _GROUNDS.get(color, ("playfg", "playbg"))
     slow = palette.word(cached.cache.slow or "", 20)
-    named = ((bypass, f" bypass {percent(bypass)}%" + (f" to {slow}" if slow else ""), fore, ground),
-             (miss, f" miss {percent(miss)}%", "text", "track"), (hit, f" hit {percent(hit)}%", "playfg", "h2"))  # fmt: skip
+    accused = _GROUNDS.get(color, ("playfg", "playbg"))
+    named = (
+        (bypass, f" bypass {percent(bypass)}%" + (f" to {slow}" if slow else ""), accused),
+        (miss, f" miss {percent(miss)}%", ("text", "track")), (hit, f" hit {percent(hit)}%", _PLAIN),
+    )  # fmt: skip
     line = list(text((f" {palette.fit(f'{number(came)} req/s', _LABEL)}", role("dim"))))
-    left = room
-    for share, said, front, back in named:
+    left = room = width - _LABEL - 2
+    for share, said, kind in named:
         cells = min(max(round((share or 0.0) * room), 1 if share else 0), left)
         left -= cells
-        if palette.ascii:
-            line += text((f"{said:{'#' if back == ground else '.'}<{cells}}"[:cells], role(color if back == ground else "dim")))
-        else:
-            line += text(blocks(cells, front, back, said if len(said) <= cells else "", bold=back == ground))
+        line += text(block(cells, *kind, said if len(said) <= cells else "", palette))
     return [tuple(line)]

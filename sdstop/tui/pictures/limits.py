@@ -67,9 +67,7 @@ def limit_lines(rows: Sequence[LimitedVolume], palette: Palette, width: int, hei
         head += f"{'IOPS':<{bar}} {'of limit':>{_FIGURE}} {'MiB/s':<{bar}} {'of limit':>{_FIGURE}}"
         head += f" {'size':>6} {'await':>7}" if waits else ""
         lines.append(text((head, role("dim"))))
-    for row in rows[: height - len(lines)]:
-        lines.append(_line(row, palette, name, owner, bar, waits=waits))
-    return lines
+    return lines + [_line(row, palette, name, owner, bar, waits=waits) for row in rows[: height - len(lines)]]
 
 
 def _owner(row: LimitedVolume) -> str:

@@ -12,7 +12,7 @@ from sdstop.analysis.drives import PAST, moments
 from sdstop.analysis.group_columns import layout_of
 from sdstop.analysis.peer_samples import GroupColumns
 from sdstop.core.finding import Finding
-from sdstop.core.format import number, percent, wait
+from sdstop.core.format import number, wait
 from sdstop.core.history import Moment
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
@@ -70,7 +70,9 @@ _SINGLE = 30
 
 
 def _group(subject: str, scene: Scene) -> PeerGroup | None:
-    groups = [g for g in scene.window.topology.groups() if g.kind in {GroupKind.COLUMNS, GroupKind.LEAVES, GroupKind.LEGS}]
+    groups = [
+        g for g in scene.window.topology.groups() if g.kind in {GroupKind.COLUMNS, GroupKind.LEAVES, GroupKind.LEGS}
+    ]
     whole, _, device = subject.rpartition("/")
     named = next((group for group in groups if group.name in {subject, whole}), None)
     if named is not None:

@@ -1,4 +1,4 @@
-"""Scaling: the requests of one client, of all together and of as many times one, on one axis, and the step over time."""
+"""Scaling: requests of one client, of all together and of as many times one, on one axis, and over time."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ def scaling_picture(finding: Finding, scene: Scene) -> Picture | None:
 
     def draw(width: int, height: int) -> list[Line]:
         room = width - _LABEL - 2
+        share = f"{percent(together / wanted)}% of {clients}x"
+        all_ = f"{number(together)} IOPS{waited(_times(joint, clients), together)}   {share}"
         rows = (
             ("1 client", single, "other", f"{number(single)} IOPS{waited(alone, single)}"),
-            (f"{clients} clients", together, color,
-             f"{number(together)} IOPS{waited(_times(joint, clients), together)}   {percent(together / wanted)}% of {clients}x"),
+            (f"{clients} clients", together, color, all_),
             (f"{clients} x 1 client", wanted, "frame", f"{number(wanted)} IOPS"),
         )  # fmt: skip
         lines: list[Line] = []
@@ -76,6 +77,14 @@ def _course(cluster: str, scene: Scene, width: int, height: int) -> list[Line]:
     room = width - _LABEL - 2
     lines: list[Line] = [()]
     for at, drawn in enumerate(dots(flow.reads, top, room, height, scene.palette)):
-        label = "IOPS" if at == 0 and height > 2 else number(top) if at == (1 if height > 2 else 0) else "0" if at == height - 1 else ""
+        label = (
+            "IOPS"
+            if at == 0 and height > 2
+            else number(top)
+            if at == (1 if height > 2 else 0)
+            else "0"
+            if at == height - 1
+            else ""
+        )
         lines.append(text((f" {label:<{_LABEL}}", role("dim")), (drawn, role("read"))))
     return lines

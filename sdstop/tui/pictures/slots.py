@@ -9,7 +9,7 @@ from sdstop.collectors.memory.dimms import Dimm
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, flow
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import blocks, meter
+from sdstop.tui.pictures.drawing import block, meter
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.modules import SocketSlots, boards
@@ -33,7 +33,7 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
     lines = len(found) + 2 * axis + len(running)
 
     def draw(width: int, height: int) -> list[Line]:
-        drawn = [_socket(board, color, scene.palette, width, height) for board in found[:height]]
+        drawn = [_socket(board, color, scene.palette, width) for board in found[:height]]
         if axis and height - len(drawn) >= 2:
             drawn += [()] * (height > lines)
             drawn += _axis(found, needs, color, scene.palette, width)
@@ -44,7 +44,7 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
     return Picture(title, draw, tuple(range(min(lines, 3), lines + 2)))
 
 
-def _socket(board: SocketSlots, color: str, palette: Palette, width: int, height: int) -> Line:
+def _socket(board: SocketSlots, color: str, palette: Palette, width: int) -> Line:
     row = board.socket
     tail = ""
     if width >= 110 and row is not None and row.peak is not None and row.possible is not None:
@@ -59,12 +59,12 @@ def _socket(board: SocketSlots, color: str, palette: Palette, width: int, height
         filled = [slot for slot in bank.slots if slot.size]
         name = bank.channel if not bank.named else ""
         if any(slot.size is None for slot in bank.slots):
-            parts.append(blocks(size, "dim", "track", f" {name} ?"))
+            kind, said = ("text", "track"), "?"
         elif filled:
-            said = f" {name} {_module(filled)}".replace("  ", " ")
-            parts.append(blocks(size, "playfg", "h2", said, bold=True) if not palette.ascii else (f"[{said:<{size - 2}}]"[:size], role("strong")))
+            kind, said = ("playfg", "h2"), _module(filled)
         else:
-            parts.append(blocks(size, color, "track", f" {name} empty".replace("  ", " "), bold=True) if not palette.ascii else (f"( {name} empty".ljust(size - 1) + ")", role(color)))
+            kind, said = (color, "track"), "empty"
+        parts.append(block(size, *kind, f" {name} {said}".replace("  ", " "), palette))
         parts.append(" ")
     return text(*parts, (tail, role("dim")))
 

@@ -1,4 +1,4 @@
-"""Traffic: reads and writes of arrays, disks, interfaces or pools side by side, reads up and writes down on one scale."""
+"""Traffic: reads up and writes down, of arrays, disks, interfaces or pools side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Graph(Struct, frozen=True):
 
 def graph_lines(graph: Graph, palette: Palette, width: int, height: int) -> list[Line]:
     """Return the lines of a graph: its name, then reads up and writes down from one baseline."""
-    head = text((f"{palette.word(graph.name, 40)}  ", role("strong", bold=True)), (palette.word(graph.facts, 80), role("dim")))
+    head = text(
+        (f"{palette.word(graph.name, 40)}  ", role("strong", bold=True)), (palette.word(graph.facts, 80), role("dim"))
+    )
     height = max(height - 1, 2)
     room = width - _AXIS - 1
     reads = max((v for v in graph.flow.reads if v is not None), default=0.0)
@@ -117,7 +119,9 @@ def cluster_graphs(scene: Scene) -> Iterator[Graph]:
         yield Graph(f"pool {name}", "as its cluster reports it", flow)
 
 
-def _folds(scene: Scene, finding: Finding | None, read: str, write: str, *, mean: bool) -> Iterator[tuple[DeviceFold, Flow]]:
+def _folds(
+    scene: Scene, finding: Finding | None, read: str, write: str, *, mean: bool
+) -> Iterator[tuple[DeviceFold, Flow]]:
     """Yield the devices to draw: those of the finding, arrays and groups of disks, then single disks, if in use."""
     named = set(finding.subjects) if finding is not None else set()
     folds = [fold for fold in device_folds(scene.window, scene.in_force) if not fold.inner]

@@ -14,7 +14,7 @@ from sdstop.core.finding_order import by_cause
 from sdstop.core.format import duration
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.finding_rows import entry_row
-from sdstop.tui.widgets.palette import MARKS, Line, Palette, text, width_of
+from sdstop.tui.widgets.palette import MARKS, UNKNOWN_WORD, Line, Palette, text, width_of
 from sdstop.tui.widgets.pane import Pane, Row
 from sdstop.tui.widgets.roles import role
 
@@ -22,7 +22,7 @@ _TEXT = 8
 """Column at which texts begin, below the title."""
 _LONGEST = 71
 """Cells within which title, why, hurt and the first action stand whole on 80 columns."""
-CHIPS = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "info", None: "?   "}
+CHIPS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " info", None: UNKNOWN_WORD}
 ROLES = {Severity.CRITICAL: "crit", Severity.WARNING: "warn"}
 
 
@@ -98,7 +98,7 @@ def _wrapped(said: str, width: int) -> tuple[str, ...]:
 
 def chip(severity: Severity | None) -> tuple[str, str, str]:
     """Return the word of a severity with its mark, and the roles of its text and of its ground."""
-    word = f"{MARKS.get(severity, ' ') if severity else ' '}{CHIPS[severity]}"
+    word = CHIPS[severity]
     match severity:
         case Severity.CRITICAL:
             return word, "critfg", "critbg"

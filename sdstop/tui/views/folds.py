@@ -84,7 +84,9 @@ def _mib(value: float) -> str:
 
 
 def _queue(item: FoldRow, width: int) -> Cell:
-    name = {Severity.CRITICAL: "crit", Severity.WARNING: "warn"}.get(item.severity, "other") if item.severity else "other"
+    name = (
+        {Severity.CRITICAL: "crit", Severity.WARNING: "warn"}.get(item.severity, "other") if item.severity else "other"
+    )
     return spark(item.queue, item.top, width, name, item.scene.palette)
 
 
@@ -131,7 +133,11 @@ class FoldTable(LineTable):
 def fold_rows(folds: Sequence[DeviceFold], scene: Scene) -> list[Row]:
     """Return a row for each fold; the graphs of their queues share one scale."""
     runs = moments(scene.window)
-    at = cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, PAST) if runs else []
+    at = (
+        cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, PAST)
+        if runs
+        else []
+    )
     courses = [queue_course(fold, scene) for fold in folds]
     top = max([_LEAST_QUEUE, *(queue for course in courses for queue in course if queue is not None)])
     rows = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from rich.segment import Segment
 
+from sdstop.collectors.system.node import CpuActivity, Node
 from sdstop.core.format import number
 from sdstop.readings.cluster import Cluster, ClusterPool
 from sdstop.tui.pictures.drawing import nice, spark
 from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.vitals import cpu, mark, node, stalled
-from sdstop.collectors.system.node import CpuActivity, Node
 from sdstop.tui.widgets.palette import Line, text, width_of
 from sdstop.tui.widgets.roles import role
 
@@ -21,7 +21,7 @@ def health_line(scene: Scene, width: int) -> Line:
     """Return the line; figures that do not fit are left out, the graphs first."""
     flow = disk_flow(scene)
     lead = _node(scene) if flow is not None or node(scene) is not None else []
-    if flow is None or not any(flow.reads) and not any(flow.writes):
+    if flow is None or (not any(flow.reads) and not any(flow.writes)):
         for _, cluster in cluster_flow(scene):
             flow, lead = cluster, _cluster(scene) or lead
     line: list[Segment] = [Segment(" ")]
@@ -36,7 +36,9 @@ def _node(scene: Scene) -> list[Line]:
     found = []
     if n is not None and n.load1 is not None:
         of = f"/{n.cpus}" if n.cpus else ""
-        found.append(text((f"load{mark(scene, Node)}", role("dim")), (f"{n.load1:.1f}", role("strong")), (of, role("dim")), "  "))
+        found.append(
+            text((f"load{mark(scene, Node)}", role("dim")), (f"{n.load1:.1f}", role("strong")), (of, role("dim")), "  ")
+        )
     if c is not None:
         said = f"{c.iowait:.0%}"
         found.append(text((f"iowait{mark(scene, CpuActivity)}", role("dim")), (said, role("strong")), "  "))

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core.finding import Finding, Value
 from sdstop.core.format import bytes_, flow, percent, quantity
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.readings.cluster import Cluster
 from sdstop.tui.pictures.drawing import meter
 from sdstop.tui.scene import Scene
@@ -100,7 +100,9 @@ def measure_lines(known: Sequence[Measure], cause: Cause | None, palette: Palett
     """Return a line for each number, at most `most`."""
     bad = cause.role if cause is not None else "other"
     against_ = max([0, *(len(each.against) for each in known[:most])])
-    title = min(max([_TITLE, *(len(each.title) for each in known[:most])]), max(width - _VALUE - against_ - _BAR - 5, 12))
+    title = min(
+        max([_TITLE, *(len(each.title) for each in known[:most])]), max(width - _VALUE - against_ - _BAR - 5, 12)
+    )
     bar = width - title - _VALUE - against_ - 5
     lines = []
     for each in known[:most]:
@@ -109,7 +111,10 @@ def measure_lines(known: Sequence[Measure], cause: Cause | None, palette: Palett
         against = palette.word(each.against, 60)
         parts = text(
             (f" {palette.fit(palette.word(each.title, 60), title)} ", role("dim")),
-            (palette.fit(value, _VALUE, right=len(value) <= _VALUE), role(bad if each.accused else "strong", bold=True)),
+            (
+                palette.fit(value, _VALUE, right=len(value) <= _VALUE),
+                role(bad if each.accused else "strong", bold=True),
+            ),
             (f" {palette.fit(against, against_)} ", role("dim")),
         )
         if not each.against and len(value) > _VALUE:  # words take the room of the comparison and of the bar

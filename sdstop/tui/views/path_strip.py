@@ -79,7 +79,11 @@ def strip_lines(strip: PathStrip, scene: Scene, width: int) -> list[Line]:
     lines: list[list[tuple[Line, int]]] = [[] for _ in range(LINES)]
     for at, (stage, severity) in enumerate(shown):
         for row, line in enumerate(_stage(stage, severity, room, palette)):
-            arrow = text(((" > " if palette.ascii else "─▶ "), role("frame"))) if row == 2 and at + 1 < len(shown) else text("   ")
+            arrow = (
+                text(((" > " if palette.ascii else "─▶ "), role("frame")))
+                if row == 2 and at + 1 < len(shown)
+                else text("   ")
+            )
             lines[row].append(((*line, *text(" " * max(room - width_of(line), 0)), *arrow), size))
     return [(*text(" "), *(segment for line, _ in row for segment in line)) for row in lines]
 
