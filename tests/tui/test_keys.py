@@ -194,7 +194,7 @@ async def test_filter_narrows_as_it_is_typed_and_escape_clears_it() -> None:
         text = await shown.press("escape")
         assert "sda " in text
         assert "Arrays and disks" in text
-        assert "Worst devices" in await shown.press("escape")
+        assert "nothing was judged" in await shown.press("escape")
 
 
 async def test_giving_a_filter_up_shows_all() -> None:
@@ -208,7 +208,7 @@ async def test_letters_of_a_filter_are_no_commands() -> None:
         await shown.press("slash", "q", "2", "space", "question_mark")
         assert shown.app.is_running
         assert " filter  q2 ?" in shown.lines()[-1]
-        assert "Worst devices" in shown.text()
+        assert "nothing was judged" in shown.text()
         await shown.press("ctrl+u", "left", "right", "home", "end", "backspace")
         assert "filter" not in shown.lines()[-1].split("/")[0]
 
@@ -248,7 +248,7 @@ async def test_every_view_has_its_key_and_says_when_there_is_nothing() -> None:
     async with screen(Node().session(2)) as shown:
         for key, said in (("5", "HBAs, SAS phys"), ("7", "no cluster is known"), ("8", "no volume or limit is known")):
             assert said in await shown.press(key)
-        assert "Worst devices" in await shown.press("1")
+        assert "nothing was judged" in await shown.press("1")
 
 
 async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
@@ -409,13 +409,13 @@ async def test_copying_hands_over_safe_text(monkeypatch: pytest.MonkeyPatch) -> 
 async def test_the_theme_fills_the_screen(theme: str, depth: Depth) -> None:
     looks = Options(ascii=False, theme=theme, depth=depth, version="9.9")
     async with screen(Node(DISKS, busy).session(3), (160, 48), options=looks) as shown:
-        shades = ROLES["bg"]
+        grounds = {shades.light if theme == "light" else shades.dark for shades in ROLES.values()}
         for line in shown.segments():
             for segment in line:
                 ground = segment.style.bgcolor if segment.style else None
                 assert ground is not None, line
                 if depth is Depth.TRUE and not segment.text.strip():
-                    assert ground.get_truecolor().hex == (shades.light if theme == "light" else shades.dark)
+                    assert ground.get_truecolor().hex in grounds
 
 
 async def test_a_view_that_is_chosen_before_the_first_is_laid_out_keeps_the_keys(
