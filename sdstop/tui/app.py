@@ -10,6 +10,7 @@ from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
+from sdstop.tui.device.page import AllFields, DevicePage
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
@@ -209,7 +210,9 @@ class Dashboard(Commands):
             case FindingEntry():
                 await self.lay(WhySheet(item))
             case FactSubject():
-                await self.lay(FactSheet(item))
+                await self.lay(DevicePage(item, self.main.entry))
+            case AllFields():
+                await self.lay(FactSheet(item.subject))
             case Quote():
                 await self.lay(RawSheet(item))
 

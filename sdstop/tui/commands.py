@@ -12,6 +12,7 @@ from textual.binding import BindingType
 
 from sdstop.core.session import Session
 from sdstop.tui import LiveFrames
+from sdstop.tui.device.page import DevicePage
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.help import sections
 from sdstop.tui.main import Main
@@ -341,7 +342,7 @@ class Commands(Shell):
             self.foot.say(f"no command {name}; there are {' '.join(sorted(self._named()))}", bad=True)
 
 
-_TABLES = (Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, Commands.BINDINGS)
+_TABLES = (Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, DevicePage.BINDINGS, Commands.BINDINGS)
 KEYS = sections(*_TABLES)
 """The help screen's sections of keys."""
 HINTS = hints_of(*_TABLES)

@@ -8,7 +8,7 @@ from rich.style import Style
 
 from sdstop.tui.spans import TimeAxis
 from sdstop.tui.widgets.mirror import hanging, nice, risen, split
-from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.widgets.palette import FAINT, READ, WRITE, Line, Palette, text
 
 MIB = float(1 << 20)
 """Bytes of a MiB, and the least top of the scale, so that an idle node looks idle."""
@@ -44,7 +44,7 @@ def load_lines(
     return lines
 
 
-_STYLES: tuple[Style, Style] = (PLAIN, PLAIN)
+_STYLES: tuple[Style, Style] = (READ, WRITE)
 
 
 def _now(values: Sequence[Load], at: int) -> Load:

@@ -53,7 +53,7 @@ def hanging(values: Values, top: float, rows: int, palette: Palette) -> list[str
 
 
 def _drawn(values: Values, top: float, rows: int, palette: Palette, *, down: bool) -> list[str]:
-    if palette.ascii or getattr(palette, "blocks", False):
+    if palette.ascii or palette.blocks:
         glyphs = (_DOWN if down else _UP)[palette.ascii]
         pairs = [[value for value in values[at : at + 2] if value is not None] for at in range(0, len(values), 2)]
         levels = [_level(max(pair) if pair else None, top, rows * (len(glyphs) - 1)) for pair in pairs]

@@ -1,0 +1,204 @@
+"""Graphs of a device page: pairs of numbers over time, found by the names of the fields that readings declare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from rich.style import Style
+
+from sdstop.analysis.latest import past_rows
+from sdstop.analysis.thing_parts import Part
+from sdstop.core.format import NONE
+from sdstop.core.history import KEEP, Window
+from sdstop.core.model import Column, Kind, Metric, Reading, schema
+from sdstop.tui.widgets.mirror import Values, hanging, nice, risen, split
+from sdstop.tui.widgets.palette import FAINT, OTHER, READ, WRITE, Line, Palette, text
+from sdstop.tui.widgets.strip import Sample, cells
+
+MIB = float(1 << 20)
+PAST = 60.0
+"""Seconds shown of fast sources; of slow ones, as long as a window holds."""
+LABELS = 11
+"""Cells before a graph for its current values and its maximum."""
+
+
+class Pair(Struct, frozen=True):
+    """Fields of a reading that are drawn as one graph: `up`, and `down` unless it is "", with their short names.
+
+    `scale` is the number in base units that the graph shows as 1. With `apart`, each has a scale of its own, and
+    `down` is a share of 1 that rises too. `quiet`: only drawn if any value is not 0.
+    """
+
+    title: str
+    up: str
+    down: str = ""
+    names: tuple[str, str] = ("r", "w")
+    scale: float = 1.0
+    apart: bool = False
+    quiet: bool = False
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that a family must have."""
+        return tuple(field for field in (self.up, self.down) if field)
+
+
+_RX = ("rx", "tx")
+PAIRS = (
+    (
+        Pair("Throughput, MiB/s", "read_bytes_per_second", "write_bytes_per_second", scale=MIB),
+        Pair("Throughput, MiB/s", "rx_bytes_per_second", "tx_bytes_per_second", _RX, MIB),
+        Pair("Throughput, MiB/s", "received_per_second", "sent_per_second", _RX, MIB),
+        Pair("Throughput, MiB/s", "read_bytes", "written_bytes", scale=MIB),
+        Pair("Throughput, MiB/s", "read", "write", scale=MIB),
+        Pair("Throughput, MiB/s", "bytes_per_second", names=("", ""), scale=MIB),
+        Pair("Throughput, MiB/s", "bytes_rate", names=("", ""), scale=MIB),
+        Pair("Speed, MiB/s", "speed", names=("", ""), scale=MIB),
+    ),
+    (
+        Pair("Requests, io/s", "reads_per_second", "writes_per_second"),
+        Pair("Frames per s", "rx_packets_per_second", "tx_packets_per_second", _RX),
+        Pair("Requests, io/s", "reads", "writes"),
+        Pair("Requests, io/s", "requests_per_second", names=("", "")),
+        Pair("Requests, io/s", "requests_rate", names=("", "")),
+        Pair("Segments per s", "in_per_second", "out_per_second", ("in", "out")),
+    ),
+    (
+        Pair("Wait, ms a request", "read_wait", "write_wait", scale=0.001),
+        Pair("Wait, ms a request", "wait", names=("", ""), scale=0.001),
+        Pair("Hits and misses per s", "hits", "misses", ("hit", "miss")),
+        Pair("Errors per s", "rx_errors_per_second", "tx_errors_per_second", _RX, quiet=True),
+        Pair("Link errors per s", "invalid_dwords_per_second", "disparity_errors_per_second", ("inv", "disp"),
+             quiet=True),
+    ),
+    (
+        Pair("Queue; busy %", "queue", "busy", ("q", "busy"), apart=True),
+        Pair("Bypassed and evicted per s", "bypassed", "evicted", ("byp", "evi")),
+        Pair("Dropped frames per s", "rx_dropped_per_second", "tx_dropped_per_second", _RX, quiet=True),
+    ),
+)  # fmt: skip
+"""Graphs of a page, in order; of each group, the first pair that a reading about the thing has."""
+_UNITS = frozenset({"bytes_per_second", "per_second", "seconds", "ratio", ""})
+
+
+class Course(Struct, frozen=True):
+    """Values of a pair over time: (ends, seconds, value in base units) of each sample, oldest first."""
+
+    pair: Pair
+    up: tuple[Sample, ...]
+    down: tuple[Sample, ...]
+
+    def at(self, now: float) -> tuple[float | None, float | None]:
+        """Return the last values of both, None if there is none."""
+        return tuple(samples[-1][2] if samples else None for samples in (self.up, self.down))  # type: ignore[return-value]
+
+
+def courses(window: Window, parts: Sequence[Part]) -> list[Course]:
+    """Return the courses that the rows about a thing have in a window, at most one of each group of pairs."""
+    found = []
+    for group in PAIRS:
+        course = next(_courses(window, parts, group), None)
+        if course is not None:
+            found.append(course)
+    return found
+
+
+def _courses(window: Window, parts: Sequence[Part], group: Sequence[Pair]) -> Iterator[Course]:
+    for pair in group:
+        for family, key in parts:
+            columns = _columns(family, pair.fields)
+            if columns is None:
+                continue
+            rows = past_rows(window, family, key)
+            up = _samples(rows, columns[0])
+            down = _samples(rows, columns[1]) if pair.down else ()
+            known = [value for _, _, value in (*up, *down) if value is not None]
+            if known and (not pair.quiet or any(known)):
+                yield Course(pair, up, down)
+
+
+def _columns(family: type[Reading], fields: Iterable[str]) -> list[Column] | None:
+    known = {
+        column.name: column
+        for column in schema(family).columns
+        if isinstance(column.mark, Metric) and column.mark.kind is Kind.GAUGE and column.unit in _UNITS
+    }
+    chosen = [known.get(field) for field in fields]
+    return None if None in chosen else [column for column in chosen if column is not None]
+
+
+def _samples(rows: Sequence[tuple[float, float, Reading]], column: Column) -> tuple[Sample, ...]:
+    found: list[Sample] = []
+    for ends, seconds, row in rows:
+        value = column.base(getattr(row, column.name))
+        passed = seconds or (ends - found[-1][0] if found else 0.0)
+        found.append((ends, passed, None if value is None else float(value)))
+    return tuple(found)
+
+
+def shown_seconds(window: Window) -> float:
+    """Return how many seconds the graphs show: those of the window if its samples are far apart."""
+    return PAST if window.seconds <= KEEP + 1 else window.seconds
+
+
+def graph_lines(course: Course, now: float, past: float, width: int, rows: int, palette: Palette) -> list[Line]:
+    """Return the `rows` lines of a graph that ends `now` and shows `past` seconds."""
+    room = max(width - LABELS - 1, 4)
+    pair = course.pair
+    up, down = (
+        [None if value is None else value / pair.scale for value in cells(samples, now, 2 * room, past / (2 * room))]
+        for samples in (course.up, course.down)
+    )
+    last = tuple(None if value is None else value / pair.scale for value in course.at(now))
+    if pair.apart:
+        return _apart(pair, up, down, last, rows, palette)
+    most = [max((value for value in values if value is not None), default=0.0) for values in (up, down)]
+    if not pair.down:
+        top = nice(most[0])
+        drawn = risen(up, top, rows, palette)
+        labels = [f"{pair.names[0]} {figure(last[0])}".strip(), *[""] * (rows - 1)]
+        ends = {0: figure(top)}
+        return [_line(labels[row], OTHER, ends.get(row, ""), cell, OTHER, palette) for row, cell in enumerate(drawn)]
+    above, below = split(most[0], most[1], rows)
+    top = nice(max(most[0] / above, most[1] / max(below, 1)))
+    lines = []
+    for row, cell in enumerate(risen(up, top * above, above, palette)):
+        label = f"{pair.names[0]} {figure(last[0])}" if row == above - 1 else ""
+        lines.append(_line(label, READ, figure(top * above) if not row else "", cell, READ, palette))
+    for row, cell in enumerate(hanging(down, top * below, below, palette)):
+        label = f"{pair.names[1]} {figure(last[1])}" if not row else ""
+        end = figure(top * below) if row == below - 1 and row else ""
+        lines.append(_line(label, WRITE, end, cell, WRITE, palette))
+    return lines
+
+
+def _apart(
+    pair: Pair, up: Values, down: Values, last: Sequence[float | None], rows: int, palette: Palette
+) -> list[Line]:
+    above = rows - rows // 2
+    top = nice(max((value for value in up if value is not None), default=0.0), 1.0)
+    lines = []
+    for row, cell in enumerate(risen(up, top, above, palette)):
+        label = f"{pair.names[0]} {figure(last[0])}" if row == above - 1 else ""
+        lines.append(_line(label, OTHER, figure(top) if not row and above > 1 else "", cell, OTHER, palette))
+    share = "?" if last[1] is None else f"{last[1] * 100:.0f}%"
+    for row, cell in enumerate(risen(down, 1.0, rows - above, palette)):
+        lines.append(_line(f"{pair.names[1]} {share}" if not row else "", OTHER, "", cell, READ, palette))
+    return lines
+
+
+def _line(label: str, style: Style, end: str, cells_: str, of: Style, palette: Palette) -> Line:
+    """Return a line: the current value and the end of the scale where they do not collide, then the graph."""
+    gap = LABELS - 2 - len(label) - len(end)
+    left = f"{label}{' ' * gap}{end}" if gap > 0 or not label else label
+    shown = palette.fit(left, LABELS - 1)
+    cut = len(label) if label else 0
+    return text(" ", (shown[:cut], style), (shown[cut:], FAINT), (cells_, of))
+
+
+def figure(value: float | None) -> str:
+    """Return a number of a graph: one decimal below 100, none above; - if there was nothing to measure."""
+    if value is None:
+        return NONE
+    return f"{value:.1f}" if abs(value) < 99.95 else f"{value:.0f}" if value < 99_999.5 else f"{value / 1000:.0f}k"
