@@ -10,8 +10,12 @@ from rich.style import Style
 from sdstop.analysis.latest import past_rows
 from sdstop.analysis.thing_parts import Part
 from sdstop.core.format import NONE
-from sdstop.core.history import KEEP, Window
+from sdstop.core.history import KEEP, Moment, Window
+from sdstop.core.joins import Relation
 from sdstop.core.model import Column, Kind, Metric, Reading, schema
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
+from sdstop.readings.disk import DiskActivity
 from sdstop.tui.widgets.mirror import Values, hanging, nice, risen, split
 from sdstop.tui.widgets.palette import FAINT, OTHER, READ, WRITE, Line, Palette, text
 from sdstop.tui.widgets.strip import Sample, cells
@@ -27,7 +31,7 @@ class Pair(Struct, frozen=True):
     """Fields of a reading that are drawn as one graph: `up`, and `down` unless it is "", with their short names.
 
     `scale` is the number in base units that the graph shows as 1. With `apart`, each has a scale of its own, and
-    `down` is a share of 1 that rises too. `quiet`: only drawn if any value is not 0.
+    `down` is a share of 1 that rises too. `quiet`: only drawn if any value is not 0. `only`: the family that it is of.
     """
 
     title: str
@@ -37,6 +41,7 @@ class Pair(Struct, frozen=True):
     scale: float = 1.0
     apart: bool = False
     quiet: bool = False
+    only: str = ""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -54,7 +59,7 @@ PAIRS = (
         Pair("Throughput, MiB/s", "read", "write", scale=MIB),
         Pair("Throughput, MiB/s", "bytes_per_second", names=("", ""), scale=MIB),
         Pair("Throughput, MiB/s", "bytes_rate", names=("", ""), scale=MIB),
-        Pair("Speed, MiB/s", "speed", names=("", ""), scale=MIB),
+        Pair("Rebuild, MiB/s", "speed", names=("", ""), scale=MIB, only="rebuild"),
     ),
     (
         Pair("Requests, io/s", "reads_per_second", "writes_per_second"),
@@ -94,26 +99,76 @@ class Course(Struct, frozen=True):
         return tuple(samples[-1][2] if samples else None for samples in (self.up, self.down))  # type: ignore[return-value]
 
 
-def courses(window: Window, parts: Sequence[Part]) -> list[Course]:
-    """Return the courses that the rows about a thing have in a window, at most one of each group of pairs."""
-    found = []
-    for group in PAIRS:
-        course = next(_courses(window, parts, group), None)
-        if course is not None:
-            found.append(course)
-    return found
+def courses(window: Window, parts: Sequence[Part], thing: Thing | None) -> list[Course]:
+    """Return the courses of a thing in a window, at most one of each group of pairs.
+
+    Where no reading about the thing has throughput, it is that of its disks together.
+    """
+    found = [next(_courses(window, parts, group), None) for group in PAIRS]
+    throughput = found[0]
+    if thing is not None and (throughput is None or throughput.pair.only):
+        found[:1] = [*_of_disks(window, thing), throughput]
+    return [course for course in found if course is not None][:4]
+
+
+def _of_disks(window: Window, thing: Thing) -> list[Course]:
+    """Return throughput and requests of the disks that a thing stores its data on, or that are attached to it."""
+    names = disks_of(window, thing)
+    moments = window.moments(DiskActivity)
+    if not names or not moments:
+        return []
+    sums = [(moment.started, moment.seconds or 0.0, _sums(moment, thing.name, names)) for moment in moments]
+    what = f"Disks together ({len(names)})"
+    pairs = (
+        Pair(f"{what}, MiB/s", "read_bytes_per_second", "write_bytes_per_second", scale=MIB),
+        Pair(f"{what}, io/s", "reads_per_second", "writes_per_second"),
+    )
+    return [
+        Course(
+            pair, *(tuple((ends, seconds, total[2 * at + side]) for ends, seconds, total in sums) for side in (0, 1))
+        )
+        for at, pair in enumerate(pairs)
+    ]
+
+
+def disks_of(window: Window, thing: Thing) -> tuple[str, ...]:
+    """Return the kernel names of the disks at the bottom of a thing, or attached to it; () for a disk itself."""
+
+    def make() -> tuple[str, ...]:
+        below = [other for other in topology.holders(thing) if other.device is not None]
+        leaves = [other.device for other in below if not topology.is_stacked(other) and not _is_part(topology, other)]
+        return tuple(name for name in leaves if name is not None) or topology.attached(thing)
+
+    topology = window.topology
+    return topology.once(("disks of", thing.place), make)
+
+
+def _is_part(topology: Topology, thing: Thing) -> bool:
+    return Relation.PART in topology.lower(thing).values()
+
+
+def _sums(moment: Moment[DiskActivity], group: str, names: Sequence[str]) -> tuple[float, float, float, float]:
+    """Return bytes read and written, reads and writes per second of disks; kept with the sample."""
+    known: dict[str, tuple[float, float, float, float]] = moment.memo.setdefault("sums of disks", {})
+    if group not in known:
+        rows = [row for name in names if (row := moment.rows.get(name)) is not None]
+        known[group] = (
+            sum(row.read_bytes_per_second for row in rows), sum(row.write_bytes_per_second for row in rows),
+            sum(row.reads_per_second for row in rows), sum(row.writes_per_second for row in rows),
+        )  # fmt: skip
+    return known[group]
 
 
 def _courses(window: Window, parts: Sequence[Part], group: Sequence[Pair]) -> Iterator[Course]:
     for pair in group:
         for family, key in parts:
-            columns = _columns(family, pair.fields)
+            columns = _columns(family, pair.fields) if pair.only in {"", family.family} else None
             if columns is None:
                 continue
             rows = past_rows(window, family, key)
             up = _samples(rows, columns[0])
             down = _samples(rows, columns[1]) if pair.down else ()
-            known = [value for _, _, value in (*up, *down) if value is not None]
+            known = [value for _, seconds, value in (*up, *down) if seconds > 0 and value is not None]
             if known and (not pair.quiet or any(known)):
                 yield Course(pair, up, down)
 

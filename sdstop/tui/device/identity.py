@@ -8,7 +8,7 @@ from sdstop.analysis.drives import DriveState
 from sdstop.analysis.membership import memberships
 from sdstop.analysis.thing_parts import Part
 from sdstop.collectors.block.devices import BlockDevice
-from sdstop.core.format import bytes_, quantity
+from sdstop.core.format import bytes_, cell, quantity
 from sdstop.core.joins import Naming
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, State, schema
 from sdstop.core.thing import Thing
@@ -25,6 +25,8 @@ _FIRST = (
 """Fields that come first, of whatever family."""
 _NUMBERS = frozenset({"size", "speed", "rate", "maximum_rate", "queue_depth", "nr_requests", "mtu", "chunk", "pid"})
 """Numbers that describe a thing, and not its load."""
+_PLACES = frozenset({"relation", "number", "kind", "below", "upper", "needle", "where", "counts", "node_by"})
+"""Fields that say how a row is made, or what the stack shows."""
 
 
 def title_words(thing: Thing | None, name: str, scene: Scene) -> list[str]:
@@ -32,7 +34,8 @@ def title_words(thing: Thing | None, name: str, scene: Scene) -> list[str]:
     if thing is None:
         return []
     drive = scene.drives().get(thing.device or "")
-    facts = [kind_word(thing, scene)] if drive is None else _device_words(drive)
+    kind = kind_word(thing, scene)
+    facts = [kind] if drive is None else _device_words(drive, kind)
     label = thing.label
     if label not in {name, thing.name}:
         facts.insert(0, label)
@@ -42,11 +45,11 @@ def title_words(thing: Thing | None, name: str, scene: Scene) -> list[str]:
     return facts
 
 
-def _device_words(drive: DriveState) -> list[str]:
+def _device_words(drive: DriveState, kind: str) -> list[str]:
     d = drive.device
     if d is None:
-        return [drive.kind]
-    facts = [" ".join(word for word in (d.vendor, d.model) if word) or drive.volume or drive.kind]
+        return [kind]
+    facts = [" ".join(word for word in (d.vendor, d.model) if word) or kind]
     if d.size is not None:
         facts.append(bytes_(d.size))
     if d.rotational is not None and drive.whole:
@@ -64,7 +67,7 @@ def identity(thing: Thing | None, parts: Sequence[Part], scene: Scene) -> list[t
     seen: set[str] = {thing.name} if thing is not None else set()
     for family, key in parts:
         row = scene.rows(family)[0].get(key)
-        if row is None:
+        if row is None or not family.exported:
             continue
         for field, title, value in _facts(row):
             if value not in seen and title not in found:
@@ -78,14 +81,14 @@ def identity(thing: Thing | None, parts: Sequence[Part], scene: Scene) -> list[t
 def _facts(row: Reading) -> Iterator[tuple[str, str, str]]:
     for column in schema(type(row)).columns:
         mark, value = column.mark, column.base(getattr(row, column.name))
-        if value is None or value == "":
+        if value is None or value == "" or column.name in _PLACES:
             continue
         if isinstance(mark, Label | Fact | State):
             if not isinstance(mark, State) and mark.names is Name.EVIDENCE:
                 continue
             yield column.name, column.title, str(value)
         elif isinstance(mark, Metric) and column.name in _NUMBERS:
-            yield column.name, column.title, quantity(value, column.unit)
+            yield column.name, column.title, cell(column, value) if mark.exact else quantity(value, column.unit)
 
 
 def _lacking(thing: Thing | None, scene: Scene) -> list[str]:

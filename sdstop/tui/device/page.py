@@ -29,7 +29,7 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 
 WIDE = 110
 """Width from which stack, users and identity are side by side."""
-_TALLEST, _LOWEST = 14, 3
+_TALLEST, _LOWEST = 13, 3
 """Lines of a graph with its title."""
 _NARROW_BELOW = 4
 """Lines of stack, users and identity together on a narrow screen."""
@@ -112,7 +112,7 @@ class DevicePage(Sheet):
         self.tabs.put([Row(line=lambda size: tabs_line(self.entry, size))], scene.palette)
         room = max(self.size.height - 3 - self.bar.lines, 1)
         room -= self._head(scene, thing, parts, width, room)
-        shown = courses(scene.window, parts)
+        shown = courses(scene.window, parts, thing)
         known = layers(scene, thing) if thing is not None else []
         self.fields.display = not shown
         self.upper.display, self.lower.display = bool(shown), len(shown) > 2
