@@ -11,7 +11,8 @@ from msgspec import Struct
 from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, PeerNode, differences, judged
 from sdstop.core.diagnosis import Episode
-from sdstop.core.finding import Finding, RuledOut, Severity, Verdict, by_cause
+from sdstop.core.finding import Finding, RuledOut, Severity, Verdict
+from sdstop.core.finding_order import by_cause
 from sdstop.core.format import plural, safe, timestamp
 from sdstop.core.session import Session
 from sdstop.exporters.report import table
@@ -22,7 +23,7 @@ from sdstop.exporters.report.html.markup import table as html_table
 from sdstop.exporters.report.postmortem import escaped
 from sdstop.exporters.report.text import counted, outlook
 
-SCHEMA = "sdstop.comparison/1"
+SCHEMA = "sdstop.comparison/2"
 
 
 class Comparison(Struct, frozen=True):
@@ -78,7 +79,7 @@ def to_data(said: Comparison) -> dict[str, Any]:
                 "host": host_of(session, session.head().now),
                 "started": unix(session.started),
                 "ended": unix(session.head().now.taken),
-                "findings": [finding_of(episode) for episode in session.episodes()],
+                "findings": [finding_of(episode, name) for episode in session.episodes()],
             }
             for name, session in said.sessions
         ],
@@ -97,7 +98,7 @@ def _finding_record(finding: Finding) -> dict[str, Any]:
         "rule": finding.rule, "severity": finding.severity.value, "subject": finding.subject,
         "summary": finding.summary, "values": {value.name: value.value for value in finding.values},
         "evidence": [{"key": c.key, "frame": c.frame, "excerpt": c.excerpt} for c in finding.evidence],
-        "advice": list(finding.advice),
+        "advice": list(finding.steps),
     }  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def text(said: Comparison, width: int = 100) -> str:
             lines.append(f"  {finding.severity.upper():<8}  {safe(finding.rule)}  {safe(finding.subject)}")
             lines += table.wrapped(safe(finding.summary, 2000), width, "    ")
             for advice in finding.advice:
-                lines += table.wrapped(f"Do: {safe(advice)}", width, "    ", pasted=True)
+                lines += table.wrapped(f"Do: {safe(str(advice))}", width, "    ", pasted=True)
         sections.append(lines)
     rows = [(safe(each.what, 60), safe(value, 60), safe(", ".join(nodes), 400)) for each in said.differences
             for value, nodes in each.values]  # fmt: skip
@@ -172,7 +173,7 @@ def page(said: Comparison) -> str:
            el("p", f.summary),
            *(fold([f"Evidence: {cite.key}, frame {cite.frame}"], el("pre", block(cite.excerpt), class_="one"))
              for cite in f.evidence),
-           el("ol", *(el("li", el("code", advice)) for advice in f.advice), class_="do"),
+           el("ol", *(el("li", el("code", str(advice))) for advice in f.advice), class_="do"),
            class_=f"finding {f.severity.value}")
         for f in said.findings
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Report as data (`sdstop.report/1`); identical frames produce identical bytes."""
+"""Report as data (`sdstop.report/2`); identical frames produce identical bytes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdstop.collectors.system.node import Node
+from sdstop.core.advice import Advice
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
-from sdstop.core.finding import RuledOut, Unchecked
+from sdstop.core.finding import RuledOut, Unchecked, Value
 from sdstop.core.format import duration
 from sdstop.core.headline import NOT_YET, named, reason_of
 from sdstop.core.model import Reading, schema
@@ -18,7 +19,8 @@ from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.prometheus.exposition import number
 
-SCHEMA = "sdstop.report/1"
+SCHEMA = "sdstop.report/2"
+FIRST = "sdstop.report/1"
 
 
 def document(session: Session, *, readings: bool = True, note: str = "") -> dict[str, Any]:
@@ -28,19 +30,48 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
     """
     look = session.head()
     judgement, said = look.judgement, session.headline()
+    host = host_of(session, look.now, note)
     return {
         "schema": SCHEMA,
         "headline": {"code": said.code, "result": said.word.lower(), "text": said.text},
-        "host": host_of(session, look.now, note),
+        "hosts": [host],
         "started": unix(session.started),
         "ended": unix(look.now.taken),
         "frames": session.frames_seen,
-        "findings": [finding_of(episode) for episode in session.episodes()],
+        "findings": [finding_of(episode, host["name"]) for episode in session.episodes()],
         "ruled_out": [good_of(verdict) for verdict in judgement.ruled_out],
         "unchecked": [unchecked_of(verdict) for verdict in judgement.unchecked],
         "collectors": list(_collectors(session, look.now)),
         **({"readings": dict(tables_of(session, look.now))} if readings else {}),
     }
+
+
+def first_version(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report in version 1, which has one host, findings without title, and advice as text."""
+    return {
+        "schema": FIRST,
+        "headline": report["headline"],
+        "host": report["hosts"][0],
+        **{key: report[key] for key in ("started", "ended", "frames")},
+        "findings": [
+            {key: _first_advice(finding["advice"]) if key == "advice" else finding[key] for key in _FIRST_KEYS}
+            for finding in report["findings"]
+        ],
+        **{key: report[key] for key in ("ruled_out", "unchecked", "collectors", "readings") if key in report},
+    }
+
+
+_FIRST_KEYS = (
+    "rule", "severity", "subject", "summary", "values", "evidence", "advice", "since", "until", "confidence",
+    "explains", "part_of", "affected", "affected_count", "members",
+)  # fmt: skip
+
+
+def _first_advice(advice: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        each["text"] or (f"{each['command']}   # {each['note']}" if each["note"] else each["command"])
+        for each in advice
+    ]
 
 
 def unix(taken: float | None) -> float | None:
@@ -94,17 +125,28 @@ _NOTABLE = 0.05
 """Seconds; smaller clock steps are not reported."""
 
 
-def finding_of(episode: Episode) -> dict[str, Any]:
-    """Return a finding as report data."""
+def finding_of(episode: Episode, host: str) -> dict[str, Any]:
+    """Return a finding as report data; `host` is the name of its node."""
     finding = episode.finding
     return {
         "rule": finding.rule,
         "severity": finding.severity.value,
+        "host": host,
         "subject": finding.subject,
+        "title": finding.title,
+        "cause": finding.cause,
+        "impact": finding.impact,
         "summary": finding.summary,
+        "damage": finding.damage.value if finding.damage is not None else None,
+        "standing": bool(finding.standing),
         "values": {value.name: value.value for value in finding.values},
+        "against": {value.name: _against(value) for value in finding.values if value.compared is not None},
         "evidence": [{"key": c.key, "frame": c.frame, "excerpt": c.excerpt} for c in finding.evidence],
-        "advice": list(finding.advice),
+        "advice": [_advised(advice) for advice in finding.advice],
+        "refuted_by": finding.refuted_by,
+        "harmless_if": finding.harmless_if,
+        "view": {"id": finding.view, "subject": finding.view_subject or finding.subject},
+        "waiting_requests": finding.cost,
         "since": unix(episode.since),
         "until": unix(episode.until),
         "confidence": finding.confidence,
@@ -117,6 +159,18 @@ def finding_of(episode: Episode) -> dict[str, Any]:
             for each in finding.members
         ],
     }
+
+
+def _against(value: Value) -> dict[str, float]:
+    """Return the total (`of`) or threshold (`above`, `below`) that a value was compared with."""
+    known = {"of": value.of, "above": value.above, "below": value.below}
+    return {name: number for name, number in known.items() if number is not None}
+
+
+def _advised(advice: Advice) -> dict[str, Any]:
+    if isinstance(advice, str):
+        return {"text": advice, "command": "", "argv": [], "note": ""}
+    return {"text": "", "command": advice.shell, "argv": [list(argv) for argv in advice.pipeline], "note": advice.note}
 
 
 def _collectors(session: Session, shot: Snapshot) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import UNDATED
-from sdstop.core.finding import Severity, by_cause
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding_order import by_cause
+from sdstop.core.finding_text import against
 from sdstop.core.format import NOT_DATED, duration, percent, plural, quantity, safe, safe_block, timestamp, wait
 from sdstop.core.guard import Part
 from sdstop.core.headline import reason_of
@@ -96,7 +98,11 @@ def _summary(episodes: Sequence[Episode], session: Session) -> Iterator[str]:
     for led in by_cause([episode.finding for episode in episodes]):
         finding = episodes[led.place].finding
         indent = "  " if led.follows else ""
-        yield f"{indent}- **{finding.severity.value}** {escaped(finding.subject)}: {escaped(finding.summary)}"
+        yield f"{indent}- **{finding.severity.value}** {escaped(finding.subject)}: {escaped(_said(finding))}"
+
+
+def _said(finding: Finding) -> str:
+    return f"{finding.title}. {finding.summary}" if finding.title else finding.summary
 
 
 def _impact(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
@@ -168,15 +174,15 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
         episode = episodes[led.place]
         finding = episode.finding
         sure = f", {percent(finding.confidence)} % sure" if finding.confidence is not None else ""
-        yield f"### {finding.severity.value}: {finding.rule}, {escaped(finding.subject)}\n"
-        yield f"{escaped(finding.summary)} ({_when(episode, look)}{sure})\n"
+        yield f"### {finding.severity.value}: {escaped(finding.subject)} {escaped(finding.title)}".rstrip() + "\n"
+        yield f"{escaped(finding.summary)} ({finding.rule}, {_when(episode, look)}{sure})\n"
         for title, names in place_lines(finding):
             yield f"{title}: {escaped(names)}\n"
         if finding.values:
             yield from _table(
-                ("compared", "value", "limit"),
+                ("compared", "value", "against"),
                 ((escaped(v.title), escaped(quantity(v.value, v.unit)),
-                  escaped(quantity(v.limit, v.unit)) if v.limit is not None else "") for v in finding.values),
+                  escaped(against(v))) for v in finding.values),
             )  # fmt: skip
             yield ""
         for cite in finding.evidence:
@@ -184,6 +190,8 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
             yield from _code(cite.excerpt)
         if finding.refuted_by:
             yield f"Refuted by: {escaped(finding.refuted_by)}\n"
+        if finding.harmless_if:
+            yield f"Harmless if: {escaped(finding.harmless_if)}\n"
         if finding.explains:
             yield f"Explains: {', '.join(map(escaped, finding.explains))}\n"
 
@@ -240,7 +248,7 @@ def _suspect(episodes: Sequence[Episode]) -> str:
     if not order or episodes[order[0].place].finding.severity is Severity.INFO:
         return ""
     finding = episodes[order[0].place].finding
-    return f"; evidence points at {escaped(finding.subject)}: {escaped(finding.summary)}"
+    return f"; evidence points at {escaped(finding.subject)}: {escaped(_said(finding))}"
 
 
 def _actions(episodes: Sequence[Episode]) -> Iterator[str]:
@@ -248,7 +256,7 @@ def _actions(episodes: Sequence[Episode]) -> Iterator[str]:
     for led in by_cause([episode.finding for episode in episodes]):
         finding = episodes[led.place].finding
         if not led.follows and finding.severity is not Severity.INFO:
-            rows += [(escaped(advice), escaped(finding.subject), "", "") for advice in finding.advice]
+            rows += [(escaped(str(advice)), escaped(finding.subject), "", "") for advice in finding.advice]
     rows.append((FILL, "", "", ""))
     yield from _table(("action", "for", "owner", "due"), rows)
 

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Gap, Severity
+from sdstop.core.finding import Damage, Gap, Severity
 from sdstop.core.model import Buckets, Column, Reading, State
 from sdstop.core.model import schema as declared
 from sdstop.exporters.report.document import SCHEMA
@@ -55,6 +55,22 @@ class ReportEvidence(Struct):
     excerpt: str
 
 
+class ReportAdvice(Struct):
+    """One step: a sentence, or a command."""
+
+    text: Annotated[str, Meta(description="A sentence; empty for a command.")]
+    command: Annotated[str, Meta(description="The command, quoted for a POSIX shell; empty for a sentence.")]
+    argv: Annotated[list[list[str]], Meta(description="Argument lists of the command, connected by pipes.")]
+    note: Annotated[str, Meta(description="Purpose of the command.")]
+
+
+class ReportView(Struct):
+    """Place on the dashboard that shows a finding best."""
+
+    id: Annotated[str, Meta(description="ID of a view; empty if none is better than the list of findings.")]
+    subject: Subject
+
+
 class ReportMember(Struct):
     """A finding that a folded one replaces."""
 
@@ -68,13 +84,27 @@ class ReportFinding(Struct):
 
     rule: str
     severity: Severity
+    host: Annotated[str, Meta(description="Name of one of the hosts.")]
     subject: Subject
-    summary: str
+    title: Annotated[str, Meta(description="The fault in at most 40 cells, without the subject.")]
+    cause: str
+    impact: str
+    summary: Annotated[str, Meta(description="Cause and impact.")]
+    damage: Annotated[Damage | None, Meta(description="Kind of damage, worst first: " + ", ".join(Damage) + ".")]
+    standing: Annotated[bool, Meta(description="Whether it is a lasting condition rather than an incident.")]
     values: Annotated[
         dict[str, float | int | str | None], Meta(description="Numbers and words compared, in base units, by name.")
     ]
+    against: Annotated[
+        dict[str, dict[str, float]],
+        Meta(description="What values were compared with, by name: of (a total), above or below (a threshold)."),
+    ]
     evidence: list[ReportEvidence]
-    advice: list[str]
+    advice: list[ReportAdvice]
+    refuted_by: Annotated[str, Meta(description="Observation that would disprove the finding.")]
+    harmless_if: Annotated[str, Meta(description="Circumstance under which the fact does no harm.")]
+    view: ReportView
+    waiting_requests: Annotated[float, Meta(ge=0, description="Mean number of requests that wait; 0 if unknown.")]
     since: Time
     until: Time
     confidence: Annotated[Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="0 to 1; null if it is certain.")]
@@ -120,7 +150,7 @@ class Report(Struct):
 
     schema: Annotated[str, Meta(pattern=f"^{SCHEMA}$")]
     headline: ReportHeadline
-    host: ReportHost
+    hosts: Annotated[list[ReportHost], Meta(min_length=1)]
     started: Time
     ended: Time
     frames: Annotated[int, Meta(ge=0)]

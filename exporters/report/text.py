@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
-from sdstop.core.finding import Finding, Severity, Value, by_cause
+from sdstop.core.finding import Finding, Severity, Value
+from sdstop.core.finding_order import by_cause
+from sdstop.core.finding_text import against
 from sdstop.core.format import (
     NOT_DATED,
     duration,
@@ -158,8 +160,11 @@ _BELOW = "    "
 def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> Iterator[str]:
     finding = episode.finding
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
-    yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, session)}"
-    yield from table.wrapped(safe(finding.summary, 1000), width, "    ")
+    yield f"  {word}  {safe(finding.subject)}  {safe(finding.title)}"
+    yield f"    {safe(finding.rule)}, {_when(episode, session)}"
+    yield from table.wrapped(f"Why: {safe(finding.cause, 1000)}", width, "    ", "      ")
+    if finding.impact:
+        yield from table.wrapped(f"Impact: {safe(finding.impact, 1000)}", width, "    ", "      ")
     for title, names in place_lines(finding):
         yield from table.wrapped(f"{title}: {safe(names, 1000)}", width, "    ", "      ")
     rows = [_compared(value) for value in finding.values]
@@ -170,9 +175,11 @@ def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> It
             yield from _quoted(line, width)
     for count, advice in enumerate(finding.advice, 1):
         start = f"    {'Do:' if count == 1 else '   '} {count}. "
-        yield from table.wrapped(safe(advice, 1000), width, start, " " * 11, pasted=True)
+        yield from table.wrapped(safe(str(advice), 1000), width, start, " " * 11, pasted=True)
     if finding.refuted_by:
         yield from table.wrapped(f"Refuted by: {safe(finding.refuted_by, 1000)}", width, "    ", "      ")
+    if finding.harmless_if:
+        yield from table.wrapped(f"Harmless if: {safe(finding.harmless_if, 1000)}", width, "    ", "      ")
     if finding.explains:
         yield from table.wrapped(f"Explains: {', '.join(map(safe, finding.explains))}", width, "    ", "      ")
 
@@ -192,8 +199,7 @@ def _when(episode: Episode, session: Session) -> str:
 
 
 def _compared(value: Value) -> tuple[str, str, str]:
-    limit = f"limit {quantity(value.limit, value.unit)}" if value.limit is not None else ""
-    return safe(value.title), quantity(value.value, value.unit), limit
+    return safe(value.title), quantity(value.value, value.unit), against(value)
 
 
 def _judged(session: Session, width: int) -> Iterator[list[str]]:

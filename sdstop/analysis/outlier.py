@@ -172,7 +172,7 @@ def outliers(
         aspect = aspects[name]
         limits = aspect.rule.limits(configured.get(aspect.rule.id))
         for verdict in _judged(group, item, aspect, [by_node[node] for node in sorted(by_node)], limits):
-            yield of_rule(verdict, aspect.rule.id)
+            yield of_rule(verdict, aspect.rule)
 
 
 def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limits: Limits) -> Iterator[Verdict]:
@@ -203,7 +203,7 @@ def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | fl
     return Finding(
         severity=aspect.severity,
         subject=f"{odd.node}/{odd.item}" if odd.item else odd.node,
-        summary=f"{what(aspect, odd.item)}: {here}, on {others} {there}",
+        cause=f"{what(aspect, odd.item)}: {here}, on {others} {there}",
         values=(
             Value("here", f"{aspect.title} here", odd.value, aspect.unit),
             Value("peers", f"{aspect.title} of {others}", common, aspect.unit),

@@ -198,7 +198,7 @@ def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
         Finding(
             severity=known.severity if known.always else Severity.INFO,
             subject=verdict.subject,
-            summary=f"{what(known, item)} {'differ' if known.many else 'differs'}: {told}",
+            cause=f"{what(known, item)} {'differ' if known.many else 'differs'}: {told}",
             values=tuple(Value(trait.node, f"on {trait.node}", trait.value, known.unit) for trait in group),
             evidence=cites(*(trait.cite for trait in group)),
             advice=known.advice,

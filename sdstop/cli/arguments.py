@@ -123,9 +123,9 @@ def _options(parser: Parser, command: str) -> None:
     if command == "report":
         add(
             "--format",
-            choices=("text", "json", "html", "markdown"),
+            choices=("text", "json", "json1", "html", "markdown"),
             default="text",
-            help="output format (default text)",
+            help="output format (default text; json1 is JSON of version 1)",
         )
         add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
     if command == "capture":

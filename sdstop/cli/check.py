@@ -21,8 +21,9 @@ from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding_text import finding_text
 from sdstop.core.format import safe
-from sdstop.core.headline import LONGEST, WORDS, by_reason, finding_text
+from sdstop.core.headline import LONGEST, WORDS, by_reason
 from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 

@@ -39,6 +39,14 @@ def _json(watch: Watch, options: argparse.Namespace) -> str:
     return to_json(document(session))
 
 
+def _json1(watch: Watch, options: argparse.Namespace) -> str:
+    from sdstop.exporters.report.document import document, first_version, to_json
+
+    session = seen(watch, watch.session(whole(watch)), options.duration)
+    watch.close()
+    return to_json(first_version(document(session)))
+
+
 def _html(watch: Watch, options: argparse.Namespace) -> str:
     from sdstop.exporters.report.html import page
     from sdstop.exporters.report.series import ReportSeries
@@ -68,7 +76,7 @@ def _comparison(options: argparse.Namespace) -> str:
             sessions.append(seen(watch, watch.session(0.0), options.duration))
     said = comparison.compared(sessions, configured(options).thresholds)
     match options.format:
-        case "json":
+        case "json" | "json1":
             return to_json(comparison.to_data(said))
         case "html":
             return comparison.page(said)
@@ -77,7 +85,7 @@ def _comparison(options: argparse.Namespace) -> str:
     return comparison.text(said, output.width(100))
 
 
-_WRITERS = {"text": _text, "json": _json, "html": _html, "markdown": _markdown}
+_WRITERS = {"text": _text, "json": _json, "json1": _json1, "html": _html, "markdown": _markdown}
 
 
 def whole(watch: Watch) -> float | None:

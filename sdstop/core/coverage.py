@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Defect, Outcome
-from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, unchecked
+from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, of_rule, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
 from sdstop.core.snapshot import Run, Snapshot
@@ -30,7 +30,7 @@ _MAPPER = "mapper/"
 def settled(window: Window, rule: Rule, verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Return a rule's verdicts: nothing doubtful is ruled out, none is missing, and those alike are one."""
     defects = _defects(window, rule)
-    said = _merged(_distrusted(verdicts, defects) if defects else verdicts, rule.id)
+    said = _merged(_distrusted(verdicts, defects) if defects else verdicts, rule)
     missing = (*_missing(window, rule, said), *without_source(window, rule, said))
     return [*said, *(replace(verdict, rule=rule.id) for verdict in missing)]
 
@@ -203,14 +203,14 @@ def _distrusted(verdicts: Iterable[Verdict], defects: Sequence[Defect]) -> Itera
                 yield replace(verdict, subject=good[0], others=tuple(good[1:]))
 
 
-def _merged(verdicts: Iterable[Verdict], rule: str) -> list[Verdict]:
+def _merged(verdicts: Iterable[Verdict], rule: Rule) -> list[Verdict]:
     """Return the verdicts with the rule's ID; those ruled out or unchecked with the same text become one."""
     found: list[Verdict] = []
     places: dict[tuple[object, ...], int] = {}
     subjects: dict[int, list[str]] = {}
     for verdict in verdicts:
         if isinstance(verdict, Finding):
-            found.append(replace(verdict, rule=rule))
+            found.append(of_rule(verdict, rule))
             continue
         alike = (
             (verdict.summary,)
@@ -220,7 +220,7 @@ def _merged(verdicts: Iterable[Verdict], rule: str) -> list[Verdict]:
         place = places.get(alike)
         if place is None:
             places[alike] = len(found)
-            found.append(replace(verdict, rule=rule))
+            found.append(of_rule(verdict, rule))
         else:
             subjects.setdefault(place, list(found[place].others)).extend(verdict.subjects)
     for place, others in subjects.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,7 +12,8 @@ from msgspec.structs import replace
 from sdstop.core.collector import Collector
 from sdstop.core.coverage import not_recorded, settled, without_source
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Value, Verdict, by_cause, of_rule, with_members
+from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Value, Verdict, of_rule, with_members
+from sdstop.core.finding_order import by_cause, urgency
 from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
@@ -129,8 +129,8 @@ def _checked(
     def check() -> _Checked:
         missing = _missing(window, rule)
         if missing is not None:
-            bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule.id) for each in without_source(window, rule))
-            return _Checked(bare or (() if missing is _UNCONCERNED else (of_rule(missing, rule.id),)))
+            bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
+            return _Checked(bare or (() if missing is _UNCONCERNED else (of_rule(missing, rule),)))
         found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
         verdicts = settled(window, rule, found)
         ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
@@ -148,7 +148,7 @@ def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _
             return _Checked()
         gone = {finding.subject for finding in gone_findings(window.now, rule)}
         kept = [f for f in before.singles if f.rule == rule.id and missing is None and f.subject not in gone]
-        return _Checked((*kept, of_rule(missing or _NO_TIME, rule.id)))
+        return _Checked((*kept, of_rule(missing or _NO_TIME, rule)))
 
     return _guarded(window, rule, check, guard)
 
@@ -157,7 +157,7 @@ def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: G
     def helpless(said: str) -> _Checked:
         return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
 
-    gone = tuple(of_rule(finding, rule.id) for finding in gone_findings(window.now, rule))
+    gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule))
     checked = guard.call(Part.RULE, rule.id, check, helpless)
     return replace(checked, gone=gone) if gone else checked
 
@@ -182,7 +182,7 @@ def _judgement(
         placed_ = guard.call(Part.RULE, "placement", lambda: placed(found, topology, rules), lambda _: found)
         findings = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
     ids = {finding.id for finding in findings}
-    findings.sort(key=lambda finding: _order(finding, ids))
+    findings.sort(key=lambda finding: urgency(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
     if told and ruled_out:
         good, topology = ruled_out, window.topology
@@ -190,11 +190,6 @@ def _judgement(
             Part.RULE, "placement", lambda: qualified(good, told, topology, rules), lambda _: good
         )  # fmt: skip
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
-
-
-def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str]:
-    """Return the sort key of a finding: worst first, then findings that explain others (`ids`)."""
-    return -finding.severity.rank, ids.isdisjoint(finding.explains), finding.rule, finding.subject
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
@@ -333,7 +328,7 @@ class Diagnosis(Struct):
         found: list[Episode] = []
         for part in ([e for e in every if e.until is None], [e for e in every if e.until is not None]):
             ids = {e.finding.id for e in part}
-            part.sort(key=lambda e: (*_order(e.finding, ids), e.began))
+            part.sort(key=lambda e: (*urgency(e.finding, ids), e.began))
             found += [part[led.place] for led in by_cause([e.finding for e in part])]
         return found
 

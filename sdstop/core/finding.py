@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from heapq import heapify, heappop, heappush
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.core.advice import Advice
 from sdstop.core.evidence import Cite
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
@@ -32,46 +31,90 @@ class Severity(enum.StrEnum):
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
+class Damage(enum.StrEnum):
+    """Kind of damage that a finding reports, worst first."""
+
+    DATA = "data"
+    """Data is lost, or readable by others."""
+    REDUNDANCY = "redundancy"
+    AVAILABILITY = "availability"
+    CAPACITY = "capacity"
+    SPEED = "speed"
+    HYGIENE = "hygiene"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return _DAMAGES[self]
+
+
+_DAMAGES = {damage: rank for rank, damage in enumerate(Damage)}
+
+
 class Value(Struct, frozen=True):
     """Quantity (or word) compared by a rule, in base units.
 
-    `limit` is the threshold it was compared to.
+    It was compared with one of these: `of`, a maximum or total ("1 of 4"); `above`, the threshold that it exceeds
+    ("> 5%"); `below`, the threshold that it falls short of ("< 2").
     """
 
     name: str
     title: str
     value: float | int | str | None
     unit: str = ""
-    limit: float | None = None
+    of: float | None = None
+    above: float | None = None
+    below: float | None = None
+
+    @property
+    def compared(self) -> float | None:
+        """The number that the value was compared with."""
+        return next((number for number in (self.of, self.above, self.below) if number is not None), None)
 
 
 class Finding(Struct, frozen=True, kw_only=True):
     """Fault of `subject`, a stable ID such as `md2`, `md2/sdc`, `eth1`.
 
-    Rules yield verdicts without `rule`, their own ID; the caller sets it (see `of_rule`).
-    `confidence` is 0..1, or None if certain. `refuted_by` is an observation that would disprove the finding.
-    `explains` lists findings (`rule:subject`) caused by this one, `explained_by` those that caused it. `others` are
-    further things of which it speaks: the rule owes no other verdict on them. `disproof` is text that would disprove
-    it; a finding cannot be made of evidence that contains it (ValueError). `totals` is true for findings based on
-    counter totals from before sampling started; findings of later frames replace them. The topology adds `part_of`
-    (arrays, pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and
-    clients that need it) and `affected_count`, the number of all these. `members` are the findings that it replaces,
-    those of its rule about things that share `subject` (see sdstop.core.folding). `lasting` is the time in seconds for
-    which the samples have shown the fault by now, of rules that wait for a while before they report it.
+    `title` is at most 40 cells, the fault first and in capitals, without the subject. `cause` and `impact` are one
+    sentence each, at most 71 cells. `advice` has sentences, the first of at most 71 cells, and commands. `refuted_by`
+    is an observation that would disprove the finding; `harmless_if` a circumstance under which the fact does no harm.
+
+    Rules yield verdicts without `rule`, their own ID; the caller sets it (see `of_rule`), as well as `damage`,
+    `standing` and `view` where the finding leaves them to its rule. `view` is the ID of the view that shows it best,
+    and `view_subject` the thing to select there, by default its subject. A `standing` finding is a condition, such as
+    one DIMM per CPU, and not an incident. `cost` is the mean number of requests that wait because of it, 0 if unknown.
+
+    `confidence` is 0..1, or None if certain. `explains` lists findings (`rule:subject`) caused by this one,
+    `explained_by` those that caused it. `others` are further things of which it speaks: the rule owes no other verdict
+    on them. `disproof` is text that would disprove it; a finding cannot be made of evidence that contains it
+    (ValueError). `totals` is true for findings based on counter totals from before sampling started; findings of later
+    frames replace them. The topology adds `part_of` (arrays, pools and others that contain the thing), `affected` (the
+    nearest volumes, filesystems, mounts, targets and clients that need it) and `affected_count`, the number of all
+    these. `members` are the findings that it replaces, those of its rule about things that share `subject` (see
+    sdstop.core.folding). `lasting` is the time in seconds for which the samples have shown the fault by now, of rules
+    that wait for a while before they report it.
     """
 
     severity: Severity
     subject: str
-    summary: str
+    title: str = ""
+    cause: str
+    impact: str = ""
     values: tuple[Value, ...] = ()
     evidence: tuple[Cite, ...] = ()
-    advice: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
     refuted_by: str = ""
+    harmless_if: str = ""
     confidence: float | None = None
     explains: tuple[str, ...] = ()
     explained_by: tuple[str, ...] = ()
     totals: bool = False
     rule: str = ""
+    damage: Damage | None = None
+    standing: bool | None = None
+    view: str = ""
+    view_subject: str = ""
+    cost: float = 0.0
     others: tuple[str, ...] = ()
     disproof: str = ""
     part_of: tuple[str, ...] = ()
@@ -89,6 +132,16 @@ class Finding(Struct, frozen=True, kw_only=True):
     def id(self) -> str:
         """`rule:subject`."""
         return f"{self.rule}:{self.subject}"
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The advice as text."""
+        return tuple(map(str, self.advice))
+
+    @property
+    def summary(self) -> str:
+        """Cause and impact."""
+        return f"{self.cause} {self.impact}" if self.impact else self.cause
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -172,9 +225,17 @@ LateCheck = Callable[[Window, Limits, Sequence[Finding]], Iterable[Verdict]]
 V = TypeVar("V", bound=Verdict)
 
 
-def of_rule(verdict: V, rule: str) -> V:
-    """Return a verdict with the ID of its rule set."""
-    return replace(verdict, rule=rule)
+def of_rule(verdict: V, rule: Rule | NodeRule) -> V:
+    """Return a verdict with the ID of its rule set, and a finding with its rule's defaults."""
+    if isinstance(verdict, Finding):
+        kept = {
+            "damage": rule.damage if verdict.damage is None else verdict.damage,
+            "standing": rule.standing if verdict.standing is None else verdict.standing,
+            "view": verdict.view or rule.view,
+            "view_subject": verdict.view_subject or verdict.subject,
+        }
+        return replace(verdict, rule=rule.id, **kept)
+    return replace(verdict, rule=rule.id)
 
 
 class Threshold(Struct, frozen=True):
@@ -208,6 +269,7 @@ class Rule(Struct, frozen=True):
     critical stays so when it vanishes (see sdstop.core.memory). Its findings explain those of the rules in `explains`
     about the same thing and about things that need it. A rule with `after`, IDs of other rules, is evaluated after all
     rules without; `check` then has a third argument, the findings of these rules so far.
+    `damage`, `standing` and `view` hold for those of its findings that do not state their own.
     """
 
     id: str
@@ -223,6 +285,9 @@ class Rule(Struct, frozen=True):
     explains: tuple[str, ...] = ()
     after: frozenset[str] = frozenset()
     many: str = ""
+    damage: Damage = Damage.SPEED
+    standing: bool = False
+    view: str = ""
 
     @property
     def covered(self) -> tuple[Covers, ...]:
@@ -248,6 +313,9 @@ class NodeRule(Struct, frozen=True):
     says: str
     worst: Severity
     thresholds: tuple[Threshold, ...]
+    damage: Damage = Damage.SPEED
+    standing: bool = True
+    view: str = ""
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""
@@ -281,78 +349,3 @@ def worst_by_subject(findings: Iterable[Finding]) -> dict[str, Severity]:
 def worst_of(severities: Iterable[Severity | None]) -> Severity | None:
     """Return the worst of several severities, or None if there are none."""
     return max((one for one in severities if one is not None), key=lambda one: one.rank, default=None)
-
-
-class OrderedFinding(Struct, frozen=True):
-    """Position of a finding in a cause-ordered list, as an index into the original list.
-
-    `follows` is true if the finding is listed below its cause; `severity` is its own, or for a cause the worst of its
-    group.
-    """
-
-    place: int
-    follows: bool
-    severity: Severity
-
-
-def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
-    """Return findings in display order: each cause is followed by the findings it explains.
-
-    Otherwise the order is kept. A cause moves to the position of the first finding of its group, so that groups are
-    ordered by their worst finding.
-    """
-    places: dict[str, list[int]] = {}
-    for place, finding in enumerate(findings):
-        places.setdefault(finding.id, []).append(place)
-    cause: dict[int, int] = {}
-    for parent, finding in enumerate(findings):
-        for child in (place for key in finding.explains for place in places.get(key, ())):
-            if child != parent:
-                cause.setdefault(child, parent)
-    stories: dict[int, list[int]] = {}
-    for place in range(len(findings)):
-        stories.setdefault(_first_cause(place, cause), []).append(place)
-    found = []
-    for first, story in stories.items():
-        if len(story) == 1:
-            found.append(OrderedFinding(first, follows=False, severity=findings[first].severity))
-            continue
-        worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
-        found.append(OrderedFinding(first, follows=False, severity=worst))
-        rest = [place for place in story if place != first]
-        found += [
-            OrderedFinding(place, follows=True, severity=findings[place].severity)
-            for place in _explained_last(rest, findings)
-        ]
-    return found
-
-
-def _explained_last(places: Sequence[int], findings: Sequence[Finding]) -> Iterator[int]:
-    """Yield places in order, but a finding that another one explains after it; circles are broken at the first."""
-    causes = Counter(key for place in places for key in set(findings[place].explains))
-    held: dict[str, list[int]] = {}
-    for place in places:
-        held.setdefault(findings[place].id, []).append(place)
-    ready = [place for place in places if not causes[findings[place].id]]
-    heapify(ready)
-    left, done = iter(places), set[int]()
-    while len(done) < len(places):
-        place = heappop(ready) if ready else next(place for place in left if place not in done)
-        if place in done:
-            continue
-        done.add(place)
-        yield place
-        for key in set(findings[place].explains):
-            causes[key] -= 1
-            if not causes[key]:
-                for freed in held.get(key, ()):
-                    heappush(ready, freed)
-
-
-def _first_cause(place: int, cause: Mapping[int, int]) -> int:
-    seen = [place]
-    while seen[-1] in cause:
-        if cause[seen[-1]] in seen:  # they explain each other
-            return min(seen[seen.index(cause[seen[-1]]) :])
-        seen.append(cause[seen[-1]])
-    return seen[-1]

@@ -16,7 +16,9 @@ from msgspec import Struct
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Origin, Outcome
-from sdstop.core.finding import Finding, Gap, Severity, Unchecked, by_cause
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked
+from sdstop.core.finding_order import by_cause
+from sdstop.core.finding_text import finding_text
 from sdstop.core.format import natural, plural, safe
 from sdstop.core.snapshot import Run
 
@@ -108,11 +110,6 @@ def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> st
     if not judgement.judged:
         return "nothing was judged"
     return "no findings in what was recorded" if lacking else "no findings"
-
-
-def finding_text(finding: Finding) -> str:
-    """Return a finding as one line."""
-    return f"{finding.rule} {finding.subject}: {finding.summary}"
 
 
 def named(names: Sequence[str], most: int = _MOST) -> str:

@@ -118,7 +118,7 @@ def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
         Finding(
             severity=Severity.CRITICAL,
             subject=row.subject,
-            summary=f"{row.thing}, which was there, is gone; before: {row.summary}",
+            cause=f"{row.thing}, which was there, is gone; before: {row.summary}",
             values=(Value("gone", "gone for", shot.monotonic - row.gone, "seconds"),),
             evidence=(Cite(row.key, row.frame, row.excerpt, row.mark),) if row.key else (),
             advice=("journalctl -k   # what happened at that time, and to which devices",),

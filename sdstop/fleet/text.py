@@ -158,7 +158,7 @@ def fleet_json(picture: FleetState, url: str) -> str:
         "differing": [
             {
                 "rule": f.rule, "severity": f.severity.value, "subject": f.subject, "summary": f.summary,
-                "values": {value.name: value.value for value in f.values}, "advice": list(f.advice),
+                "values": {value.name: value.value for value in f.values}, "advice": list(f.steps),
             }
             for f in picture.differing
         ],

@@ -100,7 +100,7 @@ def _refuses(window: Window, array: Array) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=array.array,
-        summary="the array is read-only: writes to it fail",
+        cause="the array is read-only: writes to it fail",
         values=(Value("state", "state", array.state),),
         evidence=cites(window.cite(array), window.cite(array, "state")),
         advice=(f"mdadm --readwrite /dev/{name}   # unless an administrator made it read-only",),
@@ -121,9 +121,9 @@ def _suspect(window: Window, member: Member, said: str) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=f"{member.array}/{member.device}",
-        summary=f"{member.device} still serves, but {said}",
+        cause=f"{member.device} still serves, but {said}",
         values=(
-            Value("bad_blocks", "ranges in its bad block list", member.bad_blocks, "", 0),
+            Value("bad_blocks", "ranges in its bad block list", member.bad_blocks, "", above=0),
             Value("flags", "state", member.flags),
         ),
         evidence=cites(window.cite(member, "state"), window.cite(member, "bad_blocks")),
@@ -150,10 +150,10 @@ def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> F
     return Finding(
         severity=Severity.WARNING if bad else Severity.INFO,
         subject=f"{member.array}/{member.device}",
-        summary=summary,
+        cause=summary,
         values=(
-            Value("errors", "read errors corrected", errors, "", limits["corrected"]),
-            Value("grown", "of them while watched", grown, "", 0),
+            Value("errors", "read errors corrected", errors, "", above=limits["corrected"]),
+            Value("grown", "of them while watched", grown, "", above=0),
             Value("bad_blocks", "ranges in its bad block list", member.bad_blocks),
         ),
         evidence=cites(window.cite(member, "errors")),
@@ -180,10 +180,10 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
     return Finding(
         severity=Severity.WARNING if left is None or left > 0 else Severity.CRITICAL,
         subject=name,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("degraded", "members missing or not in sync", missing, "", 0),
-            Value("tolerates", "further failures that lose no data", left, "", 1),
+            Value("degraded", "members missing or not in sync", missing, "", above=0),
+            Value("tolerates", "further failures that lose no data", left, "", above=1),
             Value("spares", "spares", array.spares),
             Value("failed", "failed members still listed", array.failed),
             Value("action", "what md does", array.action),
@@ -273,7 +273,7 @@ def _inactive(window: Window, array: Array) -> Finding:
     return Finding(
         severity=Severity.CRITICAL,
         subject=array.array,
-        summary=f"the array does not run: inactive with {listed}, its data is out of reach",
+        cause=f"the array does not run: inactive with {listed}, its data is out of reach",
         values=(
             Value("state", "state", array.state),
             Value("devices", "devices listed", len(members) or None),
@@ -300,7 +300,7 @@ def _broken(window: Window, array: Array) -> Finding:
     return Finding(
         severity=Severity.CRITICAL,
         subject=array.array,
-        summary=f"the array is broken: {array.level or 'it'} lost more members than it can spare, writes fail",
+        cause=f"the array is broken: {array.level or 'it'} lost more members than it can spare, writes fail",
         values=(Value("state", "state", array.state), Value("failed", "failed members still listed", array.failed)),
         evidence=cites(
             window.cite(array), window.cite(array, "state"), *(window.cite(member, "state") for member in members)

@@ -89,10 +89,10 @@ def _down(window: Window, bond: Bond, slaves: Sequence[BondSlave], down: Sequenc
     return Finding(
         severity=Severity.WARNING if left else Severity.CRITICAL,
         subject=bond.interface,
-        summary=f"{human.safe(', '.join(names[:4]))}: link down, {rest}"
+        cause=f"{human.safe(', '.join(names[:4]))}: link down, {rest}"
         + ("; the next failure cuts it off" if left == 1 else ""),
         values=(
-            Value("down", "links down", len(down), "", 0),
+            Value("down", "links down", len(down), "", above=0),
             Value("slaves", "slaves", len(slaves)),
             Value("failures", "times these links failed", _sum(slave.link_failures for slave in down)),
         ),
@@ -109,7 +109,7 @@ def _cut_off(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding
     return Finding(
         severity=Severity.CRITICAL,
         subject=bond.interface,
-        summary=f"the bond has no link, although its {human.plural(len(slaves), 'slave')} "
+        cause=f"the bond has no link, although its {human.plural(len(slaves), 'slave')} "
         f"{'has' if len(slaves) == 1 else 'have'} one",
         values=(Value("slaves", "slaves with a link", len(slaves)),),
         evidence=cites(window.cite(bond, "link"), *(window.cite(slave, "link") for slave in slaves[:4])),
@@ -126,10 +126,10 @@ def _standby(window: Window, bond: Bond, slaves: Sequence[BondSlave], standby: S
     return Finding(
         severity=Severity.WARNING,
         subject=bond.interface,
-        summary=f"{human.safe(', '.join(names[:4]))}: link up but inactive, "
+        cause=f"{human.safe(', '.join(names[:4]))}: link up but inactive, "
         f"{len(slaves) - len(standby)} of {len(slaves)} slaves carry frames",
         values=(
-            Value("standby", "inactive slaves", len(standby), "", 0),
+            Value("standby", "inactive slaves", len(standby), "", above=0),
             Value("slaves", "slaves", len(slaves)),
         ),
         evidence=cites(*(window.cite(slave, "state") for slave in standby[:4]), window.cite(bond, "mode")),
@@ -146,10 +146,10 @@ def _split(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=bond.interface,
-        summary=f"LACP: {human.safe(', '.join(names[:4]))} in an aggregator of {'its' if len(out) == 1 else 'their'} "
+        cause=f"LACP: {human.safe(', '.join(names[:4]))} in an aggregator of {'its' if len(out) == 1 else 'their'} "
         f"own, {len(slaves) - len(out)} of {len(slaves)} slaves carry frames",
         values=(
-            Value("aggregators", "aggregators", len(groups), "", 1),
+            Value("aggregators", "aggregators", len(groups), "", above=1),
             Value("slaves", "slaves", len(slaves)),
             Value("outside", "slaves outside the main one", ", ".join(names[:8])),
         ),
@@ -216,10 +216,10 @@ def _unbalanced(
     return Finding(
         severity=Severity.WARNING,
         subject=bond.interface,
-        summary=f"{human.safe(full)} {way.word} {rate}{line}, {human.safe(', '.join(idle[:3]))} next to nothing "
+        cause=f"{human.safe(full)} {way.word} {rate}{line}, {human.safe(', '.join(idle[:3]))} next to nothing "
         f"({human.safe(bond.mode or '')}, {human.duration(seconds)})",
         values=(
-            Value("share", f"share of the line of {full}, {way.word}", share, "ratio", limits["full"]),
+            Value("share", f"share of the line of {full}, {way.word}", share, "ratio", above=limits["full"]),
             Value("rate", f"{way.word} by {full}", way.rates[full], "bytes_per_second"),
             Value("idle", f"{way.word} by {idle[0]}", way.rates[idle[0]], "bytes_per_second"),
             Value("policy", "transmit hash policy", bond.hash_policy),
@@ -249,9 +249,9 @@ def _uneven_speeds(window: Window, bond: Bond, speeds: Mapping[str, int], interf
     return Finding(
         severity=Severity.WARNING,
         subject=bond.interface,
-        summary=f"{human.safe(slowest)} negotiated {slow}, {human.safe(fastest)} {fast}",
+        cause=f"{human.safe(slowest)} negotiated {slow}, {human.safe(fastest)} {fast}",
         values=(
-            Value("slowest", f"speed of {slowest}", speeds[slowest], "bytes_per_second", speeds[fastest]),
+            Value("slowest", f"speed of {slowest}", speeds[slowest], "bytes_per_second", above=speeds[fastest]),
             Value("fastest", f"speed of {fastest}", speeds[fastest], "bytes_per_second"),
         ),
         evidence=cites(*(window.cite(row, "speed") for row in interfaces[:4])),

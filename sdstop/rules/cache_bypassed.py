@@ -73,7 +73,7 @@ def _out_of_use(window: Window, cache: Cache) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=name,
-        summary=summary,
+        cause=summary,
         values=(Value(field, field, word),),
         evidence=cites(window.cite(cache, field)),
         advice=advice,
@@ -86,7 +86,7 @@ def _emptied(window: Window, cache: Cache) -> Finding:
     return Finding(
         severity=Severity.INFO,
         subject=cache.cache,
-        summary="nothing new is cached: it is being emptied (cleaner), as before a cache is taken away",
+        cause="nothing new is cached: it is being emptied (cleaner), as before a cache is taken away",
         values=(Value(field, field, "cleaner"), Value("dirty", "still to be written back", cache.dirty, "bytes")),
         evidence=cites(window.cite(cache, field)),
         advice=(f"lvchange --cachepolicy smq {operand(cache.cache)}   # of a dm-cache that is to stay",)
@@ -121,8 +121,8 @@ def _idle(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[Ve
         )
         return
     was = _bypassed(window, caching, course, part, limits)
-    summary = f"{was.summary}; too little comes now to tell whether it is still so"
-    yield replace(was, severity=Severity.INFO, summary=summary)
+    cause = f"{was.cause}; too little comes now to tell whether it is still so"
+    yield replace(was, severity=Severity.INFO, cause=cause)
 
 
 def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: float, limits: Limits) -> Finding:
@@ -140,7 +140,7 @@ def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: 
     return Finding(
         severity=severity,
         subject=cache.cache,
-        summary=f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
+        cause=f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
         f"{f'. The cache itself is good: {course.promise}' if course.promise else ''}",
         values=tuple(_values(course, part, pieces, cache.printed_read_hits, limits)),
         evidence=cites(
@@ -158,7 +158,7 @@ def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: 
 def _values(
     course: CacheSteps, part: float, pieces: BlockAlignment | None, printed: float | None, limits: Limits
 ) -> Iterator[Value]:
-    yield Value("bypass_share", "went past the cache", part, "ratio", limits["share"])
+    yield Value("bypass_share", "went past the cache", part, "ratio", above=limits["share"])
     yield Value("requests", "requests that came", course.came)
     for way in ("read", "write"):
         past = share(course.sum(f"bypassed_{way}s"), course.sum(f"{way}s"))

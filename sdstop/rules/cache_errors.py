@@ -70,7 +70,7 @@ def _joined(said: list[Finding]) -> Finding:
     return Finding(
         severity=worst.severity,
         subject=worst.subject,
-        summary="; ".join(finding.summary for finding in said),
+        cause="; ".join(finding.summary for finding in said),
         values=tuple(value for finding in said for value in finding.values),
         evidence=cites(*(cite for finding in said for cite in finding.evidence)),
         advice=tuple(dict.fromkeys(advice for finding in said for advice in finding.advice)),
@@ -85,7 +85,7 @@ def _state(window: Window, cache: Cache) -> Iterator[Finding]:
     yield Finding(
         severity=Severity.CRITICAL,
         subject=cache.cache,
-        summary=f"state {cache.state}: {meaning}",
+        cause=f"state {cache.state}: {meaning}",
         values=(Value("state", "state", cache.state),),
         evidence=cites(window.cite(cache, "state")),
         advice=("dmesg -T | grep -i -E 'cache|error' | tail -50   # what happened, and when", *_repair(cache)),
@@ -116,7 +116,7 @@ def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
     sides = [words for name, words in _SIDES.items() if caching.ever.sum(name)]
     where = f" of {' and '.join(sides)}" if sides else ""
     values = (
-        Value("new", "I/O errors in the window", new, "", 0.0),
+        Value("new", "I/O errors in the window", new, "", above=0.0),
         *(Value(name, f"I/O errors{where}, in all", total) for name, where in _named(caching)),
     )
     evidence = cites(*(window.cite(cache, name) for name, _ in _named(caching)))
@@ -131,7 +131,7 @@ def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
         yield Finding(
             severity=Severity.WARNING if harmless else Severity.CRITICAL,
             subject=cache.cache,
-            summary=f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
+            cause=f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
             values=values,
             evidence=evidence,
             advice=advice,
@@ -143,7 +143,7 @@ def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
     yield Finding(
         severity=Severity.INFO,
         subject=cache.cache,
-        summary=f"{human.number(total)} I/O errors{where} since it was loaded, {since}",
+        cause=f"{human.number(total)} I/O errors{where} since it was loaded, {since}",
         values=values,
         evidence=evidence,
         advice=advice,
@@ -162,8 +162,8 @@ def _metadata(window: Window, cache: Cache, limits: Limits) -> Iterator[Finding]
     yield Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        summary=f"its metadata are {human.percent(full)} % full; a cache that cannot write them becomes read-only",
-        values=(Value("metadata", "metadata in use", full, "ratio", limits["metadata"]),),
+        cause=f"its metadata are {human.percent(full)} % full; a cache that cannot write them becomes read-only",
+        values=(Value("metadata", "metadata in use", full, "ratio", above=limits["metadata"]),),
         evidence=cites(window.cite(cache, "metadata_used")),
         advice=(
             (

@@ -83,10 +83,10 @@ def _switched_off(window: Window, cache: Cache, dirty: float, trend: float | Non
     return Finding(
         severity=Severity.WARNING if grows or dirty >= limits["held"] else Severity.INFO,
         subject=cache.cache,
-        summary=f"writing back is switched off: {size} ({human.percent(dirty)} % of the cache) "
+        cause=f"writing back is switched off: {size} ({human.percent(dirty)} % of the cache) "
         f"{'and more ' if grows else ''}stay on {cache.fast or 'the cache device'} alone, {to} lacks them",
         values=(
-            Value("dirty", "dirty", dirty, "ratio", limits["held"]),
+            Value("dirty", "dirty", dirty, "ratio", above=limits["held"]),
             Value("trend", "change of the dirty data", trend, "bytes_per_second"),
         ),
         evidence=cites(window.cite(cache, "writes_back"), window.cite(cache, "dirty")),
@@ -184,12 +184,12 @@ def _finding(
     return Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        summary=f"{', '.join(parts)}: writes become as slow as the disks",
+        cause=f"{', '.join(parts)}: writes become as slow as the disks",
         values=(
-            Value("dirty", "dirty", dirty, "ratio", limits["cutoff" if cache.kind == "bcache" else "share"]),
-            Value("no_room", "requests that found no room", refused, "", limits["refusals"]),
-            Value("wait", "a write takes", now.wait, "seconds", limits["wait"]),
-            Value("eta", "until all of it is dirty", now.eta, "seconds", limits["soon"]),
+            Value("dirty", "dirty", dirty, "ratio", above=limits["cutoff" if cache.kind == "bcache" else "share"]),
+            Value("no_room", "requests that found no room", refused, "", above=limits["refusals"]),
+            Value("wait", "a write takes", now.wait, "seconds", above=limits["wait"]),
+            Value("eta", "until all of it is dirty", now.eta, "seconds", above=limits["soon"]),
             Value("clean", "until none of it is dirty", _clean_in(cache, now.trend), "seconds"),
             Value("grown", "more dirty data in the window", grown, "bytes"),
             Value("cleaned", "blocks written back in the window", cleaned),

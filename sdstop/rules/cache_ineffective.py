@@ -111,10 +111,12 @@ def _finding(
     return Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        summary=f"{_words(hit, ways, course)}{rate}: the cache{size} has seldom what is asked for; {why}",
+        cause=f"{_words(hit, ways, course)}{rate}: the cache{size} has seldom what is asked for; {why}",
         values=(
-            Value("hit_share", "hits of what could be cached", hit, "ratio", limits["share"]),
-            Value("ever", "the same since it was loaded", caching.ever.hit_share(*ways), "ratio", limits["share"]),
+            Value("hit_share", "hits of what could be cached", hit, "ratio", above=limits["share"]),
+            Value(
+                "ever", "the same since it was loaded", caching.ever.hit_share(*ways), "ratio", above=limits["share"]
+            ),
             Value("bypass_share", "went past it", caching.bypass_share(course), "ratio"),
             Value("full", "in use", full, "ratio"),
             Value("size", "its size", cache.size, "bytes"),
@@ -158,11 +160,11 @@ def _l2arc(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[V
     yield Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        summary=f"{said}: it costs more than it brings",
+        cause=f"{said}: it costs more than it brings",
         values=(
-            Value("hit_share", "hits since boot", ever, "ratio", limits["tiny"]),
-            Value("recent", "hits in the window", recent, "ratio", limits["tiny"]),
-            Value("headers", "memory for its headers", headers, "bytes", limits["headers"]),
+            Value("hit_share", "hits since boot", ever, "ratio", above=limits["tiny"]),
+            Value("recent", "hits in the window", recent, "ratio", above=limits["tiny"]),
+            Value("headers", "memory for its headers", headers, "bytes", above=limits["headers"]),
             Value("size", "its size", cache.size, "bytes"),
         ),
         evidence=cites(window.cite(cache, "read_hits"), window.cite(cache, "metadata_used")),

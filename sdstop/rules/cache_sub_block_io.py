@@ -70,16 +70,16 @@ def _finding(
     return Finding(
         severity=Severity.CRITICAL if past > limits["most"] else Severity.WARNING,
         subject=cache.cache,
-        summary=(
+        cause=(
             f"{human.percent(pieces.sub_block)} % of requests {course.when} are no whole block of {block} ({sizes}); "
             "only "
             f"whole blocks are cached, so {human.percent(past)} % {f'of {what} ' if caching.way else ''}went past "
             f"it{also}"
         ),
         values=(
-            Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio", limits["share"]),
-            Value("bypass_share", f"{what} that went past the cache", past, "ratio", limits["share"]),
-            Value("apart", "difference (of all caches of the driver)", pieces.agrees, "ratio", limits["apart"]),
+            Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio", above=limits["share"]),
+            Value("bypass_share", f"{what} that went past the cache", past, "ratio", above=limits["share"]),
+            Value("apart", "difference (of all caches of the driver)", pieces.agrees, "ratio", above=limits["apart"]),
             Value("evicted", "blocks evicted by them", evicted),
             Value("cacheable", "requests that could be cached", (course.came or 0) - (course.bypassed or 0)),
             Value("block_size", "block of the cache", cache.block_size, "bytes"),

@@ -27,11 +27,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Finding(
             severity=Severity.CRITICAL if critical else Severity.WARNING,
             subject=pool.name,
-            summary=(
+            cause=(
                 f"{told}: {'writes will soon be refused' if critical else 'it is time to free space or add devices'}"
             ),
             values=(
-                Value("filled", "filled", pool.filled, "ratio", full if critical else near),
+                Value("filled", "filled", pool.filled, "ratio", above=full if critical else near),
                 Value("used", "in use", pool.used, "bytes"),
                 Value("capacity", "raw capacity", pool.capacity, "bytes"),
                 Value("spare", "spare", pool.spare, "bytes"),
@@ -52,8 +52,8 @@ def _whole(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Finding
     yield Finding(
         severity=Severity.CRITICAL,
         subject=cluster.cluster,
-        summary=f"all of it is {human.percent(filled)} % full: writes will soon be refused",
-        values=(Value("filled", "filled", filled, "ratio", limits["full"]),),
+        cause=f"all of it is {human.percent(filled)} % full: writes will soon be refused",
+        values=(Value("filled", "filled", filled, "ratio", above=limits["full"]),),
         evidence=cites(window.cite(cluster)),
         advice=("ceph df; ceph osd df tree   # one OSD that is full stops the pool", "delete, or add OSDs"),
         refuted_by=f"less than {human.percent(limits['full'])} %",

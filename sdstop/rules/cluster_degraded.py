@@ -74,7 +74,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     return Finding(
         severity=severity,
         subject=cluster.cluster,
-        summary="; ".join(said),
+        cause="; ".join(said),
         values=_values(cluster, len(devices)),
         evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
         advice=_advice(cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
@@ -111,16 +111,16 @@ def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
 
 
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
-    managers = Value("managers", "managers that are there", cluster.managers_up, "", cluster.managers)
+    managers = Value("managers", "managers that are there", cluster.managers_up, "", above=cluster.managers)
     state = Value("state", "state", cluster.state)
     if cluster.kind == PACEMAKER:
         return (managers, state)
     return (
-        Value("failed", "data that cannot be reached", cluster.failed, "bytes", 0),
-        Value("degraded", "data with too few copies", cluster.degraded, "bytes", 0),
-        Value("nodes", "nodes that are well", cluster.nodes_up, "", cluster.nodes),
+        Value("failed", "data that cannot be reached", cluster.failed, "bytes", above=0),
+        Value("degraded", "data with too few copies", cluster.degraded, "bytes", above=0),
+        Value("nodes", "nodes that are well", cluster.nodes_up, "", above=cluster.nodes),
         managers,
-        Value("devices", "devices that are not well", bad, "", 0),
+        Value("devices", "devices that are not well", bad, "", above=0),
         state,
         Value("epoch", "session of the managers", cluster.epoch),
     )

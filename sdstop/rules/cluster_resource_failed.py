@@ -45,11 +45,11 @@ def _found(window: Window, row: ClusterResource) -> Finding:
     return Finding(
         severity=_BAD[row.state],
         subject=f"{row.cluster}/{row.resource}",
-        summary=f"{words[row.state]}{said}",
+        cause=f"{words[row.state]}{said}",
         values=(
             Value("state", "state", row.state),
-            Value("running", "instances that run", row.running, "", row.instances),
-            Value("failures", "failed actions on record", row.failures, "", 0),
+            Value("running", "instances that run", row.running, "", above=row.instances),
+            Value("failures", "failed actions on record", row.failures, "", above=0),
             Value("agent", "agent", row.agent),
         ),
         evidence=cites(window.cite(row), window.cite(row, "failures") if row.failures else None),

@@ -60,10 +60,10 @@ def _array(window: Window, row: Mismatch, size: int, limits: Limits) -> Finding:
     return Finding(
         severity=Severity.INFO if few or repaired else Severity.WARNING,
         subject=row.thing,
-        summary=said,
+        cause=said,
         values=(
-            Value("mismatch", "mismatches", size, "bytes", 0),
-            Value("share", "share of the array", share, "ratio", limits["mirror_share"] if row.mirror else None),
+            Value("mismatch", "mismatches", size, "bytes", above=0),
+            Value("share", "share of the array", share, "ratio", above=limits["mirror_share"] if row.mirror else None),
             Value("action", "found by", row.found_by),
         ),
         evidence=cites(window.cite(row)),
@@ -89,11 +89,11 @@ def _replica(window: Window, row: Mismatch, size: int) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=row.thing,
-        summary=(
+        cause=(
             f"{human.quantity(size, 'bytes')} differ between this node and {human.safe(row.peer or 'its peer')}, both "
             "UpToDate: an online verify found them, and nothing resyncs them"
         ),
-        values=(Value("mismatch", "out of sync", size, "bytes", 0), Value("action", "found by", row.found_by)),
+        values=(Value("mismatch", "out of sync", size, "bytes", above=0), Value("action", "found by", row.found_by)),
         evidence=cites(window.cite(row)),
         advice=(
             "journalctl -k | grep 'Out of sync'   # which sectors, found when",

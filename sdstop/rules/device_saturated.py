@@ -85,9 +85,9 @@ def _finding(
     return Finding(
         severity=Severity.INFO,
         subject=subject,
-        summary=summary + (f"; for {used}" if used else "") + (f", by {doers[0].words}" if doers else ""),
+        cause=summary + (f"; for {used}" if used else "") + (f", by {doers[0].words}" if doers else ""),
         values=(
-            Value("busy", "busy", each.busy, "ratio", BUSY),
+            Value("busy", "busy", each.busy, "ratio", above=BUSY),
             Value("queue", "requests outstanding", each.queue),
             Value("wait", "wait of a request", each.wait, "seconds"),
             Value("completed", "requests completed", each.completed, "per_second"),

@@ -43,10 +43,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     yield Finding(
         severity=Severity.INFO if known else Severity.WARNING,
         subject=_SUBJECT,
-        summary=f"{len(slow)} of {len(dimms)} modules, made for {_speeds([r.speed for r in slow])} MT/s, run at "
+        cause=f"{len(slow)} of {len(dimms)} modules, made for {_speeds([r.speed for r in slow])} MT/s, run at "
         f"{_speeds([r.configured for r in slow])}: {why}",
         values=(
-            Value("configured", "slowest speed set", min(runs) * 1e6, "transfers_per_second", min(rated) * 1e6),
+            Value("configured", "slowest speed set", min(runs) * 1e6, "transfers_per_second", above=min(rated) * 1e6),
             *(Value(f"fastest{row.socket}", f"the most that the processor takes, socket {row.socket}",
                     row.fastest * 1e6, "transfers_per_second") for row in sockets if row.fastest is not None),
         ),

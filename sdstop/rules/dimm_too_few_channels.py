@@ -112,16 +112,16 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
     return Finding(
         severity=severity,
         subject=_SUBJECT,
-        summary=f"{few}{_rate(sockets)}{f'; {demand.said()}' if demand and short else ''}",
+        cause=f"{few}{_rate(sockets)}{f'; {demand.said()}' if demand and short else ''}",
         values=(
-            Value("share", "channels in use of the best socket", best, "ratio", limits["share"]),
-            *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", row.channels)
+            Value("share", "channels in use of the best socket", best, "ratio", above=limits["share"]),
+            *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", above=row.channels)
               for row in sockets),
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, _RATED,
-                    row.possible) for row in sockets),
-            Value("peak", "peak bandwidth of the node", peak, _RATED, possible),
+                    above=row.possible) for row in sockets),
+            Value("peak", "peak bandwidth of the node", peak, _RATED, above=possible),
             *((Value("needs", "to read all disks at their rate, through memory", demand.needs, _RATED,
-                     peak),) if demand is not None else ()),
+                     above=peak),) if demand is not None else ()),
         ),
         evidence=_cited(window, sockets, dimms),
         advice=_advice(sockets),
@@ -147,13 +147,13 @@ def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], di
     return Finding(
         severity=Severity.WARNING if share < limits["share"] else Severity.INFO,
         subject=_SUBJECT,
-        summary=(
+        cause=(
             f"{used} modules for {channels} memory channels of {len(sockets)} processors, so at most {used} can be in "
             f"use{rate}; which socket a slot is at, its name does not tell"
         ),
         values=(
-            Value("share", "channels in use, at most", share, "ratio", limits["share"]),
-            Value("peak", "peak bandwidth of the node, at most", now, _RATED, speed),
+            Value("share", "channels in use, at most", share, "ratio", above=limits["share"]),
+            Value("peak", "peak bandwidth of the node, at most", now, _RATED, above=speed),
         ),
         evidence=_cited(window, sockets, dimms),
         advice=_advice(sockets),

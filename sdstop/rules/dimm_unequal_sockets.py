@@ -60,13 +60,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     yield Finding(
         severity=Severity.WARNING if unequal else Severity.INFO,
         subject=_SUBJECT,
-        summary=f"sockets differ in memory: {listed}{odd}",
+        cause=f"sockets differ in memory: {listed}{odd}",
         values=(
-            Value("lack", "memory that the smallest socket lacks", lack, "ratio", limits["lack"]),
-            *(Value(f"dimms{row.socket}", f"modules, socket {row.socket}", row.dimms, "", max(counts))
+            Value("lack", "memory that the smallest socket lacks", lack, "ratio", above=limits["lack"]),
+            *(Value(f"dimms{row.socket}", f"modules, socket {row.socket}", row.dimms, "", above=max(counts))
               for row in sockets),
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "decimal_bytes_per_second",
-                    max(other.peak or 0.0 for other in sockets)) for row in sockets if row.peak is not None),
+                    above=max(other.peak or 0.0 for other in sockets)) for row in sockets if row.peak is not None),
         ),
         evidence=cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2])),
         advice=(

@@ -79,7 +79,7 @@ def _aoe(window: Window, target: AoeTarget) -> Verdict:
     return Finding(
         severity=Severity.CRITICAL,
         subject=target.device,
-        summary=f"{target.state}: the AoE target does not answer; requests to it fail or wait",
+        cause=f"{target.state}: the AoE target does not answer; requests to it fail or wait",
         values=(
             Value("state", "state", target.state),
             Value("target", "target", target.mac),
@@ -106,7 +106,7 @@ def _found(window: Window, row: BlockDevice, severity: Severity, meaning: str) -
     return Finding(
         severity=severity,
         subject=row.device,
-        summary=f"{row.state}: {meaning}",
+        cause=f"{row.state}: {meaning}",
         values=(Value("state", "state", row.state), Value("model", "model", row.model)),
         evidence=cites(window.cite(row, "state")),
         advice=(
@@ -121,7 +121,7 @@ def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=row.device,
-        summary=f"the disk is write-protected, and {holder} writes to it",
+        cause=f"the disk is write-protected, and {holder} writes to it",
         values=(Value("read_only", "writes refused", row.read_only),),
         evidence=cites(window.cite(row, "read_only")),
         advice=(

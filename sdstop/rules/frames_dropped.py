@@ -192,12 +192,12 @@ def _finding(
     return Finding(
         severity=severity,
         subject=name,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("share", "lost or bad, in the worse direction", share, "ratio", limits["ratio"]),
-            Value("rx_errors", "received badly", losses.rx_errors, "", limits["count"]),
-            Value("rx_dropped", "dropped or missed on receipt", losses.rx_dropped, "", limits["count"]),
-            Value("tx_lost", "not sent", losses.tx_lost, "", limits["count"]),
+            Value("share", "lost or bad, in the worse direction", share, "ratio", above=limits["ratio"]),
+            Value("rx_errors", "received badly", losses.rx_errors, "", above=limits["count"]),
+            Value("rx_dropped", "dropped or missed on receipt", losses.rx_dropped, "", above=limits["count"]),
+            Value("tx_lost", "not sent", losses.tx_lost, "", above=limits["count"]),
             *(Value(field, field, count) for field, count in (losses.detail or {}).items()),
             Value("softnet", "dropped by the CPUs' queues, all interfaces", softnet),
         ),

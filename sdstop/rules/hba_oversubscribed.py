@@ -68,9 +68,9 @@ def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Fin
     return Finding(
         severity=Severity.WARNING if full or spinning else Severity.INFO,
         subject=load.hba.hba,
-        summary=f"{_said(load, share)}: all together get {human.flow(alone)} each{now}",
+        cause=f"{_said(load, share)}: all together get {human.flow(alone)} each{now}",
         values=(
-            Value("share", "what its disks could move, of what its links carry", share, "ratio", limits["share"]),
+            Value("share", "what its disks could move, of what its links carry", share, "ratio", above=limits["share"]),
             Value("disks", "disks behind it", load.disks),
             Value("wants", "what they could move on outer tracks", load.wants, "bytes_per_second"),
             Value("carries", "what the links carry", load.carries, "bytes_per_second"),

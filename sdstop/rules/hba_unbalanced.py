@@ -65,13 +65,13 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
     return Finding(
         severity=Severity.WARNING if over else Severity.INFO,
         subject=worst.hba.hba,
-        summary=(
+        cause=(
             f"{counts[worst.hba.hba]:g} disks {model} hang on it, {mean:.1f} are the mean of {len(group)} like HBAs "
             f"({spread}){why}"
         ),
         values=(
-            Value("times", "disks on it, times the mean", times, "ratio", limits["times"]),
-            Value("share", "what its disks could move, of what its links carry", share, "ratio", 1.0),
+            Value("times", "disks on it, times the mean", times, "ratio", above=limits["times"]),
+            Value("share", "what its disks could move, of what its links carry", share, "ratio", above=1.0),
             *(Value(name, f"disks {model} on {name}", count) for name, count in counts.items()),
         ),
         evidence=cites(

@@ -59,10 +59,10 @@ def _hot(window: Window, judged: JudgedGroup, spread: Spread, limits: Limits) ->
     return Finding(
         severity=Severity.CRITICAL if is_deep(window, judged, limits) else Severity.WARNING,
         subject=f"{name}/{spread.top[0]}" if len(spread.top) == 1 else f"{name}/{members}",
-        summary=f"{members} carries {human.number(ratio)} times the requests of its peers and holds the queue "
+        cause=f"{members} carries {human.number(ratio)} times the requests of its peers and holds the queue "
         f"{human.percent(spread.persistence)} % of the time",
         values=(
-            Value("ios_ratio", "requests, times the peers' median", spread.ios_ratio, "", limits["hot_ios"]),
+            Value("ios_ratio", "requests, times the peers' median", spread.ios_ratio, "", above=limits["hot_ios"]),
             *values(judged, spread, limits["fixed"]),
         ),
         evidence=cites(*(window.cite(row) for row in rows), *(window.cite(row) for row in judged.rows)),

@@ -66,13 +66,13 @@ def _finding(window: Window, left: Sequence[StalledGroup], limits: Limits, findi
     return Finding(
         severity=Severity.CRITICAL,
         subject=SUBJECT,
-        summary=(
+        cause=(
             f"{len(stalled)} tasks wait in D state and have not run in any sample of {limits['seconds']:g} s "
             f"({human.duration(seconds)} so far); no finding accounts for it: {human.safe(', '.join(programs[:4]))}"
         ),
         values=(
-            Value("tasks", "tasks that have not run", len(stalled), "", limits["tasks"]),
-            Value("seconds", "for", seconds, "seconds", limits["seconds"]),
+            Value("tasks", "tasks that have not run", len(stalled), "", above=limits["tasks"]),
+            Value("seconds", "for", seconds, "seconds", above=limits["seconds"]),
             Value("waits", "kernel functions they sleep in", ", ".join(waits[:4]) or None),
             Value("programs", "programs", ", ".join(programs[:4])),
             Value("blocked", "tasks that wait for I/O now", node.tasks_blocked if node is not None else None),

@@ -68,7 +68,7 @@ def _finding(window: Window, row: Interface, said: str, more: Cite | None) -> Fi
     return Finding(
         severity=Severity.WARNING,
         subject=row.interface,
-        summary=said,
+        cause=said,
         values=(
             Value("operstate", "state", row.operstate),
             Value("carrier", "carrier", None if row.carrier is None else int(row.carrier)),

@@ -121,7 +121,7 @@ def _finding(
     return Finding(
         severity=Severity.WARNING,
         subject=name,
-        summary=f"{side.word}: {len(heavy)} of {len(side.clients)} clients share {left}"
+        cause=f"{side.word}: {len(heavy)} of {len(side.clients)} clients share {left}"
         f"{whole}: {share} each, so that 1 GB takes {human.duration(_GB / each) if each else 'for ever'}",
         values=(
             Value("clients", "clients that are connected", len(side.clients)),
@@ -129,7 +129,7 @@ def _finding(
             Value("light", "what the others move together", light, "bytes_per_second"),
             Value("each", "what is left for each of the heavy ones", each, "bytes_per_second"),
             Value("capacity", "what of the link is left for data", capacity, "bytes_per_second"),
-            Value("line", "what goes through now", side.line, "bytes_per_second", speed),
+            Value("line", "what goes through now", side.line, "bytes_per_second", above=speed),
         ),
         evidence=cites(
             *(window.cite(row) for client in first for row in rows if row.client == client),

@@ -98,10 +98,10 @@ def _saturated(
     return Finding(
         severity=Severity.WARNING,
         subject=name,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("rx", "received, share of the line", rx, "ratio", limits["share"]),
-            Value("tx", "sent, share of the line", tx, "ratio", limits["share"]),
+            Value("rx", "received, share of the line", rx, "ratio", above=limits["share"]),
+            Value("tx", "sent, share of the line", tx, "ratio", above=limits["share"]),
             Value("rx_rate", "received", row.rx_bytes_per_second, "bytes_per_second"),
             Value("tx_rate", "sent", row.tx_bytes_per_second, "bytes_per_second"),
             Value("speed", "speed of the link", interface.speed, "bytes_per_second"),

@@ -66,11 +66,11 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     yield Finding(
         severity=Severity.WARNING,
         subject=SUBJECT,
-        summary=f"{_said(load)}; no finding accounts for it{', in too few samples for most rules' if early else ''}",
+        cause=f"{_said(load)}; no finding accounts for it{', in too few samples for most rules' if early else ''}",
         values=(
-            Value("waiting", "tasks that waited for I/O in each sample", load.waiting, "", least),
-            Value("in_d_state", "tasks in D state in each sample", load.in_d_state, "", least),
-            Value("full", "I/O pressure (full, 60 s)", load.full, "ratio", limits["full"]),
+            Value("waiting", "tasks that waited for I/O in each sample", load.waiting, "", above=least),
+            Value("in_d_state", "tasks in D state in each sample", load.in_d_state, "", above=least),
+            Value("full", "I/O pressure (full, 60 s)", load.full, "ratio", above=limits["full"]),
             Value("load1", "load, 1 min", load.load1),
             Value("cpus", "processors", load.cpus),
         ),

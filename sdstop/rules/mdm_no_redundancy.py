@@ -55,11 +55,11 @@ def _found(window: Window, cluster: Cluster, up: int, tolerates: int) -> Finding
     return Finding(
         severity=severity,
         subject=cluster.cluster,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("managers", "managers that are there", up, "", managers),
-            Value("replicas", "copies of its records", cluster.replicas_up, "", cluster.replicas),
-            Value("tolerates", "managers that it may still lose", tolerates, "", 1),
+            Value("managers", "managers that are there", up, "", above=managers),
+            Value("replicas", "copies of its records", cluster.replicas_up, "", above=cluster.replicas),
+            Value("tolerates", "managers that it may still lose", tolerates, "", above=1),
             Value("state", "state", cluster.state),
         ),
         evidence=cites(window.cite(cluster), *(window.cite(node) for node in gone[:3])),

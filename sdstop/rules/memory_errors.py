@@ -139,11 +139,11 @@ def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
     return Finding(
         severity=severity,
         subject=count.subject,
-        summary=f"{count.what}: {' and '.join(filter(None, parts))}{since}{daily}{grown}",
+        cause=f"{count.what}: {' and '.join(filter(None, parts))}{since}{daily}{grown}",
         values=(
-            Value("uncorrected", "errors that could not be corrected", count.uncorrected, "", 1),
-            Value("corrected", "corrected errors", count.corrected, "", limits["count"]),
-            Value("daily", "corrected errors a day, since the count began", count.daily, "", limits["per_day"]),
+            Value("uncorrected", "errors that could not be corrected", count.uncorrected, "", above=1),
+            Value("corrected", "corrected errors", count.corrected, "", above=limits["count"]),
+            Value("daily", "corrected errors a day, since the count began", count.daily, "", above=limits["per_day"]),
             Value("new", "corrected errors since the reading before", new.corrected if new else None),
         ),
         evidence=cites(

@@ -136,12 +136,12 @@ def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
     return Finding(
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         subject=SUBJECT,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("some", "time in which a task waited for memory", short.some, "ratio", limits["some"]),
-            Value("full", "time in which all tasks waited for memory", short.full, "ratio", limits["full"]),
-            Value("pages", "pages read back from swap", short.pages, "per_second", limits["pages"]),
-            Value("stalled", "time in which a task waited for I/O", short.stalled, "ratio", limits["some"]),
+            Value("some", "time in which a task waited for memory", short.some, "ratio", above=limits["some"]),
+            Value("full", "time in which all tasks waited for memory", short.full, "ratio", above=limits["full"]),
+            Value("pages", "pages read back from swap", short.pages, "per_second", above=limits["pages"]),
+            Value("stalled", "time in which a task waited for I/O", short.stalled, "ratio", above=limits["some"]),
             Value("swap", "swap in use", used, "bytes"),
             Value("available", "memory available", node.memory_available if node is not None else None, "bytes"),
         ),

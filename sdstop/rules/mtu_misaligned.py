@@ -58,7 +58,7 @@ def _both(one: Finding, other: Finding) -> Finding:
     first, second = sorted((one, other), key=lambda finding: -finding.severity.rank)
     return replace(
         first,
-        summary=f"{first.summary}. Also: {second.summary}",
+        cause=f"{first.cause}. Also: {second.cause}",
         evidence=cites(*first.evidence, *second.evidence),
         explains=tuple(dict.fromkeys((*first.explains, *second.explains))),
     )
@@ -107,7 +107,7 @@ def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limi
     return Finding(
         severity=Severity.INFO if harmless else Severity.WARNING,
         subject=subject,
-        summary=(
+        cause=(
             f"frames of {named([r.device for r in rows])} carry {carried} bytes, no multiple of {BLOCK}: "
             f"{mtu_advice(better)}. "
             f"{_why(nics, carried)}{split_effect(carried)}{_now(seen, lost)}"
@@ -193,7 +193,7 @@ def _misserved(window: Window, served: TargetAnalysis, limits: Limits) -> Findin
     return Finding(
         severity=severity,
         subject=nic.interface,
-        summary=". ".join(filter(None, (*cause_texts(served, better), ambiguity_text(served), *impact_texts(served)))),
+        cause=". ".join(filter(None, (*cause_texts(served, better), ambiguity_text(served), *impact_texts(served)))),
         values=(
             Value("mtu", "MTU of the interface", nic.mtu),
             *_values(served.carried, better if misaligned else None, None, limits, served.block),
@@ -238,7 +238,7 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
     return Finding(
         severity=severity if export.direct else Severity.INFO,
         subject=f"e{export.shelf}.{export.slot}",
-        summary=(
+        cause=(
             f"vblade serves {human.safe(export.device)} from byte {offset} on (-o {offset // SECTOR}), "
             f"{offset % BLOCK} "
             f"bytes into a block of {BLOCK}: no request can be of whole blocks of the device, whatever the MTU"
@@ -272,7 +272,7 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
 def _seen_values(served: TargetAnalysis, limits: Limits) -> Iterator[Value]:
     if served.sizes is not None:
         small = served.sizes.small
-        yield Value("small", "requests that arrive as no whole blocks", small, "ratio", limits["small"])
+        yield Value("small", "requests that arrive as no whole blocks", small, "ratio", above=limits["small"])
         cut = served.sizes.pieces(served.block) if served.sizes.lately else None
         if cut is not None:
             yield Value("pieces", "of these, a second", cut[0], "per_second")
@@ -288,7 +288,7 @@ def _seen_values(served: TargetAnalysis, limits: Limits) -> Iterator[Value]:
 
 def _past_value(caching: CacheAnalysis, course: CacheSteps, limits: Limits) -> Value:
     name, share = caching.cache.cache, caching.bypass_share(course)
-    return Value(f"bypass_share_{name}", f"went past cache {name}", share, "ratio", limits["bypass"])
+    return Value(f"bypass_share_{name}", f"went past cache {name}", share, "ratio", above=limits["bypass"])
 
 
 def _values(
@@ -299,7 +299,7 @@ def _values(
         yield Value("mtu_from", "MTU that is right, from", better.low)
         yield Value("mtu_to", "MTU that is right, to", better.high)
     if lost is not None:
-        yield Value("lost", "bytes asked for that arrive in pieces of blocks", lost, "ratio", limits["lost"])
+        yield Value("lost", "bytes asked for that arrive in pieces of blocks", lost, "ratio", above=limits["lost"])
     for size in SIZES if carried >= block else ():  # smaller frames leave no request whole
         share = 1 - whole_share(carried, size, block)
         yield Value(f"split_{size}", f"of a request of {human.quantity(size, 'bytes')}, in pieces", share, "ratio")

@@ -197,8 +197,10 @@ def _finding(
     return Finding(
         severity=severity,
         subject=subject,
-        summary=summary,
-        values=tuple(Value(row.interface, f"MTU of {row.interface}", row.mtu, "", large.mtu) for row in interfaces),
+        cause=summary,
+        values=tuple(
+            Value(row.interface, f"MTU of {row.interface}", row.mtu, "", above=large.mtu) for row in interfaces
+        ),
         evidence=cites(*(window.cite(row, "mtu") for row in interfaces)),
         advice=(
             *commands,

@@ -33,10 +33,10 @@ def _finding(window: Window, array: Array) -> Finding:
     return Finding(
         severity=Severity.WARNING if not left else Severity.INFO,
         subject=array.array,
-        summary=f"{spare}: all {human.number(array.raid_disks)} slots are in sync; failed and still listed: {names}",
+        cause=f"{spare}: all {human.number(array.raid_disks)} slots are in sync; failed and still listed: {names}",
         values=(
-            Value("failed", "failed members still listed", array.failed, "", 0),
-            Value("spares", "spares left", left, "", 1),
+            Value("failed", "failed members still listed", array.failed, "", above=0),
+            Value("spares", "spares left", left, "", above=1),
             Value("tolerates", "further failures that lose no data", array.tolerates),
         ),
         evidence=cites(window.cite(array), *(window.cite(m, "state") for m in failed[:3])),

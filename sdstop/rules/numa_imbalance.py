@@ -55,7 +55,7 @@ def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
     most, least = max(sizes.values()), min(sizes.values())
     values = (
         Value("times", "the largest of the nodes, times the smallest", most / least if least else None, "ratio",
-              limits["times"]),
+              above=limits["times"]),
         *(Value(name, f"memory of {name}", size, "bytes") for name, size in sizes.items()),
     )  # fmt: skip
     shown = cites(*(window.cite(row, "memory") for row in nodes[:8]))
@@ -64,7 +64,7 @@ def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
         return Finding(
             severity=Severity.WARNING,
             subject=_SUBJECT,
-            summary=(
+            cause=(
                 f"{names} has CPUs and no memory: all that its CPUs read and write comes from another node ({spread})"
             ),
             values=values,
@@ -79,7 +79,7 @@ def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
         return Finding(
             severity=Severity.INFO,
             subject=_SUBJECT,
-            summary=f"nodes have unequal memory ({spread}): the smaller ones fill first, and then take from far away",
+            cause=f"nodes have unequal memory ({spread}): the smaller ones fill first, and then take from far away",
             values=values,
             evidence=shown,
             advice=(
@@ -126,11 +126,11 @@ def _full(window: Window, row: NumaNode, foreign: float, share: float, limits: L
     return Finding(
         severity=Severity.WARNING,
         subject=row.node,
-        summary=f"it is full: {human.percent(share)} % of the pages wanted of it come from other nodes, "
+        cause=f"it is full: {human.percent(share)} % of the pages wanted of it come from other nodes, "
         f"{human.number(foreign, 0)} a second{free}",
         values=(
-            Value("foreign", "pages wanted here and got elsewhere", share, "ratio", limits["foreign"]),
-            Value("foreign_rate", "the same, a second", foreign, "per_second", limits["pages"]),
+            Value("foreign", "pages wanted here and got elsewhere", share, "ratio", above=limits["foreign"]),
+            Value("foreign_rate", "the same, a second", foreign, "per_second", above=limits["pages"]),
             Value("free", "free memory of the node", row.free, "bytes"),
         ),
         evidence=cites(window.cite(row, "foreign"), window.cite(row, "free")),
@@ -146,14 +146,16 @@ def _far(window: Window, row: NumaNode, pages: float, remote: float, limits: Lim
     return Finding(
         severity=Severity.INFO,
         subject=row.node,
-        summary=(
+        cause=(
             f"{human.percent(remote)} % of the {human.number(pages, 0)} pages a second that are got of it go to tasks "
             "that "
             "run on other nodes"
         ),
         values=(
-            Value("remote", "share of its pages that tasks on other nodes got", remote, "ratio", limits["remote"]),
-            Value("pages", "pages got of it a second", pages, "per_second", limits["pages"]),
+            Value(
+                "remote", "share of its pages that tasks on other nodes got", remote, "ratio", above=limits["remote"]
+            ),
+            Value("pages", "pages got of it a second", pages, "per_second", above=limits["pages"]),
         ),
         evidence=cites(window.cite(row, "other"), window.cite(row, "local")),
         advice=(

@@ -79,11 +79,13 @@ def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
     yield Finding(
         severity=Severity.INFO,
         subject=hba.hba,
-        summary=(
+        cause=(
             f"{row.far} of its {row.irqs} interrupts go to CPUs of other nodes ({row.cpus}); it is near node{row.node}"
         ),
         values=(
-            Value("far", "interrupts that only CPUs of other nodes take", row.far / row.irqs, "ratio", limits["far"]),
+            Value(
+                "far", "interrupts that only CPUs of other nodes take", row.far / row.irqs, "ratio", above=limits["far"]
+            ),
             Value("irqs", "message interrupts that it has", row.irqs),
         ),
         evidence=cites(window.cite(row, "far"), window.cite(row)),
@@ -135,7 +137,7 @@ def _finding(
     return Finding(
         severity=Severity.WARNING if bare else Severity.INFO,
         subject=f"node{node}",
-        summary=text,
+        cause=text,
         values=(
             Value("share", "share of the disks that are near this node", count / disks.total(), "ratio"),
             Value("hbas", "HBAs near this node", len(here)),

@@ -54,10 +54,10 @@ def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Li
     return Finding(
         severity=Severity.WARNING if matter else Severity.INFO,
         subject=interface,
-        summary=f"packets to {shown}{f' and {more} more' if more > 0 else ''} must not exceed {worst.mtu} bytes, "
+        cause=f"packets to {shown}{f' and {more} more' if more > 0 else ''} must not exceed {worst.mtu} bytes, "
         f"{interface} sends up to {full}",
         values=(
-            Value("mtu", "learnt path MTU", worst.mtu, "", full * (1 - limits["loss"])),
+            Value("mtu", "learnt path MTU", worst.mtu, "", above=full * (1 - limits["loss"])),
             Value("interface_mtu", f"MTU of {interface}", full),
             Value("destinations", "destinations", len(paths)),
             Value("private", "of them in private networks", len(near)),
@@ -118,11 +118,11 @@ def _probing(window: Window, lost: int, limits: Limits) -> Finding:
     return Finding(
         severity=Severity.INFO,
         subject="tcp",
-        summary=(
+        cause=(
             f"TCP lost {lost} probes of larger packets in {human.duration(window.seconds)} and no path MTU was learnt: "
             "some path may swallow large packets without a word"
         ),
-        values=(Value("probes", "large TCP probes lost", lost, "", limits["probes"]),),
+        values=(Value("probes", "large TCP probes lost", lost, "", above=limits["probes"]),),
         evidence=cites(window.cite(row, "mtu_probe_failures")),
         advice=(
             "ss -tino state established   # connections whose pmtu or mss is small against their advmss",

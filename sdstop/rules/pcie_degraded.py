@@ -87,10 +87,10 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
     return Finding(
         severity=Severity.WARNING if sure else Severity.INFO,
         subject=row.hba,
-        summary=f"its link runs at {now}, both ends allow {best}; {disks} disks are behind it ({row.kind}){doubt}",
+        cause=f"its link runs at {now}, both ends allow {best}; {disks} disks are behind it ({row.kind}){doubt}",
         values=(
-            Value("width", "lanes in use", row.width, "", float(lanes)),
-            Value("speed", "transfers per second of a lane", row.speed, "per_second", speed),
+            Value("width", "lanes in use", row.width, "", above=float(lanes)),
+            Value("speed", "transfers per second of a lane", row.speed, "per_second", above=speed),
             Value("disks", "disks behind it", disks),
         ),
         evidence=cites(

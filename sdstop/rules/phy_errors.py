@@ -74,14 +74,14 @@ def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> I
     yield Finding(
         severity=Severity.WARNING,
         subject=f"{expander.expander}/changes",
-        summary=(
+        cause=(
             f"{grown.changes} changes of links behind it in {human.duration(grown.seconds)} although as many as "
             "before are "
             "up: one of them goes and comes again"
         ),
         values=(
-            Value("changes", "changes since the reading before", grown.changes, "", limits["changes"]),
-            Value("per_hour", "changes an hour", hourly, "", limits["changes_per_hour"]),
+            Value("changes", "changes since the reading before", grown.changes, "", above=limits["changes"]),
+            Value("per_hour", "changes an hour", hourly, "", above=limits["changes_per_hour"]),
             Value("links", "phys with something attached", expander.links),
         ),
         evidence=cites(window.cite(expander, "changes")),
@@ -117,9 +117,9 @@ def _slower(window: Window, row: SasPhy, port: str, most: int) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=f"{row.phy}/rate",
-        summary=f"{own}, the others of {port} carry {human.quantity(most, 'bytes_per_second')}",
+        cause=f"{own}, the others of {port} carry {human.quantity(most, 'bytes_per_second')}",
         values=(
-            Value("rate", "rate", row.rate, "bytes_per_second", most),
+            Value("rate", "rate", row.rate, "bytes_per_second", above=most),
             Value("state", "state", row.state),
         ),
         evidence=cites(window.cite(row)),
@@ -191,14 +191,14 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
     return Finding(
         severity=severity,
         subject=row.phy,
-        summary=(
+        cause=(
             f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)} on the link of {row.owner} to "
             f"{where}"
         ),
         values=(
-            Value("damaged", "damaged words since the reading before", damaged, "", limits["count"]),
-            Value("per_hour", "damaged words an hour", hourly, "", limits["per_hour"]),
-            Value("lost", "times that sync was lost or a reset failed", lost + resets, "", limits["lost"]),
+            Value("damaged", "damaged words since the reading before", damaged, "", above=limits["count"]),
+            Value("per_hour", "damaged words an hour", hourly, "", above=limits["per_hour"]),
+            Value("lost", "times that sync was lost or a reset failed", lost + resets, "", above=limits["lost"]),
             *(Value(name, f"{name.replace('_', ' ')}, in all", getattr(row, name)) for name in COUNTERS),
         ),
         evidence=cites(*(window.cite(row, name) for name in grown)),
@@ -229,12 +229,12 @@ def _past(
     return Finding(
         severity=Severity.WARNING if many else Severity.INFO,
         subject=owner,
-        summary=(
+        cause=(
             f"{len(marked)} of {asked} phys have counted errors, at most {human.number(total)} ({worst.phy}); {when}"
         ),
         values=(
             Value("phys", "phys with errors", len(marked)),
-            Value("worst", f"largest counter, of {worst.phy}", total, "", limits["total"]),
+            Value("worst", f"largest counter, of {worst.phy}", total, "", above=limits["total"]),
             *(Value(row.phy, f"largest counter of {row.phy}", _total(row)) for row in marked[:16] if row is not worst),
         ),
         evidence=cites(window.cite(worst, field)),

@@ -48,12 +48,12 @@ def _finding(window: Window, volume: str, held: Sequence[LimitAnalysis], limits:
     return Finding(
         severity=Severity.WARNING if beyond else Severity.INFO,
         subject=f"vol:{volume}",
-        summary=f"each of {len(rows)} mappings has the limit for itself: together they may do {together}{now}",
+        cause=f"each of {len(rows)} mappings has the limit for itself: together they may do {together}{now}",
         values=(
-            Value("mappings", "mappings with a limit", len(rows), "", limits["mappings"]),
+            Value("mappings", "mappings with a limit", len(rows), "", above=limits["mappings"]),
             Value("iops", "requests that all may do", iops, "per_second"),
             Value("bandwidth", "bytes that all may do", moved, "bytes_per_second"),
-            Value("over", "used by all, of the largest limit of one", over, "ratio", 1 + limits["over"]),
+            Value("over", "used by all, of the largest limit of one", over, "ratio", above=1 + limits["over"]),
         ),
         evidence=cites(*(window.cite(row) for row in rows[:3])),
         advice=("divide the limit by the number of clients that use the volume at once, or map it to one only",),

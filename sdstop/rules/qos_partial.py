@@ -70,9 +70,9 @@ def _finding(
     return Finding(
         severity=Severity.WARNING,
         subject=subject,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("free", "mappings without a limit that holds", len(free), "", limits["mappings"]),
+            Value("free", "mappings without a limit that holds", len(free), "", above=limits["mappings"]),
             Value("mappings", "mappings", len(rows)),
         ),
         evidence=cites(*(window.cite(row) for row in (*free[:2], *(row for row in rows if row not in free))[:3])),

@@ -29,7 +29,7 @@ def _waiting(window: Window, known: RebuildAnalysis) -> Finding:
     return Finding(
         severity=Severity.INFO,
         subject=known.name,
-        summary=f"the {known.what} {known.advice.waits[row.state]}",
+        cause=f"the {known.what} {known.advice.waits[row.state]}",
         values=(Value("state", "state", row.state), Value("progress", "done", row.progress, "progress")),
         evidence=cites(window.cite(row), window.cite(row, "operation")),
         advice=known.lines(known.advice.waiting.get(row.state, "")),
@@ -55,10 +55,10 @@ def _running(window: Window, known: RebuildAnalysis) -> Finding:
     return Finding(
         severity=Severity.INFO,
         subject=known.name,
-        summary=f"{known.what} {known.done} % done, {when}",
+        cause=f"{known.what} {known.done} % done, {when}",
         values=(
             Value("progress", "done", row.progress, "progress"),
-            Value("rate", "speed seen", rate, "bytes_per_second", row.speed_max),
+            Value("rate", "speed seen", rate, "bytes_per_second", above=row.speed_max),
             Value("eta", "remaining, at the speed seen", pace.eta if pace else None, "seconds"),
             Value("soonest", "at the soonest", pace.soonest if pace else None, "seconds"),
             Value("latest", "at the latest", pace.latest if pace else None, "seconds"),

@@ -76,9 +76,9 @@ def _slow(
     return Finding(
         severity=Severity.WARNING,
         subject=known.name,
-        summary=f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')}, {why}; {cause.text}",
+        cause=f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')}, {why}; {cause.text}",
         values=(
-            Value("eta", "remaining, at the speed seen", pace.eta, "seconds", limits["longest"]),
+            Value("eta", "remaining, at the speed seen", pace.eta, "seconds", above=limits["longest"]),
             Value("rate", "speed seen", pace.rate, "bytes_per_second"),
             Value("progress", "done", row.progress, "progress"),
             Value(
@@ -86,7 +86,7 @@ def _slow(
                 f"busy time of {busiest.device}" if busiest else "busy time",
                 busiest.busy if busiest else None,
                 "ratio",
-                limits["idle"],
+                above=limits["idle"],
             ),
             Value("foreground", "other I/O on the array", known.own.bytes if known.own else None, "bytes_per_second"),
             Value("ruled_out", "not the cause", "; ".join(cause.ruled_out) or None),

@@ -54,9 +54,9 @@ def _stalled(window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits)
     return Finding(
         severity=Severity.CRITICAL if certain else Severity.WARNING,
         subject=known.name,
-        summary=f"{known.what} stands at {known.done} % for {atleast}{human.duration(pace.unchanged)}: {cause}",
+        cause=f"{known.what} stands at {known.done} % for {atleast}{human.duration(pace.unchanged)}: {cause}",
         values=(
-            Value("unchanged", "no progress for", pace.unchanged, "seconds", limits["pause"]),
+            Value("unchanged", "no progress for", pace.unchanged, "seconds", above=limits["pause"]),
             Value("longest_pause", "longest rest before", pace.longest_pause, "seconds"),
             Value("progress", "done", row.progress, "progress"),
             *((Value("stop", "md was told to stop at", row.stop, "bytes"),) if row.kind == "md" else ()),

@@ -84,9 +84,9 @@ def _throttled(window: Window, known: RebuildAnalysis, limit: SpeedLimit, severi
     return Finding(
         severity=severity,
         subject=known.name,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("rate", "speed seen", rate, "bytes_per_second", float(limit.limit)),
+            Value("rate", "speed seen", rate, "bytes_per_second", above=float(limit.limit)),
             Value("limit", f"speed limit ({limit.which})", limit.limit, "bytes_per_second"),
             Value("busy", f"busy time of {device}" if device else "busy time", busy, "ratio"),
             Value("room", "what the members might do", room, "bytes_per_second"),

@@ -49,14 +49,14 @@ def _found(window: Window, pool: ScaleioPool, media: str) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=pool.name,
-        summary=(
+        cause=(
             f"the RAM read cache is on{where}{memory}, and the devices are {media}: it answers hardly faster, takes "
             "memory "
             "and CPU, and slows down once it is full (seen: about 10 % of IOPS)"
         ),
         values=(
             Value("rmcache", "RAM read cache of the pool", pool.rmcache),
-            Value("nodes", "nodes with it", nodes, "", 0),
+            Value("nodes", "nodes with it", nodes, "", above=0),
             Value("media", "devices", media),
             Value("memory", "memory for it", pool.rmcache_size, "bytes"),
         ),

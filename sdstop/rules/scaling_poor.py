@@ -100,12 +100,12 @@ def _found(
     return Finding(
         severity=Severity.WARNING,
         subject=cluster.cluster,
-        summary=(f"{told}; {many.clients} clients give {human.percent(gain)} % more than one, though each waits for "
+        cause=(f"{told}; {many.clients} clients give {human.percent(gain)} % more than one, though each waits for "
         "as many "
         "requests"),
         values=(
             Value("efficiency", "share of what so many clients would get if each got as much", efficiency, "ratio",
-                  limits["efficiency"]),
+                  above=limits["efficiency"]),
             Value("single", "requests of one client alone", single.total, "per_second"),
             Value("together", "requests of all together", many.total, "per_second"),
             Value("clients", "clients together", many.clients),

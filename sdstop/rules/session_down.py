@@ -104,10 +104,10 @@ def _finding(window: Window, row: SessionState, seconds: float, limits: Limits) 
     return Finding(
         severity=severity,
         subject=row.session,
-        summary=summary,
+        cause=summary,
         values=(
             Value("state", "state", row.state),
-            Value("seconds", "for at least", seconds, "seconds", limits["seconds"]),
+            Value("seconds", "for at least", seconds, "seconds", above=limits["seconds"]),
             Value("peer", "peer", session.peer if session is not None else None),
             Value("target", "target", session.target if session is not None else None),
             Value("devices", "disks", ", ".join(devices[:8]) or None),

@@ -90,7 +90,7 @@ def _slow(window: Window, judged: JudgedGroup, laggard: Laggard, limits: Limits)
     return Finding(
         severity=Severity.CRITICAL if laggard.critical else Severity.WARNING,
         subject=judged.subject(member),
-        summary=summary,
+        cause=summary,
         values=tuple(values),
         evidence=cites(*_evidence(window, judged, laggard)),
         advice=advice(judged, laggard),
@@ -114,7 +114,7 @@ def _wait_values(wait: Wait, limits: Limits) -> tuple[Value, ...]:
     return (
         Value("wait", f"wait of {wait.requests}", wait.seconds, "seconds"),
         Value("peers", "the peers' median", wait.peers, "seconds"),
-        Value("times", "times as long", wait.times, "", limits["slow_wait"]),
+        Value("times", "times as long", wait.times, "", above=limits["slow_wait"]),
     )
 
 
@@ -128,7 +128,11 @@ def _standing(judged: JudgedGroup, member: str, still: Standstill) -> str:
 def _standing_values(still: Standstill) -> tuple[Value, ...]:
     return (
         Value(
-            "standstill", "share of the time in which it completed nothing", still.seconds / still.of, "ratio", CRITICAL
+            "standstill",
+            "share of the time in which it completed nothing",
+            still.seconds / still.of,
+            "ratio",
+            above=CRITICAL,
         ),
         Value("episodes", "standstills", len(still.spans)),
         Value("wait", "longest mean wait after one", still.wait, "seconds"),

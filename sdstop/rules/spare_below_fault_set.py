@@ -33,7 +33,7 @@ def _switched_off(window: Window, pool: ClusterPool, settings: ScaleioPool) -> F
     return Finding(
         severity=Severity.WARNING,
         subject=pool.name,
-        summary="rebuild is switched off: after a loss its data keeps a single copy",
+        cause="rebuild is switched off: after a loss its data keeps a single copy",
         values=(Value("rebuild", "rebuild", "off"),),
         evidence=cites(window.cite(settings, "rebuild"), window.cite(pool)),
         advice=("switch it on again once the maintenance is over: scli --enable_rebuild",),
@@ -69,14 +69,14 @@ def _by_spare(
     return Finding(
         severity=Severity.WARNING if fits else Severity.CRITICAL,
         subject=pool.name,
-        summary=f"{told}: {'; '.join(said)}",
+        cause=f"{told}: {'; '.join(said)}",
         values=(
-            Value("spare", "spare", share, "ratio", need),
-            Value("spare_bytes", "spare", spare, "bytes", largest),
+            Value("spare", "spare", share, "ratio", above=need),
+            Value("spare_bytes", "spare", spare, "bytes", above=largest),
             Value("largest", f"capacity of {pool.largest_domain}", largest, "bytes"),
-            Value("used", "in use", pool.used, "bytes", capacity - largest),
-            Value("domains", "failure domains", pool.domains, "", pool_copies(pool) + 1),
-            Value("configured", "spare as it is set", pool.spare_ratio, "ratio", need),
+            Value("used", "in use", pool.used, "bytes", above=capacity - largest),
+            Value("domains", "failure domains", pool.domains, "", above=pool_copies(pool) + 1),
+            Value("configured", "spare as it is set", pool.spare_ratio, "ratio", above=need),
         ),
         evidence=cites(window.cite(pool), window.cite(pool, "spare"), *_domains(window, pool)),
         advice=_advice(pool, need),
@@ -116,11 +116,11 @@ def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used
     return Finding(
         severity=Severity.CRITICAL if after is None or after >= full else Severity.WARNING,
         subject=pool.name,
-        summary=f"{told}; after the loss of {pool.largest_domain} ({human.quantity(largest, 'bytes')}), the largest of "
+        cause=f"{told}; after the loss of {pool.largest_domain} ({human.quantity(largest, 'bytes')}), the largest of "
         f"{pool.domains} failure domains, {then}",
         values=(
-            Value("after", "filled after the loss of the largest", after, "ratio", near),
-            Value("used", "in use", used, "bytes", int(left * near)),
+            Value("after", "filled after the loss of the largest", after, "ratio", above=near),
+            Value("used", "in use", used, "bytes", above=int(left * near)),
             Value("largest", f"capacity of {pool.largest_domain}", largest, "bytes"),
             Value("domains", "failure domains", pool.domains),
         ),

@@ -49,7 +49,7 @@ def _finding(window: Window, row: DrbdConnection) -> Finding:
     return Finding(
         severity=Severity.CRITICAL,
         subject=row.name,
-        summary=(
+        cause=(
             f"StandAlone: this node was written to alone ({size} out of sync) and does not reconnect to {peer}; "
             + (
                 "both sides were Primary: their data diverged"
@@ -62,7 +62,7 @@ def _finding(window: Window, row: DrbdConnection) -> Finding:
             Value("role", "role, this node", row.role),
             Value("disk", "data, this node", row.disk),
             Value("peer_disk", "data of the peer, as known here", row.peer_disk),
-            Value("out_of_sync", "out of sync", row.out_of_sync, "bytes", 0),
+            Value("out_of_sync", "out of sync", row.out_of_sync, "bytes", above=0),
         ),
         evidence=cites(window.cite(row), window.cite(row, "out_of_sync")),
         advice=(

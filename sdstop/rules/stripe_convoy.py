@@ -85,15 +85,15 @@ def values(judged: JudgedGroup, spread: Spread, stays: float) -> tuple[Value, ..
         Value("expected", "expected busy", spread.expected),
         Value("columns", "of columns", spread.columns),
         Value("queue", "requests outstanding", spread.queue),
-        Value("deficit", "columns idle that should be busy", spread.deficit, "ratio", spread.deficit_limit),
+        Value("deficit", "columns idle that should be busy", spread.deficit, "ratio", above=spread.deficit_limit),
         Value(
             "top_share",
             "fullest column's queue, times the mean",
             spread.top_share,
             "",
-            spread.top_share_limit,
+            above=spread.top_share_limit,
         ),
-        Value("standing", "pattern of the crowd that stays as it is", spread.standing, "ratio", stays),
+        Value("standing", "pattern of the crowd that stays as it is", spread.standing, "ratio", above=stays),
         Value("persistence", "seconds with the same fullest column", spread.persistence, "ratio"),
         Value("chunk", "chunk", judged.chunk, "bytes"),
     )
@@ -107,7 +107,7 @@ def _convoy(window: Window, judged: JudgedGroup, spread: Spread, limits: Limits)
     return Finding(
         severity=Severity.CRITICAL if is_deep(window, judged, limits) else Severity.WARNING,
         subject=name,
-        summary=(
+        cause=(
             f"the queue stands at one member at a time and moves: {human.number(spread.busy)} of {spread.columns} "
             "stripe "
             f"columns busy while {human.number(spread.queue)} requests wait"
@@ -144,7 +144,7 @@ def _unclear(window: Window, judged: JudgedGroup, spread: Spread, moving: float)
     return Finding(
         severity=Severity.INFO,
         subject=name,
-        summary=f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
+        cause=f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
         "nor clearly fixed",
         values=values(judged, spread, moving),
         evidence=cites(

@@ -65,10 +65,10 @@ def _finding(
     return Finding(
         severity=_severity(group, limits, done, busy, explained=bool(because)),
         subject=group.place or SUBJECT,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("tasks", "tasks that have not run", count, "", limits["tasks"]),
-            Value("seconds", "for", group.seconds, "seconds", limits["seconds"]),
+            Value("tasks", "tasks that have not run", count, "", above=limits["tasks"]),
+            Value("seconds", "for", group.seconds, "seconds", above=limits["seconds"]),
             Value("programs", "programs", ", ".join(group.programs[:4])),
             Value("waits", "kernel functions they sleep in", ", ".join(group.waits[:4]) or None),
             Value("device", "device", group.device),

@@ -48,13 +48,13 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
     return Finding(
         severity=_severity(named, moved),
         subject=holder,
-        summary=(
+        cause=(
             f"{len(named)} of {count} devices are found by a name that may move at the next start: {listed}{more}{now}"
         ),
         values=(
-            Value("unstable", "devices by a name that may change", len(named), "", 0),
+            Value("unstable", "devices by a name that may change", len(named), "", above=0),
             Value("devices", "devices", count),
-            Value("moved", "of these under another name now", len(moved), "", 0),
+            Value("moved", "of these under another name now", len(moved), "", above=0),
         ),
         evidence=cites(*(window.cite(row) for row in [*moved, *named][:_SHOWN])),
         advice=tuple(_advice(window, holder, named)),

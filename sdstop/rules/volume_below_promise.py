@@ -82,15 +82,15 @@ def _finding(
     return Finding(
         severity=Severity.WARNING,
         subject=limit.subject,
-        summary=f"{human.number(known.requests)} IOPS of {human.number(promise)} promised for requests of "
+        cause=f"{human.number(known.requests)} IOPS of {human.number(promise)} promised for requests of "
         f"{human.quantity(known.size, 'bytes')}, with {human.number(outstanding)} or more outstanding: each takes "
         f"{human.quantity(wait, 'seconds')}, {human.quantity(outstanding / promise, 'seconds')} would keep it, "
         "and the limit is not what holds it",
         values=(
-            Value("share", "used of what is promised", share, "ratio", limits["share"]),
+            Value("share", "used of what is promised", share, "ratio", above=limits["share"]),
             Value("requests", "requests that passed", known.requests, "per_second"),
             Value("promise", "requests that are promised at this size", promise, "per_second"),
-            Value("outstanding", "requests outstanding, at least", outstanding, "", limits["queue"]),
+            Value("outstanding", "requests outstanding, at least", outstanding, "", above=limits["queue"]),
             Value("wait", "mean time of a request", wait, "seconds"),
             Value("size", "mean size of a request", known.size, "bytes"),
         ),

@@ -103,7 +103,7 @@ def _finding(window: Window, subject: str, known: LimitAnalysis, limits: Limits)
     return Finding(
         severity=Severity.WARNING if waits or known.shaped else Severity.INFO,
         subject=subject,
-        summary="; ".join(parts),
+        cause="; ".join(parts),
         values=_values(known, limits),
         evidence=_evidence(window, known),
         advice=tuple(_advice(known, binding)),
@@ -158,7 +158,7 @@ def _perhaps(window: Window, subject: str, known: LimitAnalysis, limits: Limits)
     return Finding(
         severity=Severity.INFO,
         subject=subject,
-        summary=f"between {human.percent(known.low)} and {human.percent(known.share)} % of "
+        cause=f"between {human.percent(known.low)} and {human.percent(known.share)} % of "
         f"{_amount(known.limit, known.binding)}: what is used is told for {sharers} mappings together, and each has "
         "this limit",
         values=_values(known, limits),
@@ -172,12 +172,12 @@ def _perhaps(window: Window, subject: str, known: LimitAnalysis, limits: Limits)
 def _values(known: LimitAnalysis, limits: Limits) -> tuple[Value, ...]:
     limit = known.limit
     return (
-        Value("low", "used of the limit, at least", known.low, "ratio", limits["share"]),
-        Value("share", "used of the limit, at most", known.share, "ratio", limits["share"]),
-        Value("at_limit", "time at the limit", known.at_limit, "ratio", limits["time"]),
+        Value("low", "used of the limit, at least", known.low, "ratio", above=limits["share"]),
+        Value("share", "used of the limit, at most", known.share, "ratio", above=limits["share"]),
+        Value("at_limit", "time at the limit", known.at_limit, "ratio", above=limits["time"]),
         Value("full", "used of the limit meanwhile", known.full, "ratio"),
-        Value("requests", "requests that passed", known.requests, "per_second", limit.iops),
-        Value("bytes", "bytes that passed", known.bytes, "bytes_per_second", limit.bandwidth),
+        Value("requests", "requests that passed", known.requests, "per_second", above=limit.iops),
+        Value("bytes", "bytes that passed", known.bytes, "bytes_per_second", above=limit.bandwidth),
         Value("size", "mean size of a request", known.size, "bytes"),
         Value("break_even", "size from which the bandwidth binds", limit.break_even, "bytes"),
         Value("allowed", "requests that the limits allow at this size", known.allowed, "per_second"),
@@ -185,9 +185,13 @@ def _values(known: LimitAnalysis, limits: Limits) -> tuple[Value, ...]:
         Value("limit_wait", "of it the limit's own", known.limit_wait, "seconds"),
         Value("least_wait", "mean time of a request at least, by tasks that stalled", known.least_wait, "seconds"),
         Value("disk_wait", "mean time of a request below the limit", known.disk_wait, "seconds"),
-        Value("queue", "requests outstanding", known.queue, "", limits["queue"]),
+        Value("queue", "requests outstanding", known.queue, "", above=limits["queue"]),
         Value(
-            "stalled", "time in which a task of it waited for I/O, at least", known.stalled, "ratio", limits["stalled"]
+            "stalled",
+            "time in which a task of it waited for I/O, at least",
+            known.stalled,
+            "ratio",
+            above=limits["stalled"],
         ),
         Value("burst_left", "the burst may last, at most", known.burst_left, "seconds"),
     )

@@ -65,9 +65,9 @@ def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -
     return Finding(
         severity=Severity.CRITICAL if on_it or unplaced else Severity.WARNING,
         subject=row.device,
-        summary=summary,
+        cause=summary,
         values=(
-            Value("seconds", "suspended for", seconds, "seconds", limits["seconds"]),
+            Value("seconds", "suspended for", seconds, "seconds", above=limits["seconds"]),
             Value("mapping", "mapping", mapping),
             Value("tasks", "tasks that wait for it", on_it),
         ),

@@ -26,14 +26,14 @@ def _found(window: Window, pool: ScaleioPool) -> Finding:
     return Finding(
         severity=Severity.WARNING if thin != 0 else Severity.INFO,
         subject=pool.name,
-        summary=(
+        cause=(
             f"zero padding is off: a block{concerns} that was never written, or was discarded, may read as old data of "
             "another volume"
         ),
         values=(
             Value("zero_padding", "zero padding", pool.zero_padding),
-            Value("thin_volumes", "thin volumes and snapshots", thin, "", 0),
-            Value("devices", "devices in the pool", pool.devices, "", 0),
+            Value("thin_volumes", "thin volumes and snapshots", thin, "", above=0),
+            Value("devices", "devices in the pool", pool.devices, "", above=0),
         ),
         evidence=cites(window.cite(pool, "zero_padding")),
         advice=(

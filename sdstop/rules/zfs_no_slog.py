@@ -86,7 +86,7 @@ def _judge(window: Window, whole: PoolAnalysis, rate: float, whose: str) -> Verd
     return Finding(
         severity=Severity.WARNING,
         subject=whole.name,
-        summary=(
+        cause=(
             f"applications wait for the intent log {human.number(rate)} times a second{by}, and {lacks}: each wait "
             "takes a "
             f"turn of rotating disks, some {human.quantity(_TURN, 'seconds')} and more when they are busy"

@@ -99,8 +99,8 @@ def _aside(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
         yield Finding(
             severity=Severity.WARNING,
             subject=f"{whole.name}/scan",
-            summary=f"{human.plural(pool.scan_errors, 'error')} not repaired by the last scan, and none is listed now",
-            values=(Value("scan_errors", "errors not repaired", pool.scan_errors, "", 0),),
+            cause=f"{human.plural(pool.scan_errors, 'error')} not repaired by the last scan, and none is listed now",
+            values=(Value("scan_errors", "errors not repaired", pool.scan_errors, "", above=0),),
             evidence=_cited(window, pool, "last_scan"),
             advice=(
                 f"zpool status -v {operand(whole.name)}   # which files; restore them from the backup",
@@ -118,12 +118,12 @@ def _full(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Findi
     yield Finding(
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         subject=f"{whole.name}/space",
-        summary=(
+        cause=(
             f"{human.percent(pool.used)} % full: writes "
             f"{'are refused, or will be soon' if critical else 'become slow, and will be refused'}"
         ),
         values=(
-            Value("filled", "filled", pool.used, "ratio", limits["full" if critical else "near_full"]),
+            Value("filled", "filled", pool.used, "ratio", above=limits["full" if critical else "near_full"]),
             Value("free", "free", pool.free, "bytes"),
             Value("fragmentation", "fragmentation of the free space", pool.fragmentation, "ratio"),
         ),
@@ -140,7 +140,7 @@ def _without(window: Window, whole: PoolAnalysis, vdev: Vdev) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=f"{whole.name}/{vdev.vdev}",
-        summary=f"{_named(vdev)}: a {_USES.get(vdev.group, 'device')} that the pool works without",
+        cause=f"{_named(vdev)}: a {_USES.get(vdev.group, 'device')} that the pool works without",
         values=(Value("state", "state", vdev.state),),
         evidence=cites(window.cite(vdev)),
         advice=(_look(vdev), f"zpool status -v {operand(whole.name)}"),
@@ -171,7 +171,7 @@ def _out(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     yield Finding(
         severity=Severity.CRITICAL,
         subject=whole.name,
-        summary=_OUT[whole.state] + (f"; {said}" if said else ""),
+        cause=_OUT[whole.state] + (f"; {said}" if said else ""),
         values=(Value("state", "state", whole.state),),
         evidence=cites(window.cite(state) if state is not None else None, *_cited(window, whole.pool, "state")),
         advice=advice.get(
@@ -196,11 +196,11 @@ def _degraded(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     yield Finding(
         severity=Severity.CRITICAL if missing and worst is not None and worst <= 0 else Severity.WARNING,
         subject=f"{whole.name}{spared}",
-        summary=f"{_what(devices, missing, replaced)}; {_risk(hurt, worst, missing)}; {doing}",
+        cause=f"{_what(devices, missing, replaced)}; {_risk(hurt, worst, missing)}; {doing}",
         values=(
-            Value("missing", "children of vdevs without good data", len(missing) if hurt else None, "", 0),
+            Value("missing", "children of vdevs without good data", len(missing) if hurt else None, "", above=0),
             Value("spares_in_use", "children that a spare stands in for", len(replaced) if hurt else None),
-            Value("tolerates", "further failures that lose no data, in the worst vdev", worst, "", 1),
+            Value("tolerates", "further failures that lose no data, in the worst vdev", worst, "", above=1),
             Value("state", "state", whole.state),
         ),
         evidence=cites(
@@ -298,8 +298,8 @@ def _lost(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     yield Finding(
         severity=Severity.CRITICAL,
         subject=f"{whole.name}/data",
-        summary=f"data is lost: of {count} no copy was good",
-        values=(Value("data_errors", "blocks or files that are lost", pool.data_errors, "", 0),),
+        cause=f"data is lost: of {count} no copy was good",
+        values=(Value("data_errors", "blocks or files that are lost", pool.data_errors, "", above=0),),
         evidence=_cited(window, pool, "errors"),
         advice=(
             f"zpool status -v {operand(whole.name)}   # which files; restore them from the backup",
@@ -341,10 +341,10 @@ def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]],
     yield Finding(
         severity=Severity.WARNING if grown or late >= limits["many"] else Severity.INFO,
         subject=f"{vdev.pool}/{vdev.vdev}",
-        summary=f"{human.plural(late, 'slow I/O')} of {vdev.vdev}, of 30 s or more, since the import{growing}",
+        cause=f"{human.plural(late, 'slow I/O')} of {vdev.vdev}, of 30 s or more, since the import{growing}",
         values=(
-            Value("slow_ios", "slow I/Os", late, "", limits["many"]),
-            Value("grown", "of them while this was watched", grown, "", 0),
+            Value("slow_ios", "slow I/Os", late, "", above=limits["many"]),
+            Value("grown", "of them while this was watched", grown, "", above=0),
         ),
         evidence=cites(window.cite(vdev)),
         advice=(_look(vdev), f"zpool events -v {operand(vdev.pool)}   # ereport.fs.zfs.delay: when, and of which size"),
@@ -361,10 +361,10 @@ def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits)
     return Finding(
         severity=Severity.WARNING if grown or many else Severity.INFO,
         subject=f"{vdev.pool}/{vdev.vdev}",
-        summary=f"{human.number(total)} errors of {vdev.vdev} since they were last cleared ({listed}){growing}",
+        cause=f"{human.number(total)} errors of {vdev.vdev} since they were last cleared ({listed}){growing}",
         values=(
-            Value("errors", "errors", total, "", limits["many"]),
-            Value("grown", "of them while this was watched", grown, "", 0),
+            Value("errors", "errors", total, "", above=limits["many"]),
+            Value("grown", "of them while this was watched", grown, "", above=0),
             Value("read", "reads that failed", vdev.read_errors),
             Value("write", "writes that failed", vdev.write_errors),
             Value("checksum", "checksum errors", vdev.checksum_errors),

@@ -144,7 +144,7 @@ def _judge(
         )
         values += [
             Value("takes", "what a block takes on the disks", layout.takes(block), "bytes"),
-            Value("share", "of that, data", layout.share(block), "ratio", limits["share"]),
+            Value("share", "of that, data", layout.share(block), "ratio", above=limits["share"]),
             Value("row", "data of one row of the group", whole_row, "bytes"),
         ]
     moved = f"{human.quantity(load.written_bytes, 'bytes_per_second')} written"
@@ -156,12 +156,12 @@ def _judge(
     return Finding(
         severity=Severity.WARNING,
         subject=row.dataset,
-        summary=f"the volume has blocks of {human.bytes_(block)}, and {'; '.join(said)}",
+        cause=f"the volume has blocks of {human.bytes_(block)}, and {'; '.join(said)}",
         values=(
             Value("volblocksize", "block of the volume", block, "bytes"),
             *values,
             Value("request", "mean size of a write that comes", load.request, "bytes"),
-            Value("written", "written", load.written_bytes, "bytes_per_second", limits["load"]),
+            Value("written", "written", load.written_bytes, "bytes_per_second", above=limits["load"]),
             Value("read", "read", load.read_bytes, "bytes_per_second"),
         ),
         evidence=cites(

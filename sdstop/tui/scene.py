@@ -12,7 +12,8 @@ from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Severity, by_cause, worst_by_subject
+from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
+from sdstop.core.finding_order import by_cause
 from sdstop.core.headline import Headline, reason_of
 from sdstop.core.history import Window
 from sdstop.core.model import Reading

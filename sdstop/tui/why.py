@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from sdstop.core.evidence import UNDATED, Cite
 from sdstop.core.finding import Finding, Value
+from sdstop.core.finding_text import against
 from sdstop.core.format import NOT_DATED, duration, percent, quantity, utc
 from sdstop.core.placement import place_lines
 from sdstop.core.snapshot import Run
@@ -91,7 +92,7 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     if finding.advice:
         page.title("What to do")
         for advice in finding.advice:
-            page.prose(advice, bullet="  ", pasted=True)
+            page.prose(str(advice), bullet="  ", pasted=True)
     if finding.values:
         page.title("Compared")
         page.values(finding.values)
@@ -152,7 +153,7 @@ class _Page:
     def values(self, values: tuple[Value, ...]) -> None:
         names = [self.palette.word(v.title, 60) for v in values]
         shown = [_shown(v, self.palette) for v in values]
-        limits = [f"   limit {quantity(v.limit, v.unit)}" if v.limit is not None else "" for v in values]
+        limits = [f"   {against(v)}".rstrip() for v in values]
         second = max(map(len, shown))
         # Cut long names rather than numbers.
         first = min(max(map(len, names)), max(self.width - 4 - second - max(map(len, limits)), 12))

@@ -24,7 +24,7 @@ def test_one_differs_from_its_peers() -> None:
     assert finding.summary == "MTU of eth2: 1500, on its 11 peers 9000"
     assert [value.value for value in finding.values] == [1500, 9000]
     assert [cite.excerpt for cite in finding.evidence] == ["n11 1500", "n0 9000", "n1 9000", "n10 9000", "n2 9000"]
-    assert finding.advice
+    assert finding.steps
 
 
 def test_two_differ_each_its_own_way() -> None:

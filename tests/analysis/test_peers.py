@@ -57,7 +57,7 @@ def test_one_node_twice_is_before_and_after() -> None:
 def test_every_form_says_the_same() -> None:
     said = compared([replayed("aoe-flashcache", "a"), replayed("aoe-flashcache-8700", "b")])
     data = to_data(said)
-    assert data["schema"] == "sdstop.comparison/1"
+    assert data["schema"] == "sdstop.comparison/2"
     assert [node["name"] for node in data["nodes"]] == ["a", "b"]
     summaries = [finding["summary"] for finding in data["findings"]]
     assert "MTU of eth1 differs: 4000 on a; 8700 on b" in summaries
@@ -73,7 +73,7 @@ def test_every_form_says_the_same() -> None:
 def test_report_takes_several_captures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["--from", str(FIXTURES / "aoe-flashcache"), "--from", str(FIXTURES / "aoe-flashcache-8700")]
     assert command.execute(["report", *words, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "sdstop.comparison/1"
+    assert json.loads(capsys.readouterr().out)["schema"] == "sdstop.comparison/2"
     for form in ("text", "html", "markdown"):
         assert command.execute(["report", *words, "--format", form, "-o", str(tmp_path / form)]) == 0
         assert "MTU of eth1 differs" in (tmp_path / form).read_text()

@@ -24,7 +24,7 @@ def test_report_as_json_is_the_same_every_time(capture: str, capsys: pytest.Capt
     assert execute(["--from", capture, "--format=json", "report"]) == 0
     assert capsys.readouterr().out == first
     report = json.loads(first)
-    assert report["schema"] == "sdstop.report/1"
+    assert report["schema"] == "sdstop.report/2"
     assert [(f["rule"], f["severity"], f["subject"]) for f in report["findings"]] == [("too-loud", "critical", "c")]
 
 

@@ -65,8 +65,8 @@ def test_a_live_report_below_a_root(node: Path, tmp_path: Path) -> None:
     ended = run("report", "--root", node, "--duration", "1s", "--interval", "200ms", "--format", "json", "-o", path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     report = json.loads(path.read_text())
-    assert report["host"]["live"] is True
-    assert report["host"]["name"] == "fake"
+    assert report["hosts"][0]["live"] is True
+    assert report["hosts"][0]["name"] == "fake"
     assert report["frames"] >= 2
     assert [row["device"] for row in report["readings"]["disk_activity"]] == ["sda"]
 
@@ -77,7 +77,7 @@ def test_a_root_may_be_relative_to_the_working_directory(root: str, node: Path, 
     ended = run("report", "--root", root, "--duration", "1s", "--interval", "200ms", "--format", "json", cwd=tmp_path)
     assert (ended.returncode, ended.stderr) == (0, "")
     report = json.loads(ended.stdout)
-    assert report["host"]["name"] == "fake"
+    assert report["hosts"][0]["name"] == "fake"
     assert [row["device"] for row in report["readings"]["disk_activity"]] == ["sda"]
 
 

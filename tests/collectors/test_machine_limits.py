@@ -109,7 +109,7 @@ def test_a_machine_that_waits_for_its_limit(reads: int, fires: bool) -> None:  #
         assert finding.severity is Severity.WARNING
         assert value(finding, "disk_wait") == pytest.approx(0.001)  # what QEMU holds back has not reached the disk
         assert value(finding, "wait") is None
-        assert finding.advice[0].startswith("virsh blkdeviotune web")
+        assert finding.steps[0].startswith("virsh blkdeviotune web")
     else:
         assert "90.0 % of 100 IOPS" in said.ruled_out("vol:/dev/vg/web@web").summary
 

@@ -145,7 +145,7 @@ def test_a_resource_that_failed() -> None:
     assert finding.severity is Severity.WARNING
     assert finding.summary == "has failed on store1; last: monitor on store1: timed out (2026-11-21 03:12:07Z)"
     assert value(finding, "failures") == 2
-    assert "crm_resource --cleanup --resource lun" in finding.advice[1]
+    assert "crm_resource --cleanup --resource lun" in finding.steps[1]
 
 
 def test_a_resource_that_could_not_be_stopped() -> None:

@@ -15,7 +15,7 @@ FILES = {"/proc/stat": "cpu  1 2 3 4 5 6 7 8\nbtime 1\nprocs_blocked 3\n"}
 def finding(window: Window, subject: str, explained_by: tuple[str, ...] = ()) -> Finding:
     row = next(iter(window.rows(Node).values()))
     cited = cites(window.cite(row, "tasks_blocked"))
-    return Finding(severity=Severity.WARNING, subject=subject, summary="1", evidence=cited, explained_by=explained_by)
+    return Finding(severity=Severity.WARNING, subject=subject, cause="1", evidence=cited, explained_by=explained_by)
 
 
 def cause(window: Window, limits: Limits) -> Iterator[Verdict]:

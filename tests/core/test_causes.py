@@ -5,12 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.core.finding import Finding, Severity, by_cause
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding_order import by_cause
 
 
 def finding(subject: str, explains: list[str]) -> Finding:
     above = tuple(f"r:{name}" for name in explains)
-    return Finding(severity=Severity.INFO, subject=subject, summary="s", rule="r", explains=above)
+    return Finding(severity=Severity.INFO, subject=subject, cause="s", rule="r", explains=above)
 
 
 FINDINGS = st.lists(

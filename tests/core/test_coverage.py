@@ -58,7 +58,7 @@ def check(window: Window, limits: Limits) -> Iterable[Verdict]:
     boxes = window.rows(Box).values()
     for row in boxes:
         if row.dents > 3:
-            yield Finding(severity=Severity.CRITICAL, subject=f"{row.box}/side", summary=f"{row.dents} dents",
+            yield Finding(severity=Severity.CRITICAL, subject=f"{row.box}/side", cause=f"{row.dents} dents",
                           evidence=(Cite(SHELF, window.now.number, row.box),))  # fmt: skip
     yield from passed((row.box for row in boxes if row.dents <= 3 and row.dents != 2), "few dents")
 
@@ -189,7 +189,7 @@ def test_another_form_of_the_same_command_is_unread() -> None:
 
 def test_a_finding_is_not_made_of_its_own_refutation() -> None:
     with pytest.raises(ValueError, match="its own evidence"):
-        Finding(severity=Severity.INFO, subject="a", summary="b", evidence=(Cite(SHELF, 1, "no errors at all"),),
+        Finding(severity=Severity.INFO, subject="a", cause="b", evidence=(Cite(SHELF, 1, "no errors at all"),),
                 disproof="no errors")  # fmt: skip
 
 

@@ -60,7 +60,7 @@ RULES = [
 
 def finding(name: str, rule: str = "hung", severity: Severity = Severity.CRITICAL, **fields: Any) -> Finding:
     cite = Cite("/proc/diskstats", 7, f"   8       0 {name} 1 2 3", name)
-    return Finding(severity=severity, subject=name, summary=f"{name} waits", rule=rule, evidence=(cite,), **fields)
+    return Finding(severity=severity, subject=name, cause=f"{name} waits", rule=rule, evidence=(cite,), **fields)
 
 
 def of(*numbers: Iterable[int]) -> list[Finding]:
@@ -98,12 +98,12 @@ def test_an_expander_whose_hba_is_unknown_is_named_alone() -> None:
     two = topology([*shelf(0, 6, ONE, "expander-0:0"), *shelf(6, 6, ONE, "expander-0:1")])
     [fold] = said(of(range(6)), two).values()
     assert fold.summary.startswith(f"6 disks behind expander-0:0 of HBA {ONE} do not respond")
-    assert any(ONE in line for line in fold.advice)
+    assert any(ONE in line for line in fold.steps)
     both = topology([*shelf(0, 8, ONE, None, "0x5000c1"), *shelf(8, 8, TWO, None, "0x5000c1"),
                      *shelf(16, 8, ONE, None, "0x5000c2"), *shelf(24, 8, TWO, None, "0x5000c2")])  # fmt: skip
     [fold] = said(of(range(16)), both).values()
     assert "HBA" not in fold.summary
-    assert not any("HBA" in line for line in fold.advice)
+    assert not any("HBA" in line for line in fold.steps)
 
 
 def test_half_of_two_expanders_are_two_findings_on_the_lower_things() -> None:

@@ -13,7 +13,8 @@ from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Diagnosis, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.core.excerpt import EXCERPT
-from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
+from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
+from sdstop.core.finding_order import by_cause
 from sdstop.core.guard import Part
 from sdstop.core.history import History, Window
 from sdstop.core.host import Host
@@ -128,7 +129,7 @@ def test_a_reading_without_source_cites_nothing() -> None:
 def fast(window: Window, limits: Limits) -> Iterable[Verdict]:
     for name, row in window.rows(Speed).items():
         if row.per_second > limits["most"]:
-            yield Finding(severity=Severity.WARNING, subject=str(name), summary=f"{row.per_second}/s")
+            yield Finding(severity=Severity.WARNING, subject=str(name), cause=f"{row.per_second}/s")
         else:
             yield RuledOut(str(name), f"{row.per_second}/s")
 
@@ -258,7 +259,7 @@ def test_the_worst_moment_is_what_is_told() -> None:
         for name, row in window.rows(Speed).items():
             if row.per_second > 1:
                 severity = Severity.CRITICAL if row.per_second > 9 else Severity.WARNING
-                yield Finding(severity=severity, subject=str(name), summary=f"{row.per_second}")
+                yield Finding(severity=severity, subject=str(name), cause=f"{row.per_second}")
 
     diagnosis = Diagnosis((Rule("g", "s", Severity.CRITICAL, graded, (Speed,)),))
     given = session()
@@ -270,10 +271,10 @@ def test_the_worst_moment_is_what_is_told() -> None:
 
 def test_a_cause_comes_before_what_is_as_bad_in_a_judgement_and_among_episodes() -> None:
     found = {
-        "a": Finding(severity=Severity.WARNING, subject="x", summary="as bad"),
-        "b": Finding(severity=Severity.WARNING, subject="x", summary="the cause", explains=("c:x",)),
-        "c": Finding(severity=Severity.WARNING, subject="x", summary="what follows"),
-        "d": Finding(severity=Severity.CRITICAL, subject="x", summary="worse"),
+        "a": Finding(severity=Severity.WARNING, subject="x", cause="as bad"),
+        "b": Finding(severity=Severity.WARNING, subject="x", cause="the cause", explains=("c:x",)),
+        "c": Finding(severity=Severity.WARNING, subject="x", cause="what follows"),
+        "d": Finding(severity=Severity.CRITICAL, subject="x", cause="worse"),
     }
     rules = [Rule(name, "s", Severity.CRITICAL, lambda *_, f=finding: [f], (Meter,)) for name, finding in found.items()]
     diagnosis = Diagnosis(rules)
@@ -289,7 +290,7 @@ def told(*severities: tuple[str, Severity, bool] | None) -> list[tuple[str, floa
         now = severities[window.now.number - 1]
         if now is not None:
             summary, severity, totals = now
-            yield Finding(severity=severity, subject="a", summary=summary, totals=totals)
+            yield Finding(severity=severity, subject="a", cause=summary, totals=totals)
 
     diagnosis = Diagnosis((Rule("t", "s", Severity.CRITICAL, said, (Meter,)),))
     given = session()
@@ -308,7 +309,7 @@ def test_what_was_before_anybody_watched_gives_way_to_what_is_seen() -> None:
 
 
 def finding(name: str, severity: Severity, *explains: str) -> Finding:
-    return Finding(rule=name, severity=severity, subject="a", summary=name, explains=explains)
+    return Finding(rule=name, severity=severity, subject="a", cause=name, explains=explains)
 
 
 def order(*findings: Finding) -> list[tuple[str, bool, str]]:

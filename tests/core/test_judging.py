@@ -36,7 +36,7 @@ def slow_rules(clock: Clock, count: int, *, finds: bool = False) -> list[Rule]:
         del window, limits
         clock.now += 1.0
         if finds:
-            yield Finding(severity=Severity.WARNING, subject="a", summary="bad")
+            yield Finding(severity=Severity.WARNING, subject="a", cause="bad")
         else:
             yield RuledOut("a", "good")
 

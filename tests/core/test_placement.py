@@ -37,7 +37,7 @@ def node(volumes: int = 2) -> Topology:
 
 
 def finding(rule: str, subject: str, severity: Severity = Severity.CRITICAL, **fields: Any) -> Finding:
-    return Finding(severity=severity, subject=subject, summary="s", rule=rule, **fields)
+    return Finding(severity=severity, subject=subject, cause="s", rule=rule, **fields)
 
 
 def rule(name: str, *explains: str) -> Rule:

@@ -9,9 +9,22 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec.structs import asdict
 
+from sdstop.core.advice import run
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.host import Absent, Host
 from sdstop.core.model import Buckets, Derivation, Fact, Kind, Label, Metric, Reading, Source, State
@@ -117,11 +130,15 @@ def loud(window: Window, limits: Limits) -> Iterable[Verdict]:
             yield Finding(
                 severity=Severity.CRITICAL if high else Severity.WARNING,
                 subject=row.name,
-                summary=f"{row.name} is loud",
-                values=(Value("level", "level", row.level, "ratio", limits["level"]),),
+                title="LOUD METER",
+                cause=f"{row.name} is loud.",
+                impact="Neighbors can wake up.",
+                values=(Value("level", "level", row.level, "ratio", above=limits["level"]),),
                 evidence=cites(window.quote(KEY)),
-                advice=("turn it down",),
+                advice=("Turn it down.", run("journalctl", "-k").pipe("grep", "-w", row.name, "-").noted("its noise")),
                 refuted_by="silence",
+                harmless_if="a concert is on",
+                cost=1.5,
                 confidence=0.9,
                 explains=("other:thing",),
             )
@@ -130,7 +147,17 @@ def loud(window: Window, limits: Limits) -> Iterable[Verdict]:
 
 
 LEVEL = Threshold("level", 0.5, "level above which it is critical", "ratio")
-TOO_LOUD = Rule("too-loud", "a meter is loud", Severity.CRITICAL, loud, (Meter,), (LEVEL,))
+TOO_LOUD = Rule(
+    "too-loud",
+    "a meter is loud",
+    Severity.CRITICAL,
+    loud,
+    (Meter,),
+    (LEVEL,),
+    damage=Damage.AVAILABILITY,
+    standing=True,
+    view="disks",
+)
 
 
 def frame(number: int, rows: Sequence[Meter | Wire | dict[str, Any]] | Evidence, **marks: RunMark) -> Frame:

@@ -17,7 +17,7 @@ from sdstop.core.format import safe
 from sdstop.core.model import schema
 from sdstop.core.session import Session
 from sdstop.exporters.report import table
-from sdstop.exporters.report.document import document, plain, to_json
+from sdstop.exporters.report.document import document, first_version, plain, to_json
 from sdstop.exporters.report.text import coloured, text_report
 from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, refusal, session
 from tests.fixtures import replayed
@@ -34,21 +34,23 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
     assert '"name": "a"' in excerpt
     rows = report["readings"].pop("meter")
     assert report == {
-        "schema": "sdstop.report/1",
+        "schema": "sdstop.report/2",
         "headline": {
             "code": 3,
             "result": "unknown",
             "text": "not seen: idle; too-loud not checked (it speaks)",
         },
-        "host": {
-            "name": "node",
-            "kernel": None,
-            "live": False,
-            "complete": True,
-            "note": "",
-            "privileged": None,
-            "facts": {},
-        },
+        "hosts": [
+            {
+                "name": "node",
+                "kernel": None,
+                "live": False,
+                "complete": True,
+                "note": "",
+                "privileged": None,
+                "facts": {},
+            }
+        ],
         "started": 1_800_000_001.0,
         "ended": 1_800_000_003.0,
         "frames": 3,
@@ -56,11 +58,30 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
             {
                 "rule": "too-loud",
                 "severity": "critical",
+                "host": "node",
                 "subject": "a",
-                "summary": "a is loud",
+                "title": "LOUD METER",
+                "cause": "a is loud.",
+                "impact": "Neighbors can wake up.",
+                "summary": "a is loud. Neighbors can wake up.",
+                "damage": "availability",
+                "standing": True,
                 "values": {"level": 0.9},
+                "against": {"level": {"above": 0.5}},
                 "evidence": [{"key": "/meters", "frame": 2}],
-                "advice": ["turn it down"],
+                "advice": [
+                    {"text": "Turn it down.", "command": "", "argv": [], "note": ""},
+                    {
+                        "text": "",
+                        "command": "journalctl -k | grep -w a -",
+                        "argv": [["journalctl", "-k"], ["grep", "-w", "a", "-"]],
+                        "note": "its noise",
+                    },
+                ],
+                "refuted_by": "silence",
+                "harmless_if": "a concert is on",
+                "view": {"id": "disks", "subject": "a"},
+                "waiting_requests": 1.5,
                 "since": 1_800_000_001.0,
                 "until": 1_800_000_003.0,
                 "confidence": 0.9,
@@ -81,6 +102,18 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
         ],
         "readings": {"wire": [], "pace": [{"name": "a", "per_second": 2.0}]},
     }
+    first = first_version(document(made))
+    assert list(first) == [
+        "schema", "headline", "host", "started", "ended", "frames", "findings", "ruled_out", "unchecked", "collectors",
+        "readings",
+    ]  # fmt: skip
+    assert (first["schema"], first["host"]) == ("sdstop.report/1", report["hosts"][0])
+    (old,) = first["findings"]
+    assert list(old) == [
+        "rule", "severity", "subject", "summary", "values", "evidence", "advice", "since", "until", "confidence",
+        "explains", "part_of", "affected", "affected_count", "members",
+    ]  # fmt: skip
+    assert old["advice"] == ["Turn it down.", "journalctl -k | grep -w a -   # its noise"]
     assert list(report["ruled_out"][0]) == ["rule", "subject", "summary", "subjects", "count", "despite"]
     assert rows[0] == {
         "name": "a", "room": "r", "count": 5, "time": None, "size": None, "level": 0.1, "secret": None,
@@ -147,14 +180,18 @@ def test_text_of_a_finding() -> None:
         "  capture\n"
         "\n"
         "FINDINGS\n"
-        "  CRITICAL  too-loud  a  since 08:00:01Z or before (1.0 s), confidence 90.0 %\n"
-        "    a is loud\n"
-        "      level  90.0 %  limit 50.0 %\n"
+        "  CRITICAL  a  LOUD METER\n"
+        "    too-loud, since 08:00:01Z or before (1.0 s), confidence 90.0 %\n"
+        "    Why: a is loud.\n"
+        "    Impact: Neighbors can wake up.\n"
+        "      level  90.0 %  > 50.0 %\n"
         "    Evidence: /meters, frame 2\n"
     )
     assert (
-        "    Do: 1. turn it down\n"
+        "    Do: 1. Turn it down.\n"
+        "        2. journalctl -k | grep -w a -   # its noise\n"
         "    Refuted by: silence\n"
+        "    Harmless if: a concert is on\n"
         "    Explains: other:thing\n"
         "\n"
         "CHECKED AND GOOD\n"
@@ -172,7 +209,7 @@ def test_text_of_a_finding() -> None:
 
 def test_a_finding_that_ended_says_when() -> None:
     shown = text_report(session(frame(1, [LOUD]), frame(2, [CALM])))
-    assert "  CRITICAL  too-loud  a  over: 08:00:01Z or before to 08:00:02Z (1.0 s), confidence 90.0 %\n" in shown
+    assert "    too-loud, over: 08:00:01Z or before to 08:00:02Z (1.0 s), confidence 90.0 %\n" in shown
 
 
 def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
@@ -182,14 +219,14 @@ def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
     shown = text_report(made)
     assert "5 frames over 4.0 s, 2027-01-15 08:00:01Z to 2027-01-15 07:59:55Z, from a" in shown
     assert "\nNote: the wall clock was set back by 9.0 s: times are as shown then," in shown
-    assert "too-loud  a  since 08:00:02Z (3.0 s)" in shown
-    assert "too-loud  b  seen at 07:59:55Z" in shown
+    assert "  a  LOUD METER\n    too-loud, since 08:00:02Z (3.0 s)" in shown
+    assert "  b  LOUD METER\n    too-loud, seen at 07:59:55Z" in shown
     assert not re.search(r"-\d[\d.]* ?[smhd]", shown)
     ended = session(frame(1, [CALM]), frame(2, [LOUD]), *back[:2])
     assert "over: 08:00:02Z to 07:59:54Z (2.0 s)" in text_report(ended)
-    assert document(made)["host"]["note"].startswith("the wall clock was set back by 9.0 s: ")
+    assert document(made)["hosts"][0]["note"].startswith("the wall clock was set back by 9.0 s: ")
     assert [f["since"] for f in document(made)["findings"]] == [1_800_000_002.0, 1_799_999_995.0]
-    assert document(session(frame(1, [CALM]), frame(2, [CALM])))["host"]["note"] == ""
+    assert document(session(frame(1, [CALM]), frame(2, [CALM])))["hosts"][0]["note"] == ""
 
 
 def test_nothing_wrong_and_nothing_judged_are_two_things() -> None:
@@ -308,7 +345,7 @@ def test_a_long_text_in_a_row_does_not_widen_the_column_of_the_others() -> None:
 def test_no_line_of_a_finding_is_wider_than_the_report() -> None:
     written = text_report(replayed("draid-one-dimm", "bay60"), 100).split("CHECKED AND GOOD")[0]
     assert "not the cause" in written
-    assert "limit 24h 00m" in written
+    assert "> 24h 00m" in written
     named = re.compile(
         r" since \S+Z (?:or before )?\("
     )  # rule, subject and time are one line, however long the subject is

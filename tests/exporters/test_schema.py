@@ -48,7 +48,7 @@ def faults(made: dict[str, Any]) -> list[str]:
 def test_the_published_schema_is_one_and_is_that_of_the_code() -> None:
     Draft202012Validator.check_schema(PUBLISHED)
     assert json.loads(schema.text(BUILTIN)) == PUBLISHED
-    assert PUBLISHED["$id"] == schema.IDENTIFIER == "urn:sdstop.report:1"
+    assert PUBLISHED["$id"] == schema.IDENTIFIER == "urn:sdstop.report:2"
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -77,7 +77,7 @@ MISSING = object()
         ("findings/0/since", MISSING),
         ("ruled_out/0/subjects", MISSING),
         ("readings/disk/0/device", MISSING),
-        ("schema", "sdstop.report/2"),
+        ("schema", "sdstop.report/3"),
         ("frames", "ten"),
         ("headline/code", 4),
         ("findings/0/severity", "fatal"),

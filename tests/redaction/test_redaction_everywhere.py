@@ -88,7 +88,7 @@ def told(found: Judgement, renamed: Callable[[str], str]) -> Told:
     findings: list[tuple[object, ...]] = [
         (f.rule, f.severity, renamed(f.subject), renamed(f.summary),
         [(v.name, renamed(v.value) if isinstance(v.value, str) else v.value) for v in f.values],
-         [renamed(cite.key) for cite in f.evidence], [renamed(advice) for advice in f.advice])
+         [renamed(cite.key) for cite in f.evidence], [renamed(advice) for advice in f.steps])
         for f in found.findings
     ]  # fmt: skip
     findings.sort(key=repr)  # their order is that of their names

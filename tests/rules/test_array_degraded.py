@@ -56,7 +56,7 @@ def test_it_names_the_slot_and_who_holds_the_only_copy() -> None:
 def test_nothing_is_rebuilding_and_no_spare() -> None:
     finding = degraded(slots="UU_", flags={"sdc": ""})
     assert "nothing is rebuilding: there is no spare" in finding.summary
-    assert any(line.startswith("mdadm /dev/md0 --add") for line in finding.advice)
+    assert any(line.startswith("mdadm /dev/md0 --add") for line in finding.steps)
 
 
 def test_a_spare_that_is_not_used() -> None:
@@ -64,27 +64,27 @@ def test_a_spare_that_is_not_used() -> None:
     assert "nothing is rebuilding" in finding.summary
     assert "no spare" not in finding.summary
     assert value(finding, "spares") == 1
-    assert any("echo recover > /sys/block/md0/md/sync_action" in line for line in finding.advice)
+    assert any("echo recover > /sys/block/md0/md/sync_action" in line for line in finding.steps)
 
 
 def test_frozen_is_said() -> None:
     finding = judged(Node(slots="UU_", action="frozen")).finding("md0")
     assert "nothing is rebuilding: it is frozen" in finding.summary
-    assert any("echo idle > /sys/block/md0/md/sync_action" in line for line in finding.advice)
+    assert any("echo idle > /sys/block/md0/md/sync_action" in line for line in finding.steps)
     assert any(cite.key.endswith("sync_action") and "frozen" in cite.excerpt for cite in finding.evidence)
 
 
 def test_a_failed_member_that_is_still_listed() -> None:
     finding = degraded(slots="UU_", flags={"sdc": "(F)"})
     assert value(finding, "failed") == 1
-    assert any("--remove /dev/sdc" in line for line in finding.advice)
+    assert any("--remove /dev/sdc" in line for line in finding.steps)
     assert any(cite.key.endswith("dev-sdc/state") for cite in finding.evidence)
 
 
 def test_a_running_recovery_is_named_and_nothing_is_added() -> None:
     finding = judged(Node(slots="UU_", done=100, total=1000)).finding("md0")
     assert "recovery is running, 10.0 % done" in finding.summary
-    assert not any("--add" in line for line in finding.advice)
+    assert not any("--add" in line for line in finding.steps)
 
 
 def test_a_waiting_recovery_is_named() -> None:
@@ -102,7 +102,7 @@ def test_a_recovery_that_stands_is_not_called_running() -> None:
 
 def test_a_read_only_array_rebuilds_nothing() -> None:
     finding = degraded(slots="UU_", state="readonly", spares=("sdx",))
-    assert any("--readwrite" in line for line in finding.advice)
+    assert any("--readwrite" in line for line in finding.steps)
 
 
 @pytest.mark.parametrize("settings", [{"slots": "UUUU"}, {**RAID10, "slots": "UUUU"}, {**RAID1, "slots": "UU"}])

@@ -100,14 +100,14 @@ def test_the_window_decides_over_a_past_that_was_worse() -> None:
 
 def test_aoe_is_named_unless_it_is_known_that_there_is_none() -> None:
     """The rows made here come with an answer that nothing is served by AoE."""
-    assert not any("MTU" in line for line in judged(BOTH, node(0.9, 0.9)).finding("cachedev", BOTH[1].id).advice)
+    assert not any("MTU" in line for line in judged(BOTH, node(0.9, 0.9)).finding("cachedev", BOTH[1].id).steps)
     served = [[*frame, AoeExport(0, 1, "eth1", "/dev/vg/a", 1, 7)] for frame in node(0.9, 0.9)]
-    advice = judged(BOTH, served).finding("cachedev", BOTH[1].id).advice
+    advice = judged(BOTH, served).finding("cachedev", BOTH[1].id).steps
     assert advice[0].endswith("# the MTU of both ends must be within 8228-8739 or 4132-4643")
     small = [replace(row, block_size=2048) if isinstance(row, Cache) else row for row in served[0]]
-    advice = judged(BOTH, [small]).finding("cachedev", BOTH[1].id).advice
+    advice = judged(BOTH, [small]).finding("cachedev", BOTH[1].id).steps
     assert advice[0].endswith("# the MTU of both ends must be within 8228-8739 or 6180-6691")
-    alone = judged(BOTH, node(0.9, 0.9), families=(Cache, RequestSizes)).finding("cachedev", BOTH[1].id).advice
+    alone = judged(BOTH, node(0.9, 0.9), families=(Cache, RequestSizes)).finding("cachedev", BOTH[1].id).steps
     assert "if they come by ATA over Ethernet" in alone[0]
 
 
@@ -219,7 +219,7 @@ def test_a_cache_out_of_use_is_said_even_while_nothing_comes(cache: Cache, words
     finding = judged(BOTH, [[cache], [cache]]).finding(cache.cache)
     assert finding.severity is Severity.WARNING
     assert words in finding.summary
-    assert finding.advice
+    assert finding.steps
 
 
 @pytest.mark.parametrize("cache", [replace(DM_CACHE, policy="cleaner"), replace(DM_CACHE, mode="cleaner")])
@@ -254,7 +254,7 @@ def test_bcache_does_not_tell_a_copy_from_a_slow_cache_device() -> None:
     assert always.finding("bcache0").severity is Severity.WARNING
     never = judged(BOTH, run(replace(BCACHE, skips_from=0), 5, passing))
     assert never.finding("bcache0").severity is Severity.CRITICAL
-    assert any("congested" in line for line in never.finding("bcache0").advice)
+    assert any("congested" in line for line in never.finding("bcache0").steps)
 
 
 def test_counters_that_were_reset_begin_anew() -> None:

@@ -69,7 +69,7 @@ def test_a_cold_cache_warms_up() -> None:
     assert "warming up" in promoting.ruled_out("vg0/vol").summary
     still = effect(cold, 0.02).finding("vg0/vol")
     assert "takes nothing in" in still.summary
-    assert "migration_threshold" in still.advice[0]
+    assert "migration_threshold" in still.steps[0]
     effect(DM_CACHE, 0.02, used=[(894 + n) * MIB for n in range(6)]).ruled_out("vg0/vol")
     effect(DM_CACHE, 0.02, used=[(896 + n) * MIB for n in range(6)]).finding("vg0/vol")
 
@@ -166,7 +166,7 @@ def test_a_cache_that_is_all_dirty(mib: int, fires: bool) -> None:  # noqa: FBT0
         finding = said.finding("cachedev")
         assert finding.severity is Severity.WARNING
         assert "to md2" in finding.summary
-        assert any("dirty_thresh_pct" in line for line in finding.advice)
+        assert any("dirty_thresh_pct" in line for line in finding.steps)
     else:
         said.ruled_out("cachedev")
 
@@ -277,7 +277,7 @@ def drains_large(dirty: list[int]) -> Judged:
 def test_a_limit_that_holds_it_is_named(rate: int | None, held: bool) -> None:  # noqa: FBT001  # a table
     said = drains(list(range(560, 500, -3)), 2.0, rate=rate).finding("bcache0")
     assert ("held to its writeback_rate" in said.summary) is held
-    assert any("writeback_percent" in line and "without a limit" in line for line in said.advice) is held
+    assert any("writeback_percent" in line and "without a limit" in line for line in said.steps) is held
 
 
 def test_a_cache_that_drains_and_holds_nobody_up_says_when_it_is_clean() -> None:
@@ -296,7 +296,7 @@ def test_writing_back_that_is_switched_off(dirty: list[int], severity: Severity)
     finding = drains(dirty, 0.01, running=0).finding("bcache0")
     assert finding.severity is severity
     assert finding.summary.startswith("writing back is switched off: ")
-    assert finding.advice == ("echo 1 > /sys/block/bcache0/bcache/writeback_running",)
+    assert finding.steps == ("echo 1 > /sys/block/bcache0/bcache/writeback_running",)
     drains(dirty, 0.01, running=1).ruled_out("bcache0")
 
 
@@ -349,7 +349,7 @@ def test_errors_that_grow(step: float) -> None:
     assert (
         f"{round(step * 5)} I/O errors of what it caches on in 5.0 s, {7 + round(step * 5)} in all" in finding.summary
     )
-    assert finding.advice[0].startswith("smartctl -x /dev/vdc")
+    assert finding.steps[0].startswith("smartctl -x /dev/vdc")
 
 
 def test_a_cache_for_reads_that_fails_loses_nothing() -> None:

@@ -141,7 +141,7 @@ def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redund
     (one,) = found(resources(told), "cluster-degraded")
     assert (one.severity.value, one.subject) == ("critical", "r0")
     assert words in one.summary
-    assert any("touch no other node or disk" in advice for advice in one.advice)
+    assert any("touch no other node or disk" in advice for advice in one.steps)
 
 
 def test_a_resource_with_two_good_copies_left_is_a_warning() -> None:
@@ -205,7 +205,7 @@ def test_the_spare_is_held_against_the_largest_fault_set(percent: float, *, fire
     assert bool(found(said, "spare-below-fault-set")) is fires
     for one in found(said, "spare-below-fault-set"):
         assert one.severity.value == "warning"
-        assert "--spare_percentage 25" in one.advice[0]
+        assert "--spare_percentage 25" in one.steps[0]
 
 
 def test_a_rebuild_that_would_not_fit_is_critical() -> None:

@@ -121,7 +121,7 @@ def test_a_spare_took_over_and_none_is_left() -> None:
     assert finding.severity is Severity.WARNING
     assert "no spare is left" in finding.summary
     assert "sdz" in finding.summary
-    assert "mdadm /dev/md0 --remove /dev/sdz   # then replace the disk" in finding.advice
+    assert "mdadm /dev/md0 --remove /dev/sdz   # then replace the disk" in finding.steps
 
 
 def test_another_spare_is_there() -> None:

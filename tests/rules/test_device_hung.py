@@ -200,7 +200,7 @@ def test_the_threshold_is_of_config() -> None:
 
 def test_advice_fits_the_kind() -> None:
     def advice(name: str) -> str:
-        return "\n".join(judged(frames(20, {name: "hangs"}, block={})).finding(name).advice)
+        return "\n".join(judged(frames(20, {name: "hangs"}, block={})).finding(name).steps)
 
     assert "nvme list-subsys" in advice("nvme0n1")
     assert "aoe-stat" in advice("etherd/e0.1")

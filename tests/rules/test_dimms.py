@@ -47,8 +47,8 @@ def test_one_module_a_socket() -> None:
     assert "1 of 4 memory channels have a module at socket 0, 1 of 4 at socket 1: peak" in found.summary
     assert "peak 17.1 GB/s a socket, 34.1 GB/s for the node, 25.0 % of the 136.5 GB/s" in found.summary
     assert value(found, "peak") == pytest.approx(34.128e9)
-    assert found.values[-1].limit == pytest.approx(136.512e9)
-    assert "3 at socket 0, 3 at socket 1" in found.advice[0]
+    assert found.values[-1].compared == pytest.approx(136.512e9)
+    assert "3 at socket 0, 3 at socket 1" in found.steps[0]
 
 
 @pytest.mark.parametrize(("filled", "severity"), [(1, Severity.WARNING), (2, Severity.INFO), (3, Severity.INFO)])
@@ -120,7 +120,7 @@ def test_one_module_less() -> None:
     found = finding(board((4, 3)), "dimm-unequal-sockets")
     assert found.severity is Severity.WARNING
     assert "socket 0: 4 modules, 64 GiB; socket 1: 3 modules, 48 GiB" in found.summary
-    assert "socket 1 has the least" in found.advice[0]
+    assert "socket 1 has the least" in found.steps[0]
 
 
 def test_a_processor_without_memory() -> None:

@@ -14,7 +14,8 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.network.links import InterfaceLink
 from sdstop.collectors.network.sessions import StorageSession
-from sdstop.core.finding import Finding, Severity, by_cause
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding_order import by_cause
 from sdstop.core.model import Reading
 from sdstop.core.placement import placed
 from sdstop.core.topology import Topologies, Topology
@@ -50,7 +51,7 @@ NODE = graph([
 
 def finding(text: str, severity: Severity = Severity.CRITICAL) -> Finding:
     rule, _, subject = text.partition(" ")
-    return Finding(severity=severity, subject=subject, summary="s", rule=rule)
+    return Finding(severity=severity, subject=subject, cause="s", rule=rule)
 
 
 @pytest.mark.parametrize(

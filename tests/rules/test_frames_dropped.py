@@ -65,7 +65,7 @@ def test_what_each_kind_means(counters: dict[str, int], words: str, advice: str)
     finding = judged(counters).finding("eth0")
     assert finding.severity is Severity.WARNING
     assert words in finding.summary
-    assert advice in "\n".join(finding.advice)
+    assert advice in "\n".join(finding.steps)
     assert any(cite.key == "/proc/net/dev" for cite in finding.evidence)
 
 

@@ -81,7 +81,7 @@ def test_an_iscsi_session(state: str) -> None:
     finding = judged(*[iscsi(1, state, "sdb")] * 6).finding("session1")
     assert finding.severity is Severity.CRITICAL
     assert "192.0.2.1:3260 is not reached; requests to sdb wait or fail" in finding.summary
-    assert finding.advice[0].startswith("ping -c 3 192.0.2.1 ")
+    assert finding.steps[0].startswith("ping -c 3 192.0.2.1 ")
 
 
 def test_a_session_without_disks_is_a_warning() -> None:
@@ -152,7 +152,7 @@ def test_ten_seconds(seconds: int, kind: type) -> None:
     assert isinstance(said, kind)
     if isinstance(said, Finding):
         assert said.severity is Severity.WARNING  # nothing waits for it
-        assert "dmsetup resume vg0-data   # once no such command runs any more" in said.advice
+        assert "dmsetup resume vg0-data   # once no such command runs any more" in said.steps
 
 
 def test_a_change_of_tables_suspends_for_a_moment() -> None:

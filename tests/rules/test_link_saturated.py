@@ -113,4 +113,4 @@ def test_a_full_slave_beside_an_idle_one(other: float, room: bool) -> None:  # n
         shown.append((float(t), files(*slaves, Nic("bond0", kind="bond", speed=2000, lower=("eth0", "eth1")))))
     finding = Judged((NETWORK, INTERFACES), [LINK_SATURATED], shown).finding("eth0")
     assert ("eth1 of bond0 has room" in finding.summary) is room
-    assert any("xmit_hash_policy" in line for line in finding.advice) is room
+    assert any("xmit_hash_policy" in line for line in finding.steps) is room

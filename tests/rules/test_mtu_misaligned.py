@@ -84,10 +84,10 @@ def test_what_was_measured_counts_and_not_the_mtu() -> None:
 )  # fmt: skip
 def test_the_command_that_mends_it(mtu: int, largest: int, command: str) -> None:
     finding = reached(mtu, payload(mtu), eth1=largest).finding("eth1")
-    assert finding.advice[0].startswith(command)
+    assert finding.steps[0].startswith(command)
     assert ("if cards and switch take that" in finding.summary) is False
-    assert any("dev INTERFACE mtu" in line for line in finding.advice) is command.startswith("ip")
-    assert not any("'" in line for line in finding.advice)  # in quotes, a shell would not look for the disks
+    assert any("dev INTERFACE mtu" in line for line in finding.steps) is command.startswith("ip")
+    assert not any("'" in line for line in finding.steps)  # in quotes, a shell would not look for the disks
 
 
 def test_without_the_cards_limit_the_advice_is_not_certain() -> None:
@@ -114,8 +114,8 @@ def test_requests_of_nonsensical_length_are_reckoned_with_in_time() -> None:
 
 def test_an_end_that_is_right_is_left_alone() -> None:
     finding = reached(8700, 3584).finding("eth1")
-    assert not any("dev eth1" in line for line in finding.advice)
-    assert any("dev INTERFACE mtu 8700" in line for line in finding.advice)
+    assert not any("dev eth1" in line for line in finding.steps)
+    assert any("dev INTERFACE mtu 8700" in line for line in finding.steps)
 
 
 @pytest.mark.parametrize(
@@ -308,8 +308,8 @@ def test_an_export_that_begins_within_a_block_shifts_all_that_it_serves(sectors:
     assert finding.severity is Severity.WARNING
     assert f"from byte {sectors * 512} on (-o {sectors}), {sectors % 8 * 512} bytes into a block" in finding.summary
     assert finding.evidence[0].key == "/proc/70/cmdline"
-    assert f"-o {-(-sectors // 8) * 8} " in finding.advice[0]
-    assert f"partitions {8 - sectors % 8} sectors after" in finding.advice[1]
+    assert f"-o {-(-sectors // 8) * 8} " in finding.steps[0]
+    assert f"partitions {8 - sectors % 8} sectors after" in finding.steps[1]
     quiet = Target(8700, "-o", str(sectors)).judged("mtu-misaligned").finding("e0.70", "mtu-misaligned")
     assert quiet.severity is Severity.INFO
 
@@ -366,8 +366,8 @@ def test_sizes_are_believed_more_than_an_mtu_that_would_be_right() -> None:
         "requests arrive as if frames carried 3584 bytes, though MTU 4200 of eth1 would allow 4096: it may be that "
         "somebody on the path has 3620-4131, or that partitions of the clients do not begin at multiples of 8 sectors"
     )
-    assert finding.advice[0].startswith("cat /sys/block/etherd*/payload")
-    assert not any(line.startswith("ip link") for line in finding.advice)
+    assert finding.steps[0].startswith("cat /sys/block/etherd*/payload")
+    assert not any(line.startswith("ip link") for line in finding.steps)
     assert finding.confidence == 0.5
     assert finding.explains == ()
     assert judged.finding("cachedev", "cache-sub-block-io").severity is Severity.CRITICAL  # that is certain
@@ -379,12 +379,12 @@ def test_file_systems_of_small_blocks_may_look_like_small_frames() -> None:
     finding = said(Target(8700, "-d").cached(small, small).judged("mtu-misaligned"))
     assert finding.severity is Severity.WARNING
     assert "it may be that somebody on the path has 2084-2595, or that file systems" in finding.summary
-    assert any("getbsz" in line for line in finding.advice)
+    assert any("getbsz" in line for line in finding.steps)
     wrong = said(Target(9000, "-d").cached(small, small).judged("mtu-misaligned"))
     assert wrong.severity is Severity.WARNING
     assert "frames of eth1 carry 8704 bytes, no multiple of 4096: set MTU within 8228-8739" in wrong.summary
     assert "requests arrive as if frames carried 2048 bytes" in wrong.summary
-    assert wrong.advice[0].startswith("ip link set dev eth1 mtu 8700")
+    assert wrong.steps[0].startswith("ip link set dev eth1 mtu 8700")
 
 
 def test_sizes_are_believed_more_than_an_mtu_that_would_be_less_bad() -> None:

@@ -37,9 +37,9 @@ def test_a_bond_and_its_slaves_agree() -> None:
 def test_a_slave_that_is_too_small() -> None:
     finding = judged(*bond(9000, 9000, 1500)).finding("bond0/eth1")
     assert finding.severity is Severity.WARNING
-    assert "ip link set dev bond0 mtu 9000" in finding.advice[0]
+    assert "ip link set dev bond0 mtu 9000" in finding.steps[0]
     assert {cite.key for cite in finding.evidence} == {f"{CLASS}/bond0/mtu", f"{CLASS}/eth1/mtu"}
-    assert any("ping -M do -c 3 -s 8972" in line for line in finding.advice)
+    assert any("ping -M do -c 3 -s 8972" in line for line in finding.steps)
 
 
 @pytest.mark.parametrize(("slave", "fires"), [(8999, True), (9000, False)])
@@ -62,8 +62,8 @@ def test_bridge_ports_differ() -> None:
     finding = judged(*bridge(1500, eth0=9000, tap0=1500, tap1=1500)).finding("br0")
     assert finding.severity is Severity.WARNING
     assert "eth0 9000, tap0, tap1 1500" in finding.summary
-    assert "ip link set dev tap0 mtu 9000" in finding.advice
-    assert not any("dev eth0 mtu" in line for line in finding.advice)
+    assert "ip link set dev tap0 mtu 9000" in finding.steps
+    assert not any("dev eth0 mtu" in line for line in finding.steps)
 
 
 def test_a_bridge_is_as_small_as_its_ports() -> None:
@@ -98,7 +98,7 @@ def test_a_vlan_larger_than_what_it_is_on(upper: int, fires: bool) -> None:  # n
     said = judged(Nic("eth0", 9000, upper=("eth0.7",)), Nic("eth0.7", upper, "vlan", lower=("eth0",)))
     if fires:
         finding = said.finding("eth0.7/eth0")
-        assert "ip link set dev eth0 mtu 9001" in finding.advice[0]
+        assert "ip link set dev eth0 mtu 9001" in finding.steps[0]
     else:
         said.ruled_out("eth0.7")
 
@@ -116,7 +116,7 @@ def test_the_ends_of_a_pair_differ() -> None:
     finding = pair(9000, 1500).finding("v0/v1")
     assert finding.severity is Severity.WARNING
     assert "v0 sends up to 9000, v1 takes 1500" in finding.summary
-    assert finding.advice[0] == "ip link set dev v1 mtu 9000"
+    assert finding.steps[0] == "ip link set dev v1 mtu 9000"
 
 
 def test_the_ends_of_a_pair_agree() -> None:

@@ -205,7 +205,7 @@ def advised(story: str, kind: str) -> dict[str, tuple[str, ...]]:
     session.feed_all(frames)
     found: dict[str, tuple[str, ...]] = {}
     for finding in judge(session.head().window, RULES, {}).findings:
-        found[finding.rule] = (*found.get(finding.rule, ()), *finding.advice)
+        found[finding.rule] = (*found.get(finding.rule, ()), *finding.steps)
     return found
 
 

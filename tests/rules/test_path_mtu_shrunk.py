@@ -45,8 +45,8 @@ def test_a_storage_peer_behind_a_smaller_hop() -> None:
     finding = judged(routes(_10_1_2_3=1500).replace(".10", "10")).finding("eth0")
     assert finding.severity is Severity.WARNING
     assert "packets to 10.1.2.3 must not exceed 1500 bytes, eth0 sends up to 9000" in finding.summary
-    assert any("ping -M do -c 3 -s 8972 10.1.2.3" in line for line in finding.advice)
-    assert any("ip link set dev eth0 mtu 1500" in line for line in finding.advice)
+    assert any("ping -M do -c 3 -s 8972 10.1.2.3" in line for line in finding.steps)
+    assert any("ip link set dev eth0 mtu 1500" in line for line in finding.steps)
     assert any(cite.key == FOUR for cite in finding.evidence)
 
 
@@ -70,7 +70,7 @@ def test_the_internet_is_smaller(destination: str) -> None:
 def test_ipv6_is_probed_with_its_own_header() -> None:
     finding = judged("[]", six='[{"dst":"fd00::1","dev":"eth0","metrics":[{"mtu":1500}]}]').finding("eth0")
     assert finding.severity is Severity.WARNING
-    assert any("ping -6 -M do -c 3 -s 8952 fd00::1" in line for line in finding.advice)
+    assert any("ping -6 -M do -c 3 -s 8952 fd00::1" in line for line in finding.steps)
     assert any(cite.key == SIX for cite in finding.evidence)
 
 

@@ -111,7 +111,7 @@ def test_a_stall_takes_three_readings_and_what_is_usual_of_a_kind(every: int, st
         said = finding(session, "rebuild-stalled")
         assert value(said, "unchanged") == still
         assert "zpool status" in said.refuted_by
-        assert not any("md" in line for line in said.advice)
+        assert not any("md" in line for line in said.steps)
 
 
 def test_what_looks_at_data_moves() -> None:
@@ -131,7 +131,7 @@ def test_a_policy_holds_what_cannot_be_seen_from_here() -> None:
     session = fed(at(10 << 20), 200, 10, step=10)
     said = finding(session, "rebuild-throttled", "pool1")
     assert "favorAppIos, 10240 KB/s" in said.summary
-    assert not any("md" in line.split() or "sysctl" in line for line in said.advice)
+    assert not any("md" in line.split() or "sysctl" in line for line in said.steps)
     assert said.explains == ("rebuild-slow:pool1",)
     slow = finding(session, "rebuild-slow", "pool1")
     assert "rebuild-throttled" in slow.summary
@@ -161,7 +161,7 @@ def test_paused_is_said_and_is_no_stall() -> None:
     said = finding(session, "rebuild-running")
     assert said.severity is Severity.INFO
     assert "is paused" in said.summary
-    assert said.advice == ("zpool scrub tank   # goes on where it was",)
+    assert said.steps == ("zpool scrub tank   # goes on where it was",)
 
 
 @pytest.mark.parametrize("kind", ["md", "zfs", "drbd", "ceph", "powerflex", "other"])

@@ -74,7 +74,7 @@ def test_a_rebuild_that_one_member_holds_back_is_named_however_soon_it_ends(peer
     if fires:
         finding = said.finding("md0")
         assert "held back by one member; sda is 99.0 % busy" in finding.summary
-        assert any("smartctl -x /dev/sda" in line for line in finding.advice)
+        assert any("smartctl -x /dev/sda" in line for line in finding.steps)
     else:
         said.ruled_out("md0")
 
@@ -93,7 +93,7 @@ def test_one_slow_member_is_what_it_waits_for() -> None:
     finding = slow(busy=0.2, busier=0.99)
     assert "sda is 99.0 % busy" in finding.summary
     assert "speed limit" in ruled_out_there(finding)
-    assert any("smartctl -x /dev/sda" in line for line in finding.advice)
+    assert any("smartctl -x /dev/sda" in line for line in finding.steps)
     assert any(" sda " in cite.excerpt for cite in finding.evidence)
 
 
@@ -112,7 +112,7 @@ def test_a_small_stripe_cache_is_suspected_when_no_disk_is_full() -> None:
     finding = slow(busy=0.5)
     assert "stripe cache holds 256" in finding.summary
     assert "the disks" in ruled_out_there(finding)
-    assert "stripe_cache_size" in finding.advice[0]
+    assert "stripe_cache_size" in finding.steps[0]
 
 
 def test_an_unknown_cause_is_called_so() -> None:
@@ -159,7 +159,7 @@ def test_the_one_thread_that_computes_parity(share: float, proven: bool) -> None
         assert (
             "what limits it is one processor: md0_raid6 takes 96.0 % of it, and computes all parity" in finding.summary
         )
-        assert "group_thread_cnt" in finding.advice[0]
+        assert "group_thread_cnt" in finding.steps[0]
         assert any(cite.key == "answer:psutil.processes" for cite in finding.evidence)
     else:
         assert "the busiest thread of it, md0_raid6, 94.0 %" in ruled_out_there(finding)

@@ -60,7 +60,7 @@ def test_it_has_reached_where_it_was_told_to_stop() -> None:
     finding = judged(standing(12, stop=stop)).finding("md0", "rebuild-stalled")
     assert finding.severity is Severity.CRITICAL
     assert "sync_max" in finding.summary
-    assert "echo max > /sys/block/md0/md/sync_max" in finding.advice[0]
+    assert "echo max > /sys/block/md0/md/sync_max" in finding.steps[0]
     assert any(cite.key.endswith("sync_max") and stop in cite.excerpt for cite in finding.evidence)
 
 
@@ -68,8 +68,8 @@ def test_a_reshape_is_led_by_mdadm() -> None:
     stop = str((1000 + 100 * 20) * KIB * 2)
     shown = standing(12, stop=stop, operation="reshape", action="reshape", slots="UUUU")
     finding = judged(shown).finding("md0", "rebuild-stalled")
-    assert any("mdadm --grow --continue" in line for line in finding.advice)
-    assert not any("echo max" in line for line in finding.advice)
+    assert any("mdadm --grow --continue" in line for line in finding.steps)
+    assert not any("echo max" in line for line in finding.steps)
 
 
 def test_md_asks_nothing_of_its_members() -> None:

@@ -87,7 +87,7 @@ def test_one_module_for_each_socket() -> None:
         "it could be limited by memory: 2 of 8 memory channels have a module, 34.1 GB/s at their peak" in found.summary
     )
     assert "would take 47.7 GB/s" in found.summary
-    assert found.advice[0] == "fill the empty memory channels: see dimm-too-few-channels"
+    assert found.steps[0] == "fill the empty memory channels: see dimm-too-few-channels"
     for part in ("the HBAs", "the processors", "the disks (none is busy more than 50.0 %)"):
         assert part in not_it(found)
     assert any(cite.key == TABLE for cite in found.evidence)
@@ -112,7 +112,7 @@ def test_all_disks_behind_one_hba(each: float, proven: bool) -> None:  # noqa: F
     found = slow((60,), (4, 4), each=each, busy=1.0)
     assert ("go through 0000:81:00.0" in found.summary) == proven
     if proven:
-        assert "hba-oversubscribed" in found.advice[0]
+        assert "hba-oversubscribed" in found.steps[0]
     else:
         assert "this is what these disks can do" in found.summary
 

@@ -29,8 +29,8 @@ def test_near_the_upper_limit(rate: float, fires: bool) -> None:  # noqa: FBT001
         assert "sda" in finding.summary
         assert "30.0 % busy" in finding.summary
         assert finding.explains == ("rebuild-slow:md0",)
-        assert any("sync_speed_max" in line for line in finding.advice)
-        assert any(line.startswith("sysctl dev.raid.speed_limit_max=") for line in finding.advice)
+        assert any("sync_speed_max" in line for line in finding.steps)
+        assert any(line.startswith("sysctl dev.raid.speed_limit_max=") for line in finding.steps)
     else:
         said.ruled_out("md0")
 
@@ -70,7 +70,7 @@ def test_yielding_to_others(rate: float, foreground: float, fires: bool) -> None
     if fires:
         finding = said.finding("md0")
         assert "yields to other I/O on md0" in finding.summary
-        assert "sync_speed_min" in finding.advice[0]
+        assert "sync_speed_min" in finding.steps[0]
         assert value(finding, "foreground") == pytest.approx(foreground * 1024 * 1024)
     else:
         said.ruled_out("md0")

@@ -100,7 +100,7 @@ def test_the_commonest_array_with_one_bad_leg() -> None:
 
     session = judged(peers.shown(node("mirror of md", DISKS[:2]), DISKS[:2], load))
     assert found(session) == {("slow-device", "critical", "md1/sdc")}
-    assert any("mdadm /dev/md1 --replace /dev/sdc" in line for line in finding(session).advice)
+    assert any("mdadm /dev/md1 --replace /dev/sdc" in line for line in finding(session).steps)
 
 
 def test_a_leg_that_serves_all_reads_is_not_slow() -> None:
@@ -208,8 +208,8 @@ def test_of_a_slow_mapping_the_disk_below_is_named_and_checked() -> None:
     one = finding(judged(peers.shown(files, mappings, one_slow("dm-3", 10.0))))
     assert one.subject == "md1/dm-3"
     assert one.summary.startswith("dm-3 on sdd answers")
-    assert one.advice[0].startswith("smartctl -x /dev/sdd ")
-    assert "mdadm /dev/md1 --replace /dev/dm-3" in one.advice[2]
+    assert one.steps[0].startswith("smartctl -x /dev/sdd ")
+    assert "mdadm /dev/md1 --replace /dev/dm-3" in one.steps[2]
 
 
 @pytest.mark.parametrize("kind", ["mirror of md", "raidz2", "LVM stripe"])
@@ -300,7 +300,7 @@ def test_a_busy_neighbour_partition_is_named_and_the_disk_is_not_to_be_replaced(
     assert one.subject == "tank/sdd1"
     assert "sdd2" in one.summary
     assert "162 of 200 requests/s" in one.summary
-    assert not any("replace" in line for line in one.advice)
+    assert not any("replace" in line for line in one.steps)
 
 
 # --- severity ---------------------------------------------------------------------------------------------

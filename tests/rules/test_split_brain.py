@@ -50,7 +50,7 @@ def test_a_primary_that_stands_alone_and_was_written_to() -> None:
     assert "split brain, unless it was disconnected by hand" in finding.summary
     assert value(finding, "role") == "Primary"
     assert finding.confidence == 0.6
-    assert any("drbdadm connect --discard-my-data minor-0" in line for line in finding.advice)
+    assert any("drbdadm connect --discard-my-data minor-0" in line for line in finding.steps)
     assert finding.explains == ("cluster-degraded:drbd0",)
 
 
@@ -62,7 +62,7 @@ def test_both_sides_were_primary() -> None:
 
 def test_version_9_has_names() -> None:
     finding = nine(state="StandAlone", peer_disk="DUnknown", out_of_sync=1024).finding("r0/store2", "split-brain")
-    assert any(line.endswith("drbdadm connect --discard-my-data r0") for line in finding.advice)
+    assert any(line.endswith("drbdadm connect --discard-my-data r0") for line in finding.steps)
 
 
 def test_version_8_has_names_where_udev_made_links() -> None:
@@ -70,7 +70,7 @@ def test_version_8_has_names_where_udev_made_links() -> None:
              "link:/dev/drbd/by-res/db": "../../drbd0"}  # fmt: skip
     finding = Judged((DRBD,), [SPLIT_BRAIN, CLUSTER_DEGRADED], [(0.0, files)]).finding("db/peer", "split-brain")
     assert finding.severity is Severity.CRITICAL
-    assert any("drbdadm connect --discard-my-data db" in line for line in finding.advice)
+    assert any("drbdadm connect --discard-my-data db" in line for line in finding.steps)
     assert finding.explains == ("cluster-degraded:db",)
 
 

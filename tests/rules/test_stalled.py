@@ -180,7 +180,7 @@ def test_a_dead_nfs_mount(count: int, severity: Severity) -> None:
     assert finding.severity is severity
     assert "waiting for /mnt/home (nfs4)" in finding.summary
     assert value(finding, "waits") == "rpc_wait_bit_killable"
-    assert any("umount -f -l /mnt/home" in line for line in finding.advice)
+    assert any("umount -f -l /mnt/home" in line for line in finding.steps)
 
 
 def test_fourteen_seconds_are_not_yet_stuck() -> None:

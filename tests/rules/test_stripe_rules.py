@@ -85,10 +85,10 @@ def test_a_finding_quotes_its_evidence_and_says_what_to_do() -> None:
         found = finding(judged(simulated(spec, 1)))
         assert {"/proc/diskstats", "/proc/mdstat"} <= {cite.key for cite in found.evidence}, found.rule
         assert any(f" {subject} " in cite.excerpt for cite in found.evidence if cite.key == "/proc/diskstats")
-        assert found.advice
+        assert found.steps
         assert found.refuted_by
         assert all(value.title for value in found.values)
-        assert any(value.limit is not None for value in found.values)
+        assert any(value.compared is not None for value in found.values)
 
 
 def test_what_was_found_good_is_said_with_numbers() -> None:
@@ -114,7 +114,7 @@ def test_a_moving_queue_is_a_convoy() -> None:
 
 def limit(name: str) -> float:
     """Return the limit that a convoy over sixteen columns is held against."""
-    (value,) = (v.limit for v in finding(judged(made(SIXTEEN, crowd()))).values if v.name == name)
+    (value,) = (v.compared for v in finding(judged(made(SIXTEEN, crowd()))).values if v.name == name)
     assert value is not None
     return value
 
@@ -176,7 +176,7 @@ def test_a_convoy_names_and_counts_the_processes_behind_it() -> None:
     found = finding(session)
     assert "10 x qemu-img" in found.summary
     assert {value.name: value.value for value in found.values}["processes"] == "10 x qemu-img"
-    assert "10 processes qemu-img do most of the I/O" in found.advice[0]
+    assert "10 processes qemu-img do most of the I/O" in found.steps[0]
     assert any("psutil.processes" in cite.key for cite in found.evidence)
     assert "x qemu-img" not in finding(judged(made(SIXTEEN, crowd()))).summary
 
@@ -204,8 +204,8 @@ def test_a_hot_member_is_named() -> None:
     assert numbers["ios_ratio"] == pytest.approx(4.0, abs=0.05)
     (stays,) = (v for v in finding(session).values if v.name == "standing")
     assert isinstance(stays.value, float)
-    assert stays.limit is not None
-    assert stays.value >= stays.limit
+    assert stays.compared is not None
+    assert stays.value >= stays.compared
 
 
 def test_a_hot_mirror_is_named_by_both_legs() -> None:
@@ -307,7 +307,7 @@ def test_config_moves_each_threshold(load: Second, rule: str, threshold: str, va
 
 def test_a_configured_threshold_is_the_one_that_is_shown() -> None:
     session = judged(made(SIXTEEN, standing()), {"hot-stripe-member": {"hot_ios": 3.5}})
-    assert {v.name: v.limit for v in finding(session).values}["ios_ratio"] == 3.5
+    assert {v.name: v.compared for v in finding(session).values}["ios_ratio"] == 3.5
 
 
 def test_every_rule_says_something_of_every_striped_array() -> None:

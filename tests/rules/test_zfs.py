@@ -69,17 +69,17 @@ def test_what_is_left(kind: str, bad: int, severity: Severity, word: str) -> Non
     assert "sda1 (UNAVAIL)" in finding.summary
     assert "nothing is resilvering" in finding.summary
     assert value(finding, "missing") == bad
-    assert any("zpool replace tank /dev/sda1" in line for line in finding.advice)
+    assert any("zpool replace tank /dev/sda1" in line for line in finding.steps)
 
 
 def test_a_free_spare_is_offered_and_a_resilver_waited_for() -> None:
     finding = judged(raidz("FAULTED", "ONLINE", "ONLINE", "ONLINE", spares=True)).finding("tank")
     assert "spares that are free: 1" in finding.summary
-    assert any("zpool replace tank /dev/sda1 /dev/sdz1" in line for line in finding.advice)
+    assert any("zpool replace tank /dev/sda1 /dev/sdz1" in line for line in finding.steps)
     running = raidz("FAULTED", "ONLINE", "ONLINE", "ONLINE", scan=RUNS)
     finding = judged(running).finding("tank")
     assert "the resilver is running, 40.0 % done" in finding.summary
-    assert finding.advice[0].startswith("let it finish")
+    assert finding.steps[0].startswith("let it finish")
 
 
 def spared(scan: str = "", *, replacing: bool = False, old: str = "FAULTED") -> str:
@@ -169,7 +169,7 @@ def test_errors_of_a_device(totals: tuple[int, ...], severity: Severity) -> None
     finding = judged(*counting(*totals), state="ONLINE").finding("tank/sdb1")
     assert finding.severity is severity
     assert value(finding, "errors") == totals[-1]
-    assert any("cable" in line for line in finding.advice)
+    assert any("cable" in line for line in finding.steps)
 
 
 def test_no_errors_is_good() -> None:
@@ -215,7 +215,7 @@ def test_waits_for_the_intent_log_on_rotating_disks(rate: float, fires: bool) ->
     finding = said.finding("tank")
     assert finding.severity is Severity.WARNING
     assert value(finding, "commits") == pytest.approx(21.0)
-    assert any(line.startswith("zpool add tank log mirror") for line in finding.advice)
+    assert any(line.startswith("zpool add tank log mirror") for line in finding.steps)
     assert {cite.key for cite in finding.evidence} >= {f"{KSTATS}/zil", STATUS, "/sys/block/sda/queue/rotational"}
 
 
@@ -303,7 +303,7 @@ def test_blocks_below_a_row_of_the_draid(block_: int, fires: bool) -> None:  # n
     finding = said.finding("tank/v")
     assert finding.severity is Severity.WARNING
     assert "takes 40K" in finding.summary
-    assert "volblocksize=32768" in finding.advice[0]
+    assert "volblocksize=32768" in finding.steps[0]
     assert value(finding, "share") == pytest.approx(block_ / 40960)
 
 
@@ -350,7 +350,7 @@ def test_disks_by_names_that_may_change_are_told_quietly_as_zfs_finds_them_by_la
     finding = said.finding("tank")
     assert finding.severity is Severity.INFO
     assert "/dev/sda1" in finding.summary
-    assert finding.advice[-1].startswith("zpool export tank; zpool import -d /dev/disk/by-path tank")
+    assert finding.steps[-1].startswith("zpool export tank; zpool import -d /dev/disk/by-path tank")
     path = "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4-part1"
     Judged(COLLECTORS, [UNSTABLE_DEVICE_PATH], [(0.0, node(status(tree((1, path, "ONLINE")))))]).ruled_out("tank")
 
@@ -371,7 +371,7 @@ def test_a_real_draid_that_loses_a_disk_is_followed_to_its_end() -> None:
                 said.append(finding)
             elif finding.rule == "rebuild-running":
                 operations.add(finding.summary.split(" ")[0])
-                assert not any("md" in line.split() or "sysfs" in line for line in finding.advice)
+                assert not any("md" in line.split() or "sysfs" in line for line in finding.steps)
             elif finding.rule == "device-saturated":
                 assert finding.severity is Severity.INFO  # scrub and resilver keep the disks busy
             else:

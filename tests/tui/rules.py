@@ -20,6 +20,6 @@ def begun_between(first: int, last: int) -> Rule:
     def check(window: Window, limits: Limits) -> list[Finding]:
         found = first <= window.now.number <= last
         summary = f"odd in frame {window.now.number}"
-        return [Finding(severity=Severity.WARNING, subject="node", summary=summary)] if found else []
+        return [Finding(severity=Severity.WARNING, subject="node", cause=summary)] if found else []
 
     return Rule("odd", "is odd", Severity.WARNING, check, ())

@@ -19,7 +19,7 @@ from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
 
 BYPASSED = Finding(
-    rule="cache-bypassed", severity=Severity.WARNING, subject="cachedev", summary="62 % of requests go past the cache"
+    rule="cache-bypassed", severity=Severity.WARNING, subject="cachedev", cause="62 % of requests go past the cache"
 )
 
 
@@ -104,7 +104,7 @@ async def test_a_wide_screen_says_why_and_names_the_cause() -> None:
         rule="mtu-misaligned",
         severity=Severity.WARNING,
         subject="p1p1",
-        summary="frames cut blocks",
+        cause="frames cut blocks",
         explains=(BYPASSED.id,),
     )
     async with screen(story(before=9000).session(20, says(BYPASSED, cause)), WIDE) as shown:

@@ -39,7 +39,7 @@ def good(subject: str) -> Rule:
 
 
 def bad(severity: Severity = Severity.CRITICAL) -> Rule:
-    found = Finding(rule=_RULE, severity=severity, subject="c1/fast", summary="spare 2 TiB, the largest has 12")
+    found = Finding(rule=_RULE, severity=severity, subject="c1/fast", cause="spare 2 TiB, the largest has 12")
     return says(found)[0]
 
 

@@ -328,7 +328,7 @@ async def test_hostile_names_do_no_harm(*, ascii_only: bool) -> None:
 async def test_a_thousand_disks_are_folded_to_one_screen_with_what_is_wrong_in_sight() -> None:
     node = FabricNode(boxes(8, 125), again=False)
     bad = names(125, 6 * 125)[77]
-    found = Finding(rule="phy-errors", severity=Severity.WARNING, subject="phy-136:0:77", summary="many")
+    found = Finding(rule="phy-errors", severity=Severity.WARNING, subject="phy-136:0:77", cause="many")
     async with screen(node.session(says(found))) as shown:
         text = await shown.press("5")
         assert "8 HBAs · 8 expanders · 1000 disks" in text

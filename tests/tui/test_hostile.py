@@ -25,8 +25,8 @@ def nasty_session(name: str) -> Session:
     process = {"pid": 1, "name": name, "started": 1.0, "user": name, "cmdline": name, "read_bytes": 0, "write_bytes": 0}
     busier = process | {"read_bytes": 1 << 30}
     finding = Finding(
-        rule="device-hung", severity=Severity.CRITICAL, subject=f"md0/{name}", summary=f"{name} hangs",
-        values=(Value("n", name, name), Value("m", name, 1.5, "seconds", 2.0)),
+        rule="device-hung", severity=Severity.CRITICAL, subject=f"md0/{name}", cause=f"{name} hangs",
+        values=(Value("n", name, name), Value("m", name, 1.5, "seconds", above=2.0)),
         evidence=(Cite(f"/sys/{name}", 2, f"{name}\n{name}", name), Cite("/proc/diskstats", 2, name, plain)),
         advice=(name,), refuted_by=name, confidence=0.5, explains=(f"x:{name}",),
     )  # fmt: skip

@@ -287,8 +287,8 @@ HOT = Finding(
     rule="odd",
     severity=Severity.WARNING,
     subject="sda",
-    summary="sda is odd",
-    values=(Value("level", "level", 0.9, "ratio", 0.5),),
+    cause="sda is odd",
+    values=(Value("level", "level", 0.9, "ratio", above=0.5),),
     evidence=(Cite("/proc/diskstats", 2, "   8       0 sda 0 0 0", " sda "),),
     advice=("look at it",),
     refuted_by="an even one",
@@ -314,7 +314,8 @@ async def test_what_is_written_is_what_capture_writes(tmp_path: Path) -> None:
         assert (tmp_path / "dump" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
     (finding,) = json.loads((tmp_path / "dump" / "findings.json").read_text())["findings"]
     assert finding["evidence"] == [{"key": "/proc/diskstats", "frame": 2, "excerpt": "   8       0 sda 0 0 0"}]
-    assert (finding["advice"], finding["values"]) == (["look at it"], {"level": 0.9})
+    assert [step["text"] for step in finding["advice"]] == ["look at it"]
+    assert (finding["values"], finding["against"]) == ({"level": 0.9}, {"level": {"above": 0.5}})
     report = (tmp_path / "dump" / "report.md").read_text()
     assert "Evidence /proc/diskstats, frame 2" in report
     assert "capture has the last" not in report
@@ -331,7 +332,7 @@ async def test_a_capture_without_the_oldest_frames_says_so(tmp_path: Path) -> No
         await shown.app.workers.wait_for_complete()
     said = "this is of 5 frames, and the capture has the last 4 of them"
     assert said in (tmp_path / "dump" / "report.md").read_text()
-    assert json.loads((tmp_path / "dump" / "findings.json").read_text())["host"]["note"] == said
+    assert json.loads((tmp_path / "dump" / "findings.json").read_text())["hosts"][0]["note"] == said
 
 
 async def test_a_screen_is_saved_as_text_and_never_over_another_file(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ HUNG = Finding(
     rule="device-hung",
     severity=Severity.CRITICAL,
     subject="sdc",
-    summary="sdc has 12 requests in flight and completed none for 31 s",
-    values=(Value("in_flight", "in flight", 12), Value("seconds", "for", 31.0, "seconds", 20.0)),
+    cause="sdc has 12 requests in flight and completed none for 31 s",
+    values=(Value("in_flight", "in flight", 12), Value("seconds", "for", 31.0, "seconds", above=20.0)),
     evidence=(Cite("/proc/diskstats", 3, "   8       2 sdc 0 0 0", " sdc "),),
     advice=("cat /sys/block/sdc/device/state", "smartctl -x /dev/sdc"),
     refuted_by="a completed request",
@@ -54,7 +54,7 @@ SLOW = Finding(
     rule="slow-stripe-member",
     severity=Severity.WARNING,
     subject="md0/sdb",
-    summary="sdb answers in 60 ms, its peers in 5 ms",
+    cause="sdb answers in 60 ms, its peers in 5 ms",
 )
 FINE = RuledOut("md0", "queue is even over 3 columns", rule="stripe-convoy")
 BLIND = Unchecked("diskstats: denied, needs root", rule="hot-stripe-member")
@@ -140,7 +140,7 @@ async def test_a_wide_screen_shows_why_beside_the_finding_and_who_does_the_io() 
         assert " 8.0M" in shown.line("qemu -m 8G")
 
 
-LONG = replace(SLOW, summary=" ".join(f"word{n}" for n in range(90)))
+LONG = replace(SLOW, cause=" ".join(f"word{n}" for n in range(90)))
 
 
 async def test_a_member_that_failed_is_told_in_every_list_of_devices() -> None:
@@ -160,7 +160,7 @@ async def test_the_cursor_hides_no_mark_and_no_colour() -> None:
 
 async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
     short = replace(
-        HUNG, summary="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
+        HUNG, cause="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
     )
     async with screen(array_node().session(4, says(short, LONG))) as shown:
         for key in ("1", "!"):
@@ -495,7 +495,7 @@ async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[i
 
 async def test_a_long_name_among_what_was_compared_cuts_no_number() -> None:
     long = Value("x", "a name of a number that goes on and on until nobody remembers how it began", 1.7e9,
-                 "bytes_per_second", 4.2e9)  # fmt: skip
+                 "bytes_per_second", above=4.2e9)  # fmt: skip
     async with screen(Node().session(3, says(replace(HUNG, values=(long,))))) as shown:
         await shown.press("enter")
         assert shown.line("a name of a number").endswith("…   1.6 GiB/s   limit 3.9 GiB/s")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop import __version__
+from sdstop.core.advice import Advice, Command
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
-from sdstop.core.finding import RuledOut, Severity, Unchecked, Value, by_cause
+from sdstop.core.finding import RuledOut, Severity, Unchecked, Value
+from sdstop.core.finding_order import by_cause
+from sdstop.core.finding_text import against
 from sdstop.core.format import NOT_DATED, duration, lasting, percent, plural, quantity, timestamp
 from sdstop.core.guard import Part
 from sdstop.core.headline import OK, reason_of
@@ -143,8 +146,9 @@ def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
                     "div",
                     el("strong", el("a", finding.subject, href=f"#{anchor(led.place)}")),
                     el("span", f"  {finding.rule}, {period_text(episode, session, look)}", class_="dim"),
+                    el("div", el("strong", finding.title)) if finding.title else None,
                     el("div", finding.summary),
-                    el("div", "Do: ", el("code", finding.advice[0])) if finding.advice and not led.follows else None,
+                    el("div", "Do: ", advised(finding.advice[0])) if finding.advice and not led.follows else None,
                 ),
                 class_="follows" if led.follows else None,
             )
@@ -211,18 +215,20 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
         finding = episode.finding
         yield el(
             "article",
-            el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
-            el("p", period_text(episode, session, look), class_="dim"),
-            el("p", finding.summary),
+            el("h3", _badge(finding.severity), f" {finding.subject}  {finding.title}"),
+            el("p", f"{finding.rule}, {period_text(episode, session, look)}", class_="dim"),
+            el("p", finding.cause),
+            el("p", finding.impact) if finding.impact else None,
             *(el("p", f"{title}: {names}", class_="dim") for title, names in place_lines(finding)),
-            table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
+            table(("compared", "value", "against"), map(_compared, finding.values), right=frozenset({1, 2}))
             if finding.values
             else None,
             _cited(episode),
-            el("ol", *(el("li", el("code", advice)) for advice in finding.advice), class_="do")
+            el("ol", *(el("li", advised(advice)) for advice in finding.advice), class_="do")
             if finding.advice
             else None,
             el("p", "Refuted by: ", finding.refuted_by, class_="dim") if finding.refuted_by else None,
+            el("p", "Harmless if: ", finding.harmless_if, class_="dim") if finding.harmless_if else None,
             el("p", "Explains: ", *_explained(finding.explains, places), class_="dim") if finding.explains else None,
             class_=f"finding {finding.severity.value}{' follows' * led.follows}",
             id=anchor(led.place),
@@ -230,8 +236,12 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
 
 
 def _compared(value: Value) -> Iterable[str]:
-    limit = quantity(value.limit, value.unit) if value.limit is not None else ""
-    return value.title, quantity(value.value, value.unit), limit
+    return value.title, quantity(value.value, value.unit), against(value)
+
+
+def advised(advice: Advice) -> Markup:
+    """Return a piece of advice: commands in a fixed pitch, sentences as text."""
+    return el("code", str(advice)) if isinstance(advice, Command) else join(advice)
 
 
 def _cited(episode: Episode) -> Markup:

@@ -108,7 +108,7 @@ class DifferenceSheet(FleetSheet):
         for value in found.values:
             shown = quantity(value.value, value.unit)
             yield words(text(f"  {palette.word(value.title, 40):<42}", (palette.word(shown), STRONG)))
-        yield from _listed("To do", [palette.word(line, 300) for line in found.advice], width)
+        yield from _listed("To do", [palette.word(line, 300) for line in found.steps], width)
         yield from _listed("Series", [palette.word(f"{c.key} {c.excerpt}", 600) for c in found.evidence], width)
         yield from _listed("Refuted by", [palette.word(found.refuted_by, 300)], width)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from sdstop.core.finding import by_cause
+from sdstop.core.finding_order import by_cause
 from sdstop.core.format import clock, duration
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.why import WIDEST, entry_mark, figures

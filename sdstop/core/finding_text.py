@@ -1,0 +1,21 @@
+"""Text of findings, the same on screen, in reports and in the line of a check."""
+
+from __future__ import annotations
+
+from sdstop.core.finding import Finding, Value
+from sdstop.core.format import quantity
+
+
+def finding_text(finding: Finding) -> str:
+    """Return a finding as one line: rule, subject, title, cause and impact."""
+    said = f"{finding.title}. {finding.summary}" if finding.title else finding.summary
+    return f"{finding.rule} {finding.subject}: {said}"
+
+
+def against(value: Value) -> str:
+    """Return the number that a value was compared with: `of 4`, `> 5`, `< 2`; empty if there is none."""
+    if value.of is not None:
+        return f"of {quantity(value.of, value.unit)}"
+    if value.above is not None:
+        return f"> {quantity(value.above, value.unit)}"
+    return f"< {quantity(value.below, value.unit)}" if value.below is not None else ""
