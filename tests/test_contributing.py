@@ -76,6 +76,7 @@ def test_its_finding_is_reported_with_its_rows(copy: Path) -> None:
     report = json.loads(run(copy, "-m", "sdstop", "report", "--from", STORY, "--format", "json"))
     (finding,) = report["findings"]
     assert (finding["rule"], finding["severity"], finding["subject"]) == ("multipath-queueing", "critical", NAME)
+    assert (finding["title"], finding["damage"]) == ("NO PATH LEFT: I/O is queued", "availability")
     assert NAME in finding["evidence"][0]["excerpt"]
     rows = report["readings"]["multipath_map"]
     assert [(row["map"], row["paths"]) for row in rows] == [(NAME, 0), ("mpathb", 2)]

@@ -243,7 +243,7 @@ async def test_sizes_stand_beside_what_frames_make_of_long_requests() -> None:
         block = shown.line(" 4096 ")
         assert "39.1" in block
         assert f"◂ cache block  {TIMES}18" in block
-        assert "┃" in block
+        assert "│" in block
         assert shown.line(" 3584 ").endswith(f"{TIMES}4")
 
 
@@ -287,7 +287,7 @@ async def test_an_initiator_does_not_see_what_its_frames_become() -> None:
     async with screen(node.session(20)) as shown:
         text = await shown.press("3")
         assert "etherd/e0.1: frames of 8704 bytes cut 128K requests as marked, at the target" in text
-        assert "┃" not in text
+        assert "│" not in text
 
 
 async def test_a_path_that_leads_elsewhere_marks_nothing() -> None:

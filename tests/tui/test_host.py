@@ -56,7 +56,7 @@ async def test_its_key_turns_the_pages_of_a_small_screen() -> None:
     async with screen(told("story")) as shown:
         text = await shown.press("6")
         assert "Who does the I/O" in text
-        assert "75.0" in shown.line("  0 ━")
+        assert "75.0" in shown.line("  0 ██")
         assert "NUMA nodes" not in text
         text = await shown.press("6")
         assert "Memory modules" in text
@@ -122,7 +122,7 @@ async def test_one_of_four_channels_is_seen_at_a_glance() -> None:
         text = await shown.press("6", "6")
         assert "2 of 8 slots filled · 32G · DDR4 · 2133 of 2400 MT/s" in text
         assert shown.line("socket 0").count("Xeon E5-2620 v4") == 2
-        assert shown.line("of 4 channels").count("1 of 4 channels ━── 17.1 of 68.3 GB/s") == 2
+        assert shown.line("of 4 channels").count("1 of 4 channels ▊   17.1 of 68.3 GB/s") == 2
         assert shown.line(" A ▆▆").split() == ["A", "▆▆", "16G", "2133", "2R"] * 2
         assert shown.line(" D ").split() == ["D", "░░", "empty"] * 2
 

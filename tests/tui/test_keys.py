@@ -363,7 +363,8 @@ async def test_what_is_written_is_what_capture_writes(tmp_path: Path) -> None:
         assert (tmp_path / "dump" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
     (finding,) = json.loads((tmp_path / "dump" / "findings.json").read_text())["findings"]
     assert finding["evidence"] == [{"key": "/proc/diskstats", "frame": 2, "excerpt": "   8       0 sda 0 0 0"}]
-    assert (finding["advice"], finding["values"]) == (["look at it"], {"level": 0.9})
+    assert [step["text"] for step in finding["advice"]] == ["look at it"]
+    assert (finding["values"], finding["against"]) == ({"level": 0.9}, {"level": {"above": 0.5}})
     report = (tmp_path / "dump" / "report.md").read_text()
     assert "Evidence /proc/diskstats, frame 2" in report
     assert "capture has the last" not in report

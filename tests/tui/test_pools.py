@@ -93,7 +93,7 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
 
 async def test_a_long_name_does_not_push_the_end_of_a_rebuild_off_the_screen() -> None:
     async with screen(replayed("draid-one-dimm", "bay60"), SMALL) as seen:
-        assert seen.line("N58-C3-D16-P3-S1").endswith("rebuild   ━╸────────  12.8 %  5.9 GiB/s  ETA 27h 08m")
+        assert seen.line("N58-C3-D16-P3-S1").endswith("rebuild   █▎          12.8 %  5.9 GiB/s  ETA 27h 08m")
 
 
 def read(host: Host) -> Iterator[Rebuild]:

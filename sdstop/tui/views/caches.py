@@ -19,12 +19,13 @@ from sdstop.readings.iosize import RequestSizes
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
-from sdstop.tui.views.cells import bar_cell, gauge, severity_name
+from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
 from sdstop.tui.views.view import View
 from sdstop.tui.why import why_rows
+from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
@@ -327,7 +328,7 @@ def compared_lines(sides: tuple[CacheSide, CacheSide], cache: Cache, scene: Scen
         line: list[Any] = list(text(*parts))
         for side in sides:
             value = read(side)
-            line += [*text(f"{percent(value):>6} "), *gauge(value, 12, scene.palette), *text("   ")]
+            line += [*text(f"{percent(value):>6} "), *bar(value, 12, scene.palette), *text("   ")]
         lines.append(tuple(line))
     evicted = [number(s.activity.evicted if s.activity is not None else None) for s in sides]
     lines.append(text((" evicted a second ", FAINT), f"{evicted[0]:>6}{'':16}{evicted[1]:>6}"))

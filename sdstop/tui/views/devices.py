@@ -16,11 +16,12 @@ from sdstop.core.format import number, percent, rate, wait
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import fold, gauge, heat_cell, severity_name
+from sdstop.tui.views.cells import fold, severity_name
 from sdstop.tui.views.view import ViewPlace
-from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
+from sdstop.tui.widgets.graph import bar, samples
+from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells, sparkline
+from sdstop.tui.widgets.strip import cells, heat, spark
 from sdstop.tui.widgets.table import Cell, TableColumn
 
 
@@ -58,13 +59,6 @@ class DeviceRow(Struct, frozen=True):
         """Worst severity of the device."""
         return self.drive.severity
 
-    @property
-    def hot(self) -> Severity | None:
-        """Severity that colors the heat strip: of the device, or of a convoy of all members."""
-        if self.drive.severity is not None:
-            return self.drive.severity
-        return self.group.convoy if self.group is not None else None
-
 
 def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
     """Return a device's queue length, one value per second, the newest last."""
@@ -93,18 +87,18 @@ def _megabytes(value: float | None) -> str:
 
 def _bar(item: DeviceRow, width: int) -> Line:
     a = item.drive.activity
-    return gauge(None if a is None else a.busy, width, item.scene.palette)
+    return bar(None if a is None else a.busy, width, item.scene.palette)
 
 
 def _spark(item: DeviceRow, width: int) -> Line:
-    values = queue_history(item.scene, item.drive.name, width)
-    top = max(1.0, *(v for v in values if v is not None), 1.0)
-    style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
-    return text((sparkline(values, top, ascii=item.scene.palette.ascii), style))
+    palette = item.scene.palette
+    values = queue_history(item.scene, item.drive.name, samples(width, palette))
+    style = palette.severity(item.drive.severity) if item.drive.severity in MARKS else OTHER
+    return spark(values, width, item.top, palette, style)
 
 
 def _heat(item: DeviceRow, width: int) -> Line:
-    return heat_cell(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
+    return heat(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette)
 
 
 def _queue_fold(item: DeviceRow, _: int) -> Cell:

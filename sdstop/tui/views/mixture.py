@@ -14,10 +14,10 @@ from sdstop.core.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.views.cache_row import CacheRow
 from sdstop.tui.views.cells import block_of
-from sdstop.tui.widgets.graph import layers, scale, stacked
-from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.graph import layers, samples, stacked, step
+from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, READ, Line, text
 from sdstop.tui.widgets.pane import Row, words
-from sdstop.tui.widgets.strip import Sample, cells, sparkline
+from sdstop.tui.widgets.strip import Sample, cells, spark
 
 _AXIS = 6
 """Cells to the left of a chart."""
@@ -31,7 +31,7 @@ _NAMES = ("hit", "miss", "bypass")
 def styles(cached: CacheRow) -> tuple[Style, Style, Style]:
     """Return the styles of hits, misses and bypassed requests; a fault is drawn in the color of its severity."""
     wrong = cached.bypassed
-    return FAINT, FAINT, FAINT if wrong is None else cached.scene.palette.severity(wrong)
+    return READ, OTHER, FAINT if wrong is None else cached.scene.palette.severity(wrong)
 
 
 def mixed(parts: RequestSplit | None, width: int, cached: CacheRow) -> Line:
@@ -158,10 +158,11 @@ def _strip(
     read: Callable[[CacheRow], list[Sample]],
     shown: Callable[[CacheRow, Sequence[float | None]], tuple[float, str]],
 ) -> Line:
-    samples = read(cached)
-    values = cells(samples, samples[-1][0], seconds) if samples else [None] * seconds
+    known, palette = read(cached), cached.scene.palette
+    fit = samples(seconds, palette)
+    values = cells(known, known[-1][0], fit, seconds / fit) if known else [None] * fit
     top, said = shown(cached, values)
-    return text((f"{title:>5} ", FAINT), (sparkline(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
+    return (*text((f"{title:>5} ", FAINT)), *spark(values, seconds, top, palette), *text("  ", said))
 
 
 def _dirty(cached: CacheRow) -> list[Sample]:
@@ -171,7 +172,7 @@ def _dirty(cached: CacheRow) -> list[Sample]:
 
 
 def _dirty_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float, str]:
-    top = scale(max((v for v in values if v is not None), default=0.0))
+    top = step(max((v for v in values if v is not None), default=0.0))
     cache = cached.cache
     if cache.dirty is None:
         return top, "-"
@@ -193,7 +194,7 @@ def _flow(row: CacheActivity) -> float | None:
 
 
 def _came_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float, str]:
-    top = scale(max((v for v in values if v is not None), default=0.0))
+    top = step(max((v for v in values if v is not None), default=0.0))
     return top, f"{number(_flow(cached.activity) if cached.activity else None)}/s"
 
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.analysis.drives import shown
+from sdstop.analysis.drives import queue_extent, shown
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.core.format import plural, rate
 from sdstop.core.headline import UNKNOWN
@@ -37,6 +37,7 @@ from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
 from sdstop.tui.why import why_rows
 from sdstop.tui.widgets.palette import FAINT, text
 from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.strip import heat_scale_max
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 _DEVICES = (
@@ -143,7 +144,8 @@ class Overview(View):
         self.vitals.put([*vitals, *running], scene.palette)
         self._show_findings(scene)
         listed = [d for d in scene.drives().values() if shown(d)]
-        rows_ = [row(d.name, DeviceRow(d, scene, abroad=True)) for d in listed]
+        top = heat_scale_max(*queue_extent(scene.window, " all", [d.name for d in listed]))
+        rows_ = [row(d.name, DeviceRow(d, scene, top=top, abroad=True)) for d in listed]
         self.devices.put(rows_ or [note_row("no block device is known yet", scene)], scene.palette)
         if self.processes.display:
             doers, note = process_rows(scene)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from rich.segment import Segment
+from rich.style import Style
 
 from sdstop.analysis.drives import PAST, DiskTotals, totals
 from sdstop.collectors.network.interfaces import InterfaceActivity
@@ -13,11 +14,10 @@ from sdstop.collectors.system.node import CpuActivity, Node, Pressure
 from sdstop.core.format import bytes_, duration, number, percent, quantity
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import gauge
-from sdstop.tui.widgets.graph import chart, scale
-from sdstop.tui.widgets.palette import FAINT, STRONG, Line, pairs, text, width_of
+from sdstop.tui.widgets.graph import area, bar, samples, step
+from sdstop.tui.widgets.palette import FAINT, READ, STRONG, WRITE, Line, pairs, text, width_of
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells, sparkline
+from sdstop.tui.widgets.strip import cells, spark
 
 CHART = 5
 """Height of a chart in lines."""
@@ -28,10 +28,11 @@ class Flow(Struct, frozen=True):
 
     size: Callable[[DiskTotals], float]
     count: Callable[[DiskTotals], float]
+    style: Style
 
 
-_READ = Flow(lambda t: t.read_bytes, lambda t: t.reads)
-_WRITE = Flow(lambda t: t.write_bytes, lambda t: t.writes)
+_READ = Flow(lambda t: t.read_bytes, lambda t: t.reads, READ)
+_WRITE = Flow(lambda t: t.write_bytes, lambda t: t.writes, WRITE)
 
 
 def cpu(scene: Scene) -> CpuActivity | None:
@@ -79,12 +80,12 @@ def _node_line(scene: Scene, width: int) -> Line:
         text(
             (f"cpu{mark(scene, CpuActivity)}", FAINT),
             f"{percent(c.busy if c else None):>4} ",
-            *pairs(gauge(c.busy if c else None, 8, scene.palette)),
+            *pairs(bar(c.busy if c else None, 8, scene.palette)),
         )
     )
     add(text(("  iowait ", FAINT), percent(c.iowait if c else None)))
     used = memory_used(n)
-    add(text((f"  mem{mark(scene, Node)}", FAINT), f"{percent(used):>4} ", *pairs(gauge(used, 8, scene.palette))))
+    add(text((f"  mem{mark(scene, Node)}", FAINT), f"{percent(used):>4} ", *pairs(bar(used, 8, scene.palette))))
     add(text(("  load ", FAINT), number(n.load1 if n else None)))
     stalled = _stalled(scene, "io")
     if stalled is not None:
@@ -116,16 +117,17 @@ def _io_line(scene: Scene, width: int) -> Line:
 def _io(title: str, flow: Flow, scene: Scene, room: int) -> Line:
     now = totals(scene.window)
     last = now[-1][2] if now else None
-    values = series(scene, flow.size, room)
-    strip = sparkline(values, _top(values), ascii=scene.palette.ascii)
+    values = series(scene, flow.size, samples(room, scene.palette))
+    strip = spark(values, room, _top(values), scene.palette, flow.style)
     size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
     return text(
-        (f"{title} ", FAINT), (f"{quantity(size, 'bytes_per_second'):>10}", STRONG), f" {number(count):>5}/s ", strip
-    )
+        (f"{title} ", flow.style), (f"{quantity(size, 'bytes_per_second'):>10}", STRONG), f" {number(count):>5}/s ",
+        *pairs(strip),
+    )  # fmt: skip
 
 
 def _top(values: Sequence[float | None]) -> float:
-    return scale(max((v for v in values if v is not None), default=0.0))
+    return step(max((v for v in values if v is not None), default=0.0) / (1 << 20)) * (1 << 20)
 
 
 def wide_rows(scene: Scene, scene_width: int) -> list[Row]:
@@ -149,13 +151,13 @@ def wide_rows(scene: Scene, scene_width: int) -> list[Row]:
 def _chart(title: str, flow: Flow, scene: Scene, room: int) -> list[Line]:
     now = totals(scene.window)
     last = now[-1][2] if now else None
-    values = series(scene, flow.size, room)
+    values = series(scene, flow.size, samples(room, scene.palette))
     top = _top(values)
     size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
-    head = text((f"{title} ", FAINT), (quantity(size, "bytes_per_second"), STRONG), f"  {number(count)}/s")
-    end = f"of {quantity(top, 'bytes_per_second')}, {room} s" if last is not None else ""
+    head = text((f"{title} ", flow.style), (quantity(size, "bytes_per_second"), STRONG), f"  {number(count)}/s")
+    end = f"of {quantity(top, 'bytes_per_second')}, {len(values)} s" if last is not None else ""
     first = (*head, Segment(" " * max(room - width_of(head) - len(end), 1)), Segment(end, FAINT))
-    return [first, *(text((drawn, FAINT)) for drawn in chart(values, top, CHART, ascii=scene.palette.ascii))]
+    return [first, *(text((drawn, flow.style)) for drawn in area(values, room, CHART, top, scene.palette))]
 
 
 def _facts(scene: Scene) -> list[Line]:
@@ -193,4 +195,4 @@ def _facts(scene: Scene) -> list[Line]:
 
 def _gauge_line(title: str, ratio: float | None, more: str, scene: Scene) -> Line:
     head = text((f"{title:<9} ", FAINT), f"{percent(ratio):>5} ")
-    return (*head, *gauge(ratio, 16, scene.palette), *text((more, FAINT)))
+    return (*head, *bar(ratio, 16, scene.palette), *text((more, FAINT)))
