@@ -10,8 +10,8 @@ from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
-from sdstop.tui.device.page import AllFields, DevicePage
-from sdstop.tui.facts import FactSubject
+from sdstop.tui.device.page import DevicePage
+from sdstop.tui.facts import AllFields, FactSubject
 from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
-from rich.style import Style
+from msgspec.structs import replace
 
 from sdstop.analysis.latest import past_rows
 from sdstop.analysis.thing_parts import Part
@@ -16,14 +16,14 @@ from sdstop.core.model import Column, Kind, Metric, Reading, schema
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import DiskActivity
-from sdstop.tui.widgets.mirror import Values, hanging, nice, risen, split
-from sdstop.tui.widgets.palette import FAINT, OTHER, READ, WRITE, Line, Palette, text
+from sdstop.tui.widgets.graph import Axis, plot, samples, traffic
+from sdstop.tui.widgets.palette import OTHER, READ, Line, Palette
 from sdstop.tui.widgets.strip import Sample, cells
 
 MIB = float(1 << 20)
 PAST = 60.0
 """Seconds shown of fast sources; of slow ones, as long as a window holds."""
-LABELS = 11
+LABELS = 9
 """Cells before a graph for its current values and its maximum."""
 
 
@@ -94,9 +94,10 @@ class Course(Struct, frozen=True):
     up: tuple[Sample, ...]
     down: tuple[Sample, ...]
 
-    def at(self, now: float) -> tuple[float | None, float | None]:
-        """Return the last values of both, None if there is none."""
-        return tuple(samples[-1][2] if samples else None for samples in (self.up, self.down))  # type: ignore[return-value]
+    @property
+    def newest(self) -> tuple[float | None, ...]:
+        """The last values of both, None if there is none."""
+        return tuple(known[-1][2] if known else None for known in (self.up, self.down))
 
 
 def courses(window: Window, parts: Sequence[Part], thing: Thing | None) -> list[Course]:
@@ -199,57 +200,31 @@ def shown_seconds(window: Window) -> float:
 
 def graph_lines(course: Course, now: float, past: float, width: int, rows: int, palette: Palette) -> list[Line]:
     """Return the `rows` lines of a graph that ends `now` and shows `past` seconds."""
-    room = max(width - LABELS - 1, 4)
     pair = course.pair
+    axis = Axis(figure, pair.names, gutter=LABELS, floor=_LEAST)
+    count = samples(axis.room(width), palette)
     up, down = (
-        [None if value is None else value / pair.scale for value in cells(samples, now, 2 * room, past / (2 * room))]
-        for samples in (course.up, course.down)
+        [None if value is None else value / pair.scale for value in cells(known, now, count, past / count)]
+        for known in (course.up, course.down)
     )
-    last = tuple(None if value is None else value / pair.scale for value in course.at(now))
-    if pair.apart:
-        return _apart(pair, up, down, last, rows, palette)
-    most = [max((value for value in values if value is not None), default=0.0) for values in (up, down)]
+    last = tuple(None if value is None else value / pair.scale for value in course.newest)
+    axis = replace(axis, now=last)
     if not pair.down:
-        top = nice(most[0])
-        drawn = risen(up, top, rows, palette)
-        labels = [f"{pair.names[0]} {figure(last[0])}".strip(), *[""] * (rows - 1)]
-        ends = {0: figure(top)}
-        return [_line(labels[row], OTHER, ends.get(row, ""), cell, OTHER, palette) for row, cell in enumerate(drawn)]
-    above, below = split(most[0], most[1], rows)
-    top = nice(max(most[0] / above, most[1] / max(below, 1)))
-    lines = []
-    for row, cell in enumerate(risen(up, top * above, above, palette)):
-        label = f"{pair.names[0]} {figure(last[0])}" if row == above - 1 else ""
-        lines.append(_line(label, READ, figure(top * above) if not row else "", cell, READ, palette))
-    for row, cell in enumerate(hanging(down, top * below, below, palette)):
-        label = f"{pair.names[1]} {figure(last[1])}" if not row else ""
-        end = figure(top * below) if row == below - 1 and row else ""
-        lines.append(_line(label, WRITE, end, cell, WRITE, palette))
-    return lines
-
-
-def _apart(
-    pair: Pair, up: Values, down: Values, last: Sequence[float | None], rows: int, palette: Palette
-) -> list[Line]:
+        return plot(up, width, rows, palette, replace(axis, styles=(OTHER, OTHER)))
+    if not pair.apart:
+        return traffic(up, down, width, rows, palette, axis)
     above = rows - rows // 2
-    top = nice(max((value for value in up if value is not None), default=0.0), 1.0)
-    lines = []
-    for row, cell in enumerate(risen(up, top, above, palette)):
-        label = f"{pair.names[0]} {figure(last[0])}" if row == above - 1 else ""
-        lines.append(_line(label, OTHER, figure(top) if not row and above > 1 else "", cell, OTHER, palette))
-    share = "?" if last[1] is None else f"{last[1] * 100:.0f}%"
-    for row, cell in enumerate(risen(down, 1.0, rows - above, palette)):
-        lines.append(_line(f"{pair.names[1]} {share}" if not row else "", OTHER, "", cell, READ, palette))
-    return lines
+    queue = Axis(figure, pair.names[:1] * 2, (OTHER, OTHER), gutter=LABELS, now=last)
+    busy = Axis(_share, pair.names[1:] * 2, (READ, READ), top=1.0, gutter=LABELS, now=last[1:])
+    return [*plot(up, width, above, palette, queue), *plot(down, width, rows - above, palette, busy)]
 
 
-def _line(label: str, style: Style, end: str, cells_: str, of: Style, palette: Palette) -> Line:
-    """Return a line: the current value and the end of the scale where they do not collide, then the graph."""
-    gap = LABELS - 2 - len(label) - len(end)
-    left = f"{label}{' ' * gap}{end}" if gap > 0 or not label else label
-    shown = palette.fit(left, LABELS - 1)
-    cut = len(label) if label else 0
-    return text(" ", (shown[:cut], style), (shown[cut:], FAINT), (cells_, of))
+_LEAST = 0.1
+"""Least end of a scale."""
+
+
+def _share(ratio: float | None) -> str:
+    return "?" if ratio is None else f"{ratio * 100:.0f}%"
 
 
 def figure(value: float | None) -> str:

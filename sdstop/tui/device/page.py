@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Sequence
 from typing import ClassVar
 
-from msgspec import Struct
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -17,7 +16,7 @@ from sdstop.tui.device.graphs import Course, courses, graph_lines, shown_seconds
 from sdstop.tui.device.identity import identity, title_words
 from sdstop.tui.device.stack import Layer, kind_word, layer_line, layers, load_words, peer_lines, siblings
 from sdstop.tui.device.who import BY_PROCESS, Program, program_words, programs, who_rows
-from sdstop.tui.facts import FactLink, FactSubject, fact_rows
+from sdstop.tui.facts import AllFields, FactLink, FactSubject, fact_rows
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.sheet import Sheet
 from sdstop.tui.status import tabs_line
@@ -33,12 +32,6 @@ _TALLEST, _LOWEST = 13, 3
 """Lines of a graph with its title."""
 _NARROW_BELOW = 4
 """Lines of stack, users and identity together on a narrow screen."""
-
-
-class AllFields(Struct, frozen=True):
-    """Item of a row that opens every field of the readings about a thing, with their evidence."""
-
-    subject: FactSubject
 
 
 class DevicePage(Sheet):
@@ -170,7 +163,7 @@ class DevicePage(Sheet):
 
     def _graph(self, pane: Pane, course: Course, scene: Scene, width: int, height: int) -> None:
         past = shown_seconds(scene.window)
-        lines = graph_lines(course, scene.now.monotonic, past, width - 1, max(height - 1, 1), scene.palette)
+        lines = graph_lines(course, scene.now.monotonic, past, width - 1, max(height - 1, 2), scene.palette)
         pane.title = course.pair.title
         pane.put([words(line) for line in lines], scene.palette, f"last {past:.0f} s")
 

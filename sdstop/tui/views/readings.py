@@ -14,7 +14,7 @@ from sdstop.core.format import NONE, right_aligned
 from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Schema, schema
 from sdstop.core.model import Column as Field
 from sdstop.exporters.report.table import heading, notable, shown
-from sdstop.tui.facts import FactSubject
+from sdstop.tui.facts import AllFields, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import View
@@ -46,11 +46,11 @@ class ReadingRow(Struct, frozen=True):
     scene: Scene
 
     @property
-    def opens(self) -> FactSubject:
+    def opens(self) -> AllFields:
         """Facts that Enter opens: every field of the row with its evidence."""
         name = " ".join(str(getattr(self.reading, label)) for label in self.declared.labels)
         key = self.declared.key(self.reading)
-        return FactSubject(name or self.declared.title, ((self.declared.reading, key),))
+        return AllFields(FactSubject(name or self.declared.title, ((self.declared.reading, key),)))
 
 
 FAMILIES = (
