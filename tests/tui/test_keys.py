@@ -14,6 +14,7 @@ from sdstop.core.finding import Finding, Rule, Severity, Value
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, conclusions
 from sdstop.tui.commands import HINTS, KEYS, Commands
+from sdstop.tui.device.page import DevicePage
 from sdstop.tui.terminal import Depth, Options
 from sdstop.tui.widgets.keys import KeyBinding, keys_of
 from sdstop.tui.widgets.pane import Pane
@@ -261,11 +262,11 @@ async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
 
 def test_help_names_every_key_that_is_bound() -> None:
     shown = {key for _, rows in KEYS for keys, _ in rows for key in keys.split()}
-    tables = (Commands.BINDINGS, Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS)
+    tables = (Commands.BINDINGS, Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, DevicePage.BINDINGS)
     bound = {name for table in tables for key in keys_of(table) for name in key.names}
     assert all(isinstance(binding, KeyBinding) for table in tables for binding in table)
     assert bound == shown
-    for key in "123456780!/nNsSIyteETbLwacmq?:+-gGjkhlz":
+    for key in "123456780!/nNsSIyteETbLwacmq?:+-[]gGjkhlz":
         assert key in shown, key
     for word in ("Enter", "Esc", "Backspace", "Tab", "Space", "Ctrl-C", "PgUp", "PgDn", "F1", "F10"):
         assert word in shown
