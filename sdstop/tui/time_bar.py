@@ -63,7 +63,7 @@ class TimeBar(Pane):
 
     def show(self, scene: Scene, width: int, height: int) -> None:
         """Paint the scene for a screen of this size."""
-        if self._scene is not None and scene.now is not self._scene.now:
+        if self._scene is not None and scene.now is not self._scene.now and not self._captures:
             self._dragged = None
         self._scene = scene
         self._fill(scene, width, height)
@@ -125,7 +125,7 @@ class TimeBar(Pane):
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Move the playhead with the mouse."""
-        if self._dragged is not None and self.app.mouse_captured is self:
+        if self._captures:
             event.stop()
             self._point(event.x)
 
@@ -133,6 +133,11 @@ class TimeBar(Pane):
         """Let the mouse go."""
         event.stop()
         self.release_mouse()
+
+    @property
+    def _captures(self) -> bool:
+        """Whether the mouse is dragged from here."""
+        return self.app.mouse_captured is self
 
     async def on_click(self, event: events.Click) -> None:
         """Ignore clicks, which the button's press has handled."""

@@ -17,7 +17,7 @@ from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import DiskActivity
 from sdstop.tui.widgets.graph import Axis, plot, samples, traffic
-from sdstop.tui.widgets.palette import OTHER, READ, Line, Palette
+from sdstop.tui.widgets.palette import HEAT, OTHER, Line, Palette
 from sdstop.tui.widgets.strip import Sample, cells
 
 MIB = float(1 << 20)
@@ -215,7 +215,7 @@ def graph_lines(course: Course, now: float, past: float, width: int, rows: int, 
         return traffic(up, down, width, rows, palette, axis)
     above = rows - rows // 2
     queue = Axis(figure, pair.names[:1] * 2, (OTHER, OTHER), gutter=LABELS, now=last)
-    busy = Axis(_share, pair.names[1:] * 2, (READ, READ), top=1.0, gutter=LABELS, now=last[1:])
+    busy = Axis(_share, pair.names[1:] * 2, (HEAT[5], HEAT[5]), top=1.0, gutter=LABELS, now=last[1:])
     return [*plot(up, width, above, palette, queue), *plot(down, width, rows - above, palette, busy)]
 
 

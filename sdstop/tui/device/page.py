@@ -293,4 +293,5 @@ def brief_rows(
 
 def _brief_layer(layer: Layer, scene: Scene) -> str:
     figures = load_words(layer)
-    return scene.palette.word(f"{layer.name}{'' if figures == '?' else f' {figures}'}", 60)
+    known = f"{layer.name} {figures}" if figures != "?" or not layer.things else layer.name
+    return scene.palette.word(known, 60)

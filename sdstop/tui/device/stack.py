@@ -58,7 +58,7 @@ def layers(scene: Scene, thing: Thing) -> list[Layer]:
         things = [thing] if place == at else stage
         found += (_layer(where, each, scene) for each in _by_kind(things, scene))
     if found[-1].place == "this" and thing.device is not None and _is_disk(thing, scene):
-        found.append(Layer("below", "controller: not recorded"))
+        found.append(Layer("below", "controller", note="not recorded"))
     return found
 
 
@@ -149,7 +149,8 @@ def layer_line(layer: Layer, depth: int, first: bool, width: int, scene: Scene) 
     branch = f"{' ' * (depth - 1)}{palette.branches[1].strip()} " if depth else ""
     head = f" {layer.place if first else '':<9}"
     room = max(width - len(head) - len(branch) - len(figures) - 2, 4)
-    name = palette.fit(palette.word(layer.name, 120), room)
+    noted = f"{layer.name}: {layer.note}" if layer.note else layer.name
+    name = palette.fit(palette.word(noted, 120), room)
     line = text((head, FAINT), (branch, FAINT), (name, style))
     gap = max(width - width_of(line) - len(figures) - 1, 1)
     return (*line, *text(" " * gap, (figures, style if layer.severity else FAINT if figures == "?" else PLAIN)))
