@@ -85,7 +85,7 @@ class Main(Screen[None]):
         if not self.is_current or not self.is_mounted:
             return
         palette = scene.palette
-        self.tiny.put([Row(line=lambda _: (*counts_line(scene, brief=True),))], palette)
+        self.tiny.put([Row(line=lambda _: counts_line(scene, tight=True))], palette)
         self.status.put([Row(line=lambda width: status_line(scene, width))], palette)
         self.tabs.put([Row(line=lambda width: tabs_line(self.entry, width))], palette)
         self.foot.show(palette)

@@ -52,10 +52,10 @@ async def test_pause_holds_the_moment_while_frames_go_on_being_recorded() -> Non
     node, feed = live_node()
     async with screen(session_of(node), WIDE, frames=feed) as shown:  # type: ignore[arg-type]
         await arrive(shown, 3)
-        assert "LIVE 14:13:22Z  every 1 s" in shown.lines()[0]
+        assert all(part in shown.lines()[0] for part in (" LIVE 14:13:22Z ", "  2026-09-21", "every 1 s"))
         await shown.press("space")
         text = await arrive(shown, 5)
-        assert " PAUSED 2026-09-21 14:13:22Z -5.0 s " in text.splitlines()[0]
+        assert " PAUSED 14:13:22Z -5.0 s " in text.splitlines()[0]
         assert "recording goes on" in text
         assert len(shown.app.session.timeline.frames) == 8
         banner = next(s for line in shown.segments() for s in line if "PAUSED" in s.text)
@@ -68,7 +68,7 @@ async def test_stepping_back_pauses_and_newest_returns() -> None:
     node, feed = live_node()
     async with screen(session_of(node), frames=feed) as shown:  # type: ignore[arg-type]
         await arrive(shown, 8)
-        assert "PAUSED 2026-09-21 14:13:25Z -2.0 s" in await shown.press("T", "left_square_bracket")
+        assert "PAUSED 14:13:25Z -2.0 s" in await shown.press("T", "left_square_bracket")
         assert "14:13:26Z -1.0 s" in await shown.press("t")
         assert "14:13:27Z" in await shown.press("right_square_bracket")
         assert "this is the newest frame" in await shown.press("t")
