@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from sdstop.core.shell import quoted
 
 
-class Command(Struct, frozen=True):
-    """Command to paste into a shell: one argument list, or several that are connected by pipes.
+class ShellCommand(Struct, frozen=True):
+    """ShellCommand to paste into a shell: one argument list, or several that are connected by pipes.
 
     `into` is a file that the output is written to (`echo idle > FILE`); `note` is a noun phrase, shown after `#`;
     `background` appends `&`, for commands that can hang.
@@ -20,11 +20,11 @@ class Command(Struct, frozen=True):
     note: str = ""
     background: bool = False
 
-    def pipe(self, *argv: str) -> Command:
+    def pipe(self, *argv: str) -> ShellCommand:
         """Return the command with its output piped to another one."""
         return replace(self, pipeline=(*self.pipeline, argv))
 
-    def noted(self, note: str) -> Command:
+    def noted(self, note: str) -> ShellCommand:
         """Return the command with a note: a noun phrase, shown after `#`."""
         return replace(self, note=note)
 
@@ -39,12 +39,12 @@ class Command(Struct, frozen=True):
         return f"{self.shell}   # {self.note}" if self.note else self.shell
 
 
-Advice = str | Command
+Advice = str | ShellCommand
 
 
-def run(*argv: str, into: str = "", note: str = "", background: bool = False) -> Command:
+def run(*argv: str, into: str = "", note: str = "", background: bool = False) -> ShellCommand:
     """Return a command of one argument list."""
-    return Command((argv,), into, note, background)
+    return ShellCommand((argv,), into, note, background)
 
 
 def operands(*names: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
+from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
@@ -13,11 +14,15 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.main import Main
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
-from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
+from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
+from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
+
+_SOON = 0.2
+"""Seconds between two imports of views."""
 
 
 class Dashboard(Commands):
@@ -36,7 +41,7 @@ class Dashboard(Commands):
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
         self.playing = False
-        self.main = Main(HINTS)
+        self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
         self._reader = -1
 
@@ -55,7 +60,14 @@ class Dashboard(Commands):
             self.pace(self.interval)
             self._listen()
         self.set_interval(1.0, self._watch)
+        self.set_timer(_SOON, self._load_views)
         self.paint()
+
+    def _load_views(self, first: int = 1) -> None:
+        """Import the views one by one between frames, so that neither their keys nor a search wait for it."""
+        if first < len(VIEWS):
+            self.guard.call(Part.VIEW, VIEWS[first].name, lambda: VIEWS[first].made_of, lambda _: None)
+            self.set_timer(_SOON, lambda: self._load_views(first + 1))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""
@@ -172,6 +184,9 @@ class Dashboard(Commands):
                 await self.lay(FactSheet(item))
             case Quote():
                 await self.lay(RawSheet(item))
+            case ColumnChoice():
+                if isinstance(self.screen, ColumnSheet):
+                    self.screen.toggle(item)
 
     async def lay(self, sheet: Sheet) -> None:
         """Open a sheet on top of the current screen."""

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from datetime import timedelta
 
-from sdstop.core.format import moment
+from sdstop.core.format import moment, zoned
 from sdstop.core.session import Look, Session
 
 _AGO = re.compile(r"([+-])((?:\d+(?:\.\d+)?[dhms]?)+)$")
@@ -78,6 +78,12 @@ class Playhead:
         until = (n for n in reversed(range(len(frames))) if frames[n].taken <= taken + 0.0005)
         return bool(frames) and self._go(next(until, 0))  # a linear search: the clock may have been set back
 
+    @property
+    def oldest(self) -> float | None:
+        """Unix time of the oldest retained frame, None before the first one."""
+        frames = tuple(self.session.timeline.frames)
+        return frames[0].taken if frames else None
+
     def event(self, direction: int) -> bool:
         """Move to the next (1) or previous (-1) start or end of a finding; return False if there is none."""
         look = self.look
@@ -98,8 +104,9 @@ class Playhead:
     def parse(self, text: str) -> float:
         """Return the Unix time for typed text.
 
-        `-5m` and `-1h30m` are relative to the newest frame, `+30s` to the selected one; a time of day (UTC) means its
-        last occurrence. Raises ValueError with a one-line description of the accepted formats.
+        `-5m` and `-1h30m` are relative to the newest frame, `+30s` to the selected one; a time of day, in the zone in
+        which times are shown or UTC if it ends in Z, means its last occurrence. Raises ValueError with a one-line
+        description of the accepted formats.
         """
         text = text.strip()
         newest = self.session.timeline.frames[-1].taken
@@ -112,7 +119,8 @@ class Playhead:
         if clock is None:
             raise ValueError("a time is 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)")
         year, month, day, hour, minute, second = clock.groups()
-        chosen = moment(newest).replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
+        here = moment(newest) if text.endswith("Z") else zoned(newest)
+        chosen = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
         if year:
             chosen = chosen.replace(year=int(year), month=int(month), day=int(day))
         elif chosen.timestamp() > newest:

@@ -11,7 +11,7 @@ from sdstop.core.format import duration, timestamp, utc
 from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
-from sdstop.tui.widgets.palette import BANNER, CHIP, FAINT, PLAIN, STRONG, Line, text, width_of
+from sdstop.tui.widgets.palette import BANNER, CHIP, FAINT, PLAIN, STRONG, Line, clickable, text, width_of
 
 _CHIPS = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN"}
 
@@ -120,12 +120,14 @@ def tabs_line(current: ViewEntry, width: int) -> Line:
         titles = [entry.short or entry.title if entry is current else "" for entry in few]
     parts: list[Segment] = [Segment(" ")]
     for entry, title in zip(entries, titles, strict=True):
-        chosen = entry is current
-        if chosen:  # the chip covers the blanks around it
+        action = f"app.view({entry.key!r})"
+        if entry is current:  # the chip covers the blanks around it
             before = parts[-1]
             parts[-1:] = [before._replace(text=before.text[:-1])] if len(before.text) > 1 else []
-            parts.append(Segment(f" {entry.key} {title} ", BANNER))
+            parts.append(Segment(f" {entry.key} {title} ", clickable(BANNER, action)))
             parts.append(Segment(" " * (gap - 1)))
         else:
-            parts += text((entry.key, PLAIN), (f" {title}" if title else "", FAINT), " " * gap)
+            parts.append(Segment(entry.key, clickable(PLAIN, action)))
+            parts.append(Segment(f" {title}" if title else "", clickable(FAINT, action)))
+            parts.append(Segment(" " * gap))
     return tuple(part for part in parts if part.text)

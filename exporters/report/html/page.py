@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop import __version__
-from sdstop.core.advice import Advice, Command
+from sdstop.core.advice import Advice, ShellCommand
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked, Value
@@ -241,7 +241,7 @@ def _compared(value: Value) -> Iterable[str]:
 
 def advised(advice: Advice) -> Markup:
     """Return a piece of advice: commands in a fixed pitch, sentences as text."""
-    return el("code", str(advice)) if isinstance(advice, Command) else join(advice)
+    return el("code", str(advice)) if isinstance(advice, ShellCommand) else join(advice)
 
 
 def _cited(episode: Episode) -> Markup:

@@ -55,6 +55,11 @@ VIEWS = (
 FIRST = VIEWS[0]
 
 
+def view_named(name: str) -> ViewEntry | None:
+    """Return the view with a name, in the singular or the plural; None if there is none."""
+    return next((entry for entry in VIEWS if name in {entry.name, entry.name.removesuffix("s")}), None)
+
+
 def view_of(key: str) -> ViewEntry:
     """Return the view for a key; raises KeyError if there is none."""
     for entry in VIEWS:
