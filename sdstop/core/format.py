@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from sdstop.core.evidence import UNDATED, dated
@@ -148,20 +150,57 @@ _LATEST = 253_402_300_799.0
 """Last second that datetime can represent."""
 
 
+_ZONE: ContextVar[tzinfo | None] = ContextVar("zone", default=UTC)
+
+
+@contextmanager
+def times_in(zone: tzinfo | None) -> Iterator[None]:
+    """Show times in this zone instead of UTC; None is the zone of this terminal."""
+    before = _ZONE.set(zone)
+    try:
+        yield
+    finally:
+        _ZONE.reset(before)
+
+
+def zoned(taken: float) -> datetime:
+    """Return Unix seconds as a datetime in the zone of times, clamped to the supported range."""
+    zone, seconds = _ZONE.get(), min(max(taken, 0.0), _LATEST - 86_400)
+    return datetime.fromtimestamp(seconds, zone) if zone is not None else datetime.fromtimestamp(seconds).astimezone()
+
+
+def _offset(at: datetime) -> str:
+    """Return the offset of a time from UTC: `Z`, `+01`, `+05:30`."""
+    offset = at.utcoffset()
+    minutes = int(offset.total_seconds()) // 60 if offset is not None else 0
+    if not minutes:
+        return "Z"
+    hours, rest = divmod(abs(minutes), 60)
+    return f"{'-' if minutes < 0 else '+'}{hours:02}{f':{rest:02}' if rest else ''}"
+
+
+def zone_word(taken: float) -> str:
+    """Return the offset of times at Unix seconds, for a prompt: `UTC`, `+01`."""
+    said = _offset(zoned(taken))
+    return "UTC" if said == "Z" else said
+
+
 def clock(taken: float, *, seconds: bool = True) -> str:
-    """Return Unix seconds as a UTC time of day, `14:03:22`; if undated, the time since the first frame, `+3.0 s`."""
+    """Return Unix seconds as a time of day, `14:03:22`; if undated, the time since the first frame, `+3.0 s`."""
     if not dated(taken):
         passed = taken - UNDATED
         return f"+{duration(passed)}" if passed > 0 else NONE
-    minute, second = divmod(int(min(max(taken, 0.0), _LATEST)) % 86_400, 60)
-    shown = f"{minute // 60:02}:{minute % 60:02}"
-    return f"{shown}:{second:02}" if seconds else shown
+    return f"{zoned(taken):{'%H:%M:%S' if seconds else '%H:%M'}}"
 
 
 def utc(taken: float) -> str:
-    """Return Unix seconds as a UTC time of day, `14:03:22Z`; if undated, the time since the start or NOT_DATED."""
+    """Return Unix seconds as a time of day with its offset from UTC, `14:03:22Z`, `15:03:22+01`.
+
+    If undated, the time since the start or NOT_DATED.
+    """
     if dated(taken):
-        return f"{clock(taken)}Z"
+        at = zoned(taken)
+        return f"{at:%H:%M:%S}{_offset(at)}"
     return NOT_DATED if taken <= UNDATED else clock(taken)
 
 
@@ -181,10 +220,11 @@ def lasting(since: float, until: float | None, seconds: float, *, before: bool =
 
 
 def timestamp(taken: float) -> str:
-    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`; if undated, the result of `utc`."""
+    """Return Unix seconds as `2026-11-21 14:03:22Z`, `2026-11-21 15:03:22+01`; if undated, the result of `utc`."""
     if not dated(taken):
         return utc(taken)
-    return moment(taken).strftime("%Y-%m-%d %H:%M:%SZ")
+    at = zoned(taken)
+    return f"{at:%Y-%m-%d %H:%M:%S}{_offset(at)}"
 
 
 def moment(taken: float) -> datetime:

@@ -6,6 +6,7 @@ import asyncio
 import time
 
 from sdstop.analysis.load_course import LoadCourse
+from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
@@ -16,15 +17,18 @@ from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
-from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
+from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
+from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
+_SOON = 0.2
+"""Seconds between two imports of views."""
 
 
 class Dashboard(Commands):
@@ -49,7 +53,7 @@ class Dashboard(Commands):
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
-        self.main = Main(HINTS)
+        self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
         self._played = time.monotonic()
         self._wanted: float | None = None
@@ -71,7 +75,14 @@ class Dashboard(Commands):
             self._listen()
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
+        self.set_timer(_SOON, self._load_views)
         self.paint()
+
+    def _load_views(self, first: int = 1) -> None:
+        """Import the views one by one between frames, so that neither their keys nor a search wait for it."""
+        if first < len(VIEWS):
+            self.guard.call(Part.VIEW, VIEWS[first].name, lambda: VIEWS[first].made_of, lambda _: None)
+            self.set_timer(_SOON, lambda: self._load_views(first + 1))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""
@@ -215,6 +226,9 @@ class Dashboard(Commands):
                 await self.lay(FactSheet(item.subject))
             case Quote():
                 await self.lay(RawSheet(item))
+            case ColumnChoice():
+                if isinstance(self.screen, ColumnSheet):
+                    self.screen.toggle(item)
 
     async def lay(self, sheet: Sheet) -> None:
         """Open a sheet on top of the current screen."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from msgspec import Struct
 
 from sdstop.core.finding import Finding
-from sdstop.core.format import clock, moment
+from sdstop.core.format import clock, moment, zoned
 from sdstop.core.session import Look, Session
 
 _AGO = re.compile(r"([+-])((?:\d+(?:\.\d+)?[dhms]?)+)$")
@@ -143,8 +143,9 @@ class Playhead:
     def parse(self, text: str) -> float:
         """Return the Unix time for typed text.
 
-        `-5m` and `-1h30m` are relative to the newest frame, `+30s` to the selected one; a time of day (UTC) means its
-        last occurrence. Raises ValueError with a one-line description of the accepted formats.
+        `-5m` and `-1h30m` are relative to the newest frame, `+30s` to the selected one; a time of day, in the zone in
+        which times are shown or UTC if it ends in Z, means its last occurrence. Raises ValueError with a one-line
+        description of the accepted formats.
         """
         text = text.strip()
         newest = self.session.timeline.frames[-1].taken
@@ -157,7 +158,8 @@ class Playhead:
         if clock is None:
             raise ValueError("a time is 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)")
         year, month, day, hour, minute, second = clock.groups()
-        chosen = moment(newest).replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
+        here = moment(newest) if text.endswith("Z") else zoned(newest)
+        chosen = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
         if year:
             chosen = chosen.replace(year=int(year), month=int(month), day=int(day))
         elif chosen.timestamp() > newest:

@@ -100,11 +100,11 @@ async def test_the_family_under_the_cursor_is_shown_anew() -> None:
         await shown.press("0", "tab", "slash")
         await shown.type("left")
         assert "right " not in shown.text()
-        assert "filter 'left'" in shown.line("─ Aaa pumps")
+        assert "1 hit of left" in shown.line("─ Aaa pumps")
         await shown.press("colon")
         await shown.type("sort moved")
         assert "Moved" in shown.line("Pump ")
-        await shown.press("1", "0", "j")
+        await shown.press("escape", "1", "0", "j")
         assert "Aaa pumps ──" not in shown.text()
         text = await shown.press("k")
         assert "right " in text

@@ -323,7 +323,7 @@ def test_it_runs_in_tmux_and_leaves_the_screen_as_it_was(tmux: Callable[..., Tmu
     window = tmux(prefix="echo before; ")
     shown = window.until("test-node", "LIVE", "Worst devices", "sdd")
     assert len(shown.splitlines()) == 24
-    assert shown.splitlines()[-1].startswith(" ? help  / filter")
+    assert shown.splitlines()[-1].startswith(" ? help  / find")
     window.press("2")
     window.until("Arrays and disks", "raid10 near=2")
     window.press("/", "s", "d", "c", "Enter")

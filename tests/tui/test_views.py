@@ -65,13 +65,14 @@ BLIND = Unchecked("diskstats: denied, needs root", rule="hot-stripe-member")
 
 async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
     async with screen(Node().session(3, says(FINE))) as shown:
-        assert "no findings" in shown.lines()[0]
+        assert shown.lines()[0].endswith(" no problem found   0 ?  1 pass  0 n/a")
         assert "no findings in what was recorded; 1 thing looked at and found good" in shown.text()
 
 
 async def test_where_no_rule_could_look_nothing_is_called_good() -> None:
     async with screen(replayed("iostat-only", "lent")) as shown:
-        assert "no findings" not in shown.lines()[0]
+        assert "no problem found" not in shown.lines()[0]
+        assert "nothing judged" in shown.lines()[0]
         assert "unknown: nothing was judged (!)" in shown.text()
         assert "nothing wrong" not in shown.text()
 
@@ -80,8 +81,11 @@ async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:
     session = Node(later={2: [refused("/proc/mdstat")]}).session(3, says(HUNG, SLOW, BLIND), name="storage-07")
     async with screen(session) as shown:
         first = shown.lines()[0]
-        assert first.startswith(" sdstop storage-07   REPLAY 2026-09-21 14:13:23Z")
-        assert first.endswith(" 1 CRIT   1 WARN  3 ?UNKN")
+        assert first.startswith(" storage-07   REPLAY 14:13:23Z")
+        assert first.endswith(" 1 CRIT   1 WARN   3 ?  0 pass  0 n/a")
+        chips = {s.text: roles(s.style) for s in shown.segments()[0]}
+        assert "critbg" in chips[" 1 CRIT "]
+        assert "warnbg" in chips[" 1 WARN "]
         assert "!CRIT sdc" in shown.text()
         assert "*WARN md0/sdb" in shown.text()
         assert "?UNKN mdraid" in shown.text()
@@ -93,7 +97,7 @@ UNRECORDED = Unchecked("dmcache: not recorded in this capture", calm=True, rule=
 
 async def test_what_nobody_recorded_is_no_trouble_and_is_told_all_the_same() -> None:
     async with screen(Node().session(3, says(FINE, UNRECORDED))) as shown:
-        assert shown.lines()[0].endswith(" no findings")
+        assert shown.lines()[0].endswith(" no problem found   0 ?  1 pass  1 n/a")
         assert "1 rule found nothing to look at in this capture (!)" in shown.text()
         text = await shown.press("!")
         assert "?UNKN" not in text
@@ -104,7 +108,7 @@ async def test_what_nobody_recorded_is_no_trouble_and_is_told_all_the_same() -> 
 async def test_what_cannot_be_seen_on_any_live_node_takes_no_line_of_the_first_view() -> None:
     feed = FakeFeed([])
     async with screen(Node().session(3, says(FINE, UNRECORDED), live=True), frames=feed) as shown:
-        assert shown.lines()[0].endswith(" no findings")
+        assert shown.lines()[0].endswith(" no problem found   0 ?  1 pass  1 n/a")
         assert "nothing to look at" not in shown.text()
 
 
@@ -215,7 +219,7 @@ async def test_a_low_screen_has_findings_and_devices() -> None:
 @pytest.mark.parametrize("size", [(39, 7), (39, 24), (80, 7), (10, 2), (1, 1)])
 async def test_a_tiny_screen_has_one_line(size: tuple[int, int]) -> None:
     async with screen(array_node().session(4, says(HUNG, SLOW, BLIND)), size) as shown:
-        assert shown.lines()[0] == "CRIT 1 WARN 1 ?UNKN 1"[: size[0]].rstrip()
+        assert shown.lines()[0] == "1 CRIT 1 WARN 1 ?"[: size[0]].rstrip()
         assert "".join(shown.lines()[1:]) == ""
 
 
@@ -589,5 +593,5 @@ async def test_the_first_line_counts_what_the_list_of_unknown_things_has_lines_o
     blind = [Unchecked(reason, rule=rule) for rule in ("stripe-convoy", "hot-stripe-member")]
     same = [Unchecked(why, rule="volume-below-promise") for why in ("nobody waits", "told together")]
     async with screen(Node().session(3, says(*blind, *same, UNRECORDED))) as shown:
-        assert shown.lines()[0].endswith(" 3 ?UNKN")
+        assert shown.lines()[0].endswith(" 3 ?  0 pass  1 n/a")
         assert "Could not be seen  3" in await shown.press("!")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 
 from sdstop.analysis.thing_parts import Part, parts_of, thing_of, with_derived
 from sdstop.core.thing import Thing
-from sdstop.tui.device.graphs import Course, courses, graph_lines, shown_seconds
+from sdstop.tui.device.graphs import LABELS, Course, courses, graph_lines, shown_seconds
 from sdstop.tui.device.identity import identity, title_words
 from sdstop.tui.device.stack import Layer, kind_word, layer_line, layers, load_words, peer_lines, siblings
 from sdstop.tui.device.who import BY_PROCESS, Program, program_words, programs, who_rows
@@ -22,7 +20,6 @@ from sdstop.tui.sheet import Sheet
 from sdstop.tui.status import tabs_line
 from sdstop.tui.views import FIRST, ViewEntry
 from sdstop.tui.why import entry_mark
-from sdstop.tui.widgets.keys import Section, bind, explained
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 from sdstop.tui.widgets.pane import Pane, Row, words
 
@@ -34,17 +31,22 @@ _NARROW_BELOW = 4
 """Lines of stack, users and identity together on a narrow screen."""
 
 
+class GraphPane(Pane):
+    """Pane with a graph of the last `past` seconds. A click goes to its moment."""
+
+    past = 0.0
+
+    def time_at(self, x: int, y: int) -> float | None:
+        """Return how many seconds before the shown moment a cell of the graph is; None beside it."""
+        room = max(self.size.width - LABELS - 2, 1)
+        at = x - LABELS - 1
+        inside = 0 <= at < room and self.heads <= y < self.heads + len(self.rows)
+        return (room - 1 - at) * self.past / room if inside else None
+
+
 class DevicePage(Sheet):
     """Page of one thing. `[` and `]` change to the previous and the next member of its group, or thing of its kind."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *explained(
-            Section.ROWS,
-            "device page: previous and next member",
-            bind("left_square_bracket", "member(-1)"),
-            bind("right_square_bracket", "member(1)"),
-        ),
-    ]
     hints = (
         ("Esc", "back"), ("[ ]", "other member"), ("Enter", "all fields"), ("Tab", "next pane"), ("t T", "step"),
         ("e E", "event"), ("y", "copy"), ("q", "quit"),
@@ -57,7 +59,7 @@ class DevicePage(Sheet):
         self.entry = entry
         self.pane.id = "device-head"
         self.tabs = Pane(cursor=False, id="tabs")
-        self.graphs = [Pane(cursor=False, id=f"graph-{at}") for at in range(4)]
+        self.graphs = [GraphPane(cursor=False, id=f"graph-{at}") for at in range(4)]
         self.upper, self.lower = Horizontal(id="graphs-upper"), Horizontal(id="graphs-lower")
         self.stack = Pane("Stack", id="device-stack")
         self.who = Pane("Who does I/O", id="device-who")
@@ -161,8 +163,8 @@ class DevicePage(Sheet):
         else:
             self.brief.put(brief_rows(scene, thing, known, listed, facts, width, rest - 1), scene.palette)
 
-    def _graph(self, pane: Pane, course: Course, scene: Scene, width: int, height: int) -> None:
-        past = shown_seconds(scene.window)
+    def _graph(self, pane: GraphPane, course: Course, scene: Scene, width: int, height: int) -> None:
+        past = pane.past = shown_seconds(scene.window)
         lines = graph_lines(course, scene.now.monotonic, past, width - 1, max(height - 1, 2), scene.palette)
         pane.title = course.pair.title
         pane.put([words(line) for line in lines], scene.palette, f"last {past:.0f} s")
@@ -181,7 +183,7 @@ class DevicePage(Sheet):
 
     # -- keys -------------------------------------------------------------------------------------------------
 
-    def action_member(self, step: int) -> None:
+    def sibling(self, step: int) -> None:
         """Change to the next (1) or previous (-1) member of the thing's group, or thing of its kind."""
         thing, scene = self._thing, self.scene
         if thing is None or scene is None:

@@ -38,7 +38,7 @@ class ViewEntry(Struct, frozen=True):
 
 
 VIEWS = (
-    ViewEntry("1", "Overview", "overview.Overview", "findings, worst devices, top I/O processes", "Over"),
+    ViewEntry("1", "Overview", "overview.Overview", "findings, worst devices, top I/O processes", "All"),
     ViewEntry("2", "Disks", "disks.Disks", "disks, arrays and pools"),
     ViewEntry("3", "Caches", "caches.Caches", "caches and request sizes", "Cache"),
     ViewEntry("4", "Network", "network.Network", "interfaces, bonds, path MTUs, TCP", "Net"),
@@ -47,12 +47,17 @@ VIEWS = (
     ViewEntry("7", "Cluster", "cluster.ClusterView", "failure domains, nodes, devices, capacity", "Clust"),
     ViewEntry("8", "Volumes", "volumes.Volumes", "volumes and their limits", "Vols"),
     ViewEntry("9", "Path", "path.PathView", "where the time of a request goes, from client to disk"),
-    ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Read", spare=True),
+    ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Raw", spare=True),
     ViewEntry("!", "Findings", "findings.Findings", "all findings: active, unknown, ended, ruled out", "Find"),
 )
 """All views, in tab order; the first is shown at the start."""
 
 FIRST = VIEWS[0]
+
+
+def view_named(name: str) -> ViewEntry | None:
+    """Return the view with a name, in the singular or the plural; None if there is none."""
+    return next((entry for entry in VIEWS if name in {entry.name, entry.name.removesuffix("s")}), None)
 
 
 def view_of(key: str) -> ViewEntry:

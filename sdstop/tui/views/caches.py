@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -23,12 +23,12 @@ from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import why_rows
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import PERCENT, Cell, LineTable, TableColumn
 
 
 class SizesRow(Struct, frozen=True):
@@ -71,7 +71,7 @@ def _part(field: str) -> dict[str, Any]:
         found = value(item)
         return text(("-".rjust(5), FAINT)) if found is None else bar_cell(found, width, item.scene.palette)
 
-    return {"cell": cell, "value": value}
+    return {"cell": cell, "value": value, "scale": PERCENT}
 
 
 def _figure(read: Callable[[CacheRow], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
@@ -125,10 +125,10 @@ _COLUMNS = (
     TableColumn("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
     TableColumn("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
     TableColumn("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
-    TableColumn("hit", "%HIT", 5, **_figure(_share(0), percent)),
-    TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13,
+    TableColumn("hit", "%HIT", 5, scale=PERCENT, **_figure(_share(0), percent)),
+    TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13, scale=PERCENT,
                 **_figure(_did("cacheable_hit_share"), percent)),
-    TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True),
+    TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True, scale=PERCENT),
     TableColumn("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
     TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
     TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
@@ -140,6 +140,12 @@ class Caches(View):
     """Caches above; below, the history and the request sizes of the cache under the cursor."""
 
     families = (Cache, CacheActivity, RequestSizes)
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, _rows(scene))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

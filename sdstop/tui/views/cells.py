@@ -9,6 +9,9 @@ from sdstop.core.format import bytes_, percent
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, Line, Palette, text
 
+IDLE = 1e-9
+"""Queue length, or wait in seconds, below which a device counts as idle."""
+
 
 def bar_cell(
     ratio: float | None, width: int, palette: Palette, style: Style = OTHER, *, mark: float | None = None
@@ -24,8 +27,8 @@ def fold(value: float | None, middle: float | None) -> str:
     """Return a value as a multiple of the median of its peers, such as `x2.4`; `-` if either is unknown."""
     if value is None or middle is None:
         return "-"
-    if middle < 1e-9:
-        return "x1" if value < 1e-9 else "x>99"
+    if middle < IDLE:
+        return "x1" if value < IDLE else "x>99"
     times = value / middle
     return "x>99" if times >= 99.5 else f"x{times:.0f}" if times >= 9.95 else f"x{times:.1f}"
 

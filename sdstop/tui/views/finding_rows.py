@@ -66,7 +66,7 @@ def _rank(item: FindingRow) -> int:
 
 
 COLUMNS = (
-    TableColumn("severity", "", 5, _mark, _rank),
+    TableColumn("severity", "SEV", 5, _mark, _rank),
     TableColumn("subject", "WHERE", 12, _subject, lambda i: i.entry.subject, widest=30, rising=True),
     TableColumn("finding", "FINDING", 44, _summary, widest=110, comfort=52),
     TableColumn("figures", "COMPARED", 50, _figures, keep=1, widest=70),

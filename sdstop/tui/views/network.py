@@ -19,11 +19,11 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import PERCENT, Cell, LineTable, TableColumn
 
 
 class InterfaceRow(Struct, frozen=True):
@@ -133,11 +133,13 @@ _COLUMNS = (
     TableColumn("kind", "KIND", 8, _fact("kind"), keep=3),
     TableColumn("state", "STATE", 7, _state, keep=8),
     TableColumn("mtu", "MTU", 5, _fact("mtu"), lambda i: i.interface.mtu if i.interface else None, right=True),
-    TableColumn("speed", "bit/s", 6, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6),
+    TableColumn("speed", "bit/s", 6, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6,
+                scale=1 / 8),
     TableColumn("duplex", "DUPLEX", 6, _fact("duplex"), keep=2),
     TableColumn("rx", "RX B/s", 7, **_activity("rx_bytes_per_second", rate)),
     TableColumn("tx", "TX B/s", 7, **_activity("tx_bytes_per_second", rate)),
-    TableColumn("share", "%LINE", 5, lambda i, w: bar_cell(_share(i), w, i.scene.palette), _share, keep=7, widest=16),
+    TableColumn("share", "%LINE", 5, lambda i, w: bar_cell(_share(i), w, i.scene.palette), _share, keep=7, widest=16,
+                scale=PERCENT),
     TableColumn("rxp", "RX p/s", 7, keep=4, **_activity("rx_packets_per_second", number)),
     TableColumn("txp", "TX p/s", 7, keep=4, **_activity("tx_packets_per_second", number)),
     TableColumn("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
@@ -153,6 +155,12 @@ class Network(View):
     """Interfaces above, the IP stack below."""
 
     families = (Bond, Interface, InterfaceActivity, InterfaceLink, PathMtu, Tcp, TcpActivity, Traffic)
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, _ports(scene))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

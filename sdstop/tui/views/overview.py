@@ -114,16 +114,17 @@ class Overview(View):
     """View shown at the start."""
 
     families = (ProcessActivity, ProcessIo, ProcessSummary)
+    tables = (COLUMNS, _DEVICES, PROCESSES)
     main: LineTable
 
     def compose(self) -> ComposeResult:
         """Lay out the panes; the style sheet selects those shown on a small screen."""
         self.vitals = Pane(id="vitals", cursor=False)
-        self.main = LineTable("Findings", COLUMNS, id="findings")
+        self.main = LineTable("Findings", COLUMNS, id="findings", whole=True)
         self.told = Pane(id="told", cursor=False)
         self.why = Pane("Why", id="why", cursor=False)
-        self.devices = LineTable("Worst devices", _DEVICES, id="devices", sort="pain")
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False)
+        self.devices = LineTable("Worst devices", _DEVICES, id="devices", sort="flag")
+        self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False, steady=True)
         yield self.vitals
         with Horizontal(id="halves"):
             with Vertical(id="left"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from msgspec import Struct
 from textual.app import ComposeResult
@@ -23,10 +23,10 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.stage_lines import StageRow, heading, note_line, stage_line
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import MS, Cell, LineTable, TableColumn
 
 _TWO_LINES = 72
 """Minimum width for sentences of two lines."""
@@ -93,13 +93,20 @@ _COLUMNS = (
     TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
     TableColumn("io", "io/s", 7, lambda i, _: number(_requests(i)), _requests, right=True),
     TableColumn("bytes", "B/s", 7, lambda i, _: rate(_bytes(i)), _bytes, right=True, keep=3),
-    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True),
+    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
     TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
 )
 
 
 class PathView(View):
     """The path under the cursor above, the list of paths below."""
+
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, _rows(scene))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -112,9 +119,8 @@ class PathView(View):
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        listed = path_rows(scene)
-        found = [Row(item.subject.key, item, None, f"{item.subject.name} {item.path.rule}") for item in listed]
-        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, counted(len(listed), "path"))
+        found = _rows(scene)
+        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, counted(len(found), "path"))
         self._show_chosen()
 
     def moved(self, pane: Pane) -> None:
@@ -137,6 +143,10 @@ class PathView(View):
         self.stages.title = f"Path of {scene.palette.word(item.subject.name, 60)}: client to medium"
         self.stages.styles.height = min(len(rows) + 1, total - listed)
         self.stages.put(rows, scene.palette, "own = await less the part below")
+
+
+def _rows(scene: Scene) -> list[Row]:
+    return [Row(item.subject.key, item, None, f"{item.subject.name} {item.path.rule}") for item in path_rows(scene)]
 
 
 def stage_rows(path: DataPath, scene: Scene, width: int, room: int, *, noted: bool) -> list[Row]:

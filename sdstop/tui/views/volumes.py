@@ -18,12 +18,12 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import entry_mark
 from sdstop.tui.widgets.graph import layers
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import MS, PERCENT, Cell, LineTable, TableColumn
 
 SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
 """Names of the collectors for volumes and limits."""
@@ -194,7 +194,7 @@ def _share(read: Callable[[LimitedVolume], float | None]) -> dict[str, Any]:
         first, *bar = bar_cell(most, width, item.scene.palette)
         return first._replace(text=f"{item.scene.palette.at_most}{percent(most)}".rjust(5) + first.text[5:]), *bar
 
-    return {"cell": cell, "value": read}
+    return {"cell": cell, "value": read, "scale": PERCENT}
 
 
 def _colored(line: Line, share: float, item: LimitedVolume) -> Line:
@@ -229,7 +229,7 @@ def _waited(read: Callable[[LimitedVolume], float | None]) -> dict[str, Any]:
         value = read(item)
         return text((NONE, FAINT)) if value is None else f"{'>' if item.least else ''}{wait(value)}"
 
-    return {"cell": cell, "value": read, "right": True}
+    return {"cell": cell, "value": read, "right": True, "scale": MS}
 
 
 def _split(item: LimitedVolume, width: int) -> Cell:
@@ -264,12 +264,12 @@ _COLUMNS = (
     TableColumn("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
     TableColumn("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate, most=True)),
     TableColumn("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
-    TableColumn("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent, most=True)),
+    TableColumn("time", "%TIME", 5, scale=PERCENT, **_figure(lambda i: i.at_limit, percent, most=True)),
     TableColumn("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
     TableColumn("wait", "await", 6, keep=8, **_waited(lambda i: i.wait)),
     TableColumn("own", "limit", 6, keep=7, **_waited(lambda i: i.split.limit if i.split else None)),
-    TableColumn("disks", "disks", 6, keep=7, **_figure(lambda i: i.split.disks if i.split else None, wait)),
-    TableColumn("pain", "WAIT: DISKS, LIMIT", 8, _split, lambda i: i.urgency, keep=1, widest=30),
+    TableColumn("disks", "disks", 6, keep=7, scale=MS, **_figure(lambda i: i.split.disks if i.split else None, wait)),
+    TableColumn("split", "WAIT: DISKS, LIMIT", 8, _split, keep=1, widest=30),
 )  # fmt: skip
 
 
@@ -277,11 +277,17 @@ class Volumes(View):
     """Volumes and their limits above, details of the volume under the cursor below."""
 
     families = (ClusterVolume, Limit, LimitUse)
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, _rows(scene))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.scene: Scene | None = None
-        self.main = LineTable("Volumes and their limits", _COLUMNS, id="volumes", sort="pain")
+        self.main = LineTable("Volumes and their limits", _COLUMNS, id="volumes", steady=True)
         self.detail = Pane("Volume", id="volume-detail")
         yield self.main
         yield self.detail
@@ -289,8 +295,8 @@ class Volumes(View):
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        listed = limited_volumes(scene)
-        found = [Row(_key(item), item, None, _searchable(item)) for item in listed]
+        found = _rows(scene)
+        listed = [row.item for row in found]
         self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, _note(listed, scene))
         self.detail.display = bool(found) and self.app.size.height >= 18
         self.detail.styles.height = min(max(self.room // 3, 6), 12)
@@ -307,6 +313,11 @@ class Volumes(View):
         if isinstance(item, LimitedVolume):
             self.detail.title = item.scene.palette.word(item.name, 60)
             self.detail.put(list(_detail(item)), item.scene.palette)
+
+
+def _rows(scene: Scene) -> list[Row]:
+    listed = sorted(limited_volumes(scene), key=lambda item: item.urgency, reverse=True)
+    return [Row(_key(item), item, None, _searchable(item)) for item in listed]
 
 
 def _key(item: LimitedVolume) -> Hashable:
