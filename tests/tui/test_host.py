@@ -219,7 +219,7 @@ async def test_a_node_leads_to_its_facts() -> None:
         text = await shown.press("enter")
         assert "NUMA nodes" in text
         assert "21 10" in text
-        assert "10.0 %" in shown.line("  Remote")
+        assert "10.0%" in shown.line("  Remote")
 
 
 @pytest.mark.parametrize(

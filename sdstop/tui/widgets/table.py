@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 from rich.segment import Segment
+from rich.style import Style
 from textual.binding import BindingType
 from textual.message import Message
 
@@ -37,6 +38,7 @@ class TableColumn(Struct, frozen=True):
     dropped first, and those with 0 never. A column with `widest` grows into spare room up to that width; to reach
     `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped. A column that is not `chosen` is searched and
     sorted by, but shown only if the user chooses it. `seconds` is the time of a graph's cell; the last cell is now.
+    `style` is that of the heading: the hue of what the column shows.
     """
 
     name: str
@@ -52,6 +54,7 @@ class TableColumn(Struct, frozen=True):
     scale: float = 1.0
     chosen: bool = True
     seconds: float = 0.0
+    style: Style = FAINT
 
     @property
     def heading(self) -> str:
@@ -327,7 +330,7 @@ class LineTable(Pane):
                 arrow = self.palette.arrow(down=self.down)
                 title = title[:room]
                 title = arrow + title if column.right else title + arrow
-            style = STRONG if sorted_by else FAINT
+            style = STRONG if sorted_by else column.style
             if column.value is not None:
                 style = clickable(style, f"sort_column({column.name!r})")
             parts.append(Segment(self.palette.fit(title, size, right=column.right), style))
