@@ -155,9 +155,9 @@ _COLUMNS = (
     TableColumn("rxp", "rx/s", 7, keep=4, style=READ, **_activity("rx_packets_per_second", whole)),
     TableColumn("txp", "tx/s", 7, keep=4, style=WRITE, **_activity("tx_packets_per_second", whole)),
     TableColumn("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
-    TableColumn("errors", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
+    TableColumn("failing", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
     TableColumn("dropped", "DROPPED", 7, keep=5, **_counted("rx_dropped", "rx_missed", "tx_dropped")),
-    TableColumn("bad", "ERRORS", 7, keep=5, **_counted("rx_errors", "tx_errors")),
+    TableColumn("errors", "ERRORS", 7, keep=5, **_counted("rx_errors", "tx_errors")),
     TableColumn("flaps", "LINKS", 5, keep=1, **_counted("carrier_changes")),
     TableColumn("note", "", 12, _note, keep=1, widest=60),
 )  # fmt: skip

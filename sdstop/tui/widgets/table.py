@@ -156,9 +156,9 @@ class LineTable(Pane):
     def column_named(self, name: str, *, sortable: bool = False) -> TableColumn:
         """Return the column with a heading or field name, ignoring case. Raises ValueError in one line."""
         known = [c for c in self.columns if c.heading and (c.value is not None or not sortable)]
-        for column in known:
-            if column.called(name):
-                return column
+        found = [column for column in known if column.called(name)]
+        if found:
+            return next((column for column in found if column.heading.lower() == name.lower()), found[0])
         raise ValueError(unknown_name("column", name, [c.heading for c in known]))
 
     @property
