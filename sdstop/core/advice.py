@@ -9,7 +9,7 @@ from sdstop.core.shell import quoted
 
 
 class ShellCommand(Struct, frozen=True):
-    """ShellCommand to paste into a shell: one argument list, or several that are connected by pipes.
+    """Command to paste into a shell: one argument list, or several that are connected by pipes.
 
     `into` is a file that the output is written to (`echo idle > FILE`); `note` is a noun phrase, shown after `#`;
     `background` appends `&`, for commands that can hang.

@@ -216,3 +216,30 @@ def test_a_limit_of_a_cluster_without_latency() -> None:
     assert _stage(path, StageKind.LIMIT).own is None
     assert _stage(path, StageKind.DISKS).name == "48 devices"
     assert path.mismatches == ()
+
+
+def test_the_wait_of_a_remote_disk_is_spent_beyond_the_network() -> None:
+    """Of an AoE disk this node sees the interface; network, target and its disks are one wait."""
+    path = _path(_recorded("aoe-initiator"), "etherd/e0.1")
+    disk, (nic, target) = _stage(path, StageKind.DISKS), [s for s in path.stages if s.kind is StageKind.NETWORK]
+    assert (disk.name, disk.own, disk.used) == ("etherd/e0.1", 0.0, None)
+    assert nic.name == "eth1 10 Gb/s"
+    assert target.name == "target e0.1"
+    assert target.own == disk.wait == disk.below
+    assert "network, target and its disks together" in target.note
+    assert "etherd/e0.1" not in second_sentence(path.stages, path.mismatches)
+
+
+@pytest.mark.parametrize(("story", "name", "session"), [("nvme-target-dead", "nvme1n1", "nvme1")])
+def test_a_dead_target_is_accused_on_the_paths_of_its_disks(story: str, name: str, session: str) -> None:
+    path = _path(_recorded(story), name)
+    said = limit_sentence(path.stages, {session: Severity.CRITICAL})
+    assert said.startswith("Accused by a finding: target nqn.")
+    assert name not in second_sentence(path.stages, path.mismatches, {session: Severity.CRITICAL})
+
+
+def test_a_mounted_disk_has_a_path_with_its_mount_points() -> None:
+    path = _path(_recorded("vm-nvme-tcp-dead"), "vdc")
+    assert path.subject.name == "vdc on /opt/sdstop"
+    assert _stage(path, StageKind.CLIENT).name == "programs on /opt/sdstop"
+    assert "/opt/sdstop" in path.subject.subjects

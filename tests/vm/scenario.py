@@ -80,7 +80,8 @@ class Expect:
     `found` must be in force when the time is over; `allowed` may be in force; any other finding above info that is in
     force in between is a false alarm. `never` must not be in force whatever its severity (rule, or rule and subject).
     `looked` are rules (and subjects) that must have been able to look and found nothing. `says` are rule, subject and a
-    text that the summary of this finding must hold when the time is over.
+    text that the summary of this finding must hold when the time is over. `paths` are name of a data path and a text
+    that the sentences below it must hold.
     """
 
     since: float | None = None
@@ -90,6 +91,7 @@ class Expect:
     never: tuple[tuple[str, ...], ...] = ()
     looked: tuple[tuple[str, ...], ...] = ()
     says: tuple[tuple[str, ...], ...] = ()
+    paths: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +250,7 @@ def _step(declared: Mapping[str, Any]) -> Step:
 
 
 def _expect(declared: Mapping[str, Any]) -> Expect:
-    known = {"since", "until", "found", "allowed", "never", "looked", "says"}
+    known = {"since", "until", "found", "allowed", "never", "looked", "says", "paths"}
     if set(declared) - known:
         raise ValueError(f"expect: {sorted(set(declared) - known)}: there are {sorted(known)}")
     return Expect(
@@ -259,7 +261,15 @@ def _expect(declared: Mapping[str, Any]) -> Expect:
         tuple(tuple(text.split()) for text in declared.get("never", ())),
         tuple(tuple(text.split()) for text in declared.get("looked", ())),
         tuple(_text(text) for text in declared.get("says", ())),
+        tuple(_sentence(text) for text in declared.get("paths", ())),
     )
+
+
+def _sentence(declared: str) -> tuple[str, ...]:
+    name, colon, text = declared.partition(": ")
+    if not colon:
+        raise ValueError(f"expect: {declared!r}: write the name of a path, a colon, and a text of its sentences")
+    return name, text
 
 
 def _text(declared: str) -> tuple[str, ...]:

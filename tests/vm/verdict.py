@@ -10,13 +10,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from sdstop.analysis.path import data_path
+from sdstop.analysis.path.sentences import limit_sentence, second_sentence
+from sdstop.analysis.path.subjects import path_subjects
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity, worst_by_subject
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from tests.vm.machine import Run
@@ -77,7 +80,15 @@ def named(scenario: Scenario, disks: Mapping[str, str]) -> Scenario:
     def each(found: tuple[Said, ...]) -> tuple[Said, ...]:
         return tuple(replace(said, subject=of(said.subject)) for said in found)
 
-    expect = (replace(one, found=each(one.found), allowed=each(one.allowed)) for one in scenario.expect)
+    expect = (
+        replace(
+            one,
+            found=each(one.found),
+            allowed=each(one.allowed),
+            paths=tuple((of(name), of(text)) for name, text in one.paths),
+        )
+        for one in scenario.expect
+    )
     return replace(scenario, expect=tuple(expect))
 
 
@@ -156,10 +167,28 @@ def _held(expect: Expect, places: Sequence[int], course: Course) -> Iterator[str
         summaries = [f.summary for f in last.findings if _names((rule, subject), f.rule, f.subject)]
         if not any(text in summary for summary in summaries):
             yield f"{rule} {subject} does not say {text!r}: {'; '.join(summaries) or 'not found'}"
+    for name, text in expect.paths:
+        said = _sentences(course, places[-1])
+        if not any(text in sentences for path, sentences in said.items() if path == name):
+            yield f"path {name} does not say {text!r}: {said}"
     for words in expect.looked:
         if not any(_names(words, r.rule, r.subject) for r in last.ruled_out):
             why = [f"{u.reason}" for u in last.unchecked if u.rule == words[0]]
             yield f"could not look: {' '.join(words)}{f' ({why[0]})' if why else ''}"
+
+
+def _sentences(course: Course, place: int) -> dict[str, str]:
+    """Return the sentences below each data path after a frame, by name of the path."""
+    session = Session(course.session.origin, BUILTIN, RULES)
+    session.feed_all(course.frames[: place + 1])
+    window, findings = session.head().window, course.judgements[place].findings
+    accused = worst_by_subject(findings)
+    paths = [data_path(window, subject) for subject in path_subjects(window)]
+    return {
+        path.subject.name: f"{limit_sentence(path.stages, accused)}. "
+        f"{second_sentence(path.stages, path.mismatches, accused)}"
+        for path in paths
+    }
 
 
 def _alarms(places: Iterable[int], known: Sequence[Said], course: Course) -> Iterator[str]:

@@ -8,9 +8,10 @@ from msgspec import Struct
 
 from sdstop.analysis.path.conservation import Imbalance, cluster_mismatches, mismatches
 from sdstop.analysis.path.load import Load
+from sdstop.analysis.path.network import remote_stages, upper_stages
 from sdstop.analysis.path.parts import Layer
 from sdstop.analysis.path.stage import Stage, StageKind
-from sdstop.analysis.path.stages import bus_stages, client_stage, limit_stage, lower_stages, upper_stages
+from sdstop.analysis.path.stages import bus_stages, client_stage, limit_stage, lower_stages
 from sdstop.analysis.path.subjects import PathSubject
 from sdstop.analysis.rebuilding import rebuild_analyses
 from sdstop.core.history import Window
@@ -45,13 +46,14 @@ def _path(window: Window, subject: PathSubject) -> DataPath:
         layers += own
     disks = [thing for stage in stages if stage.kind is StageKind.DISKS for thing in stage.things]
     all_data = subject.rebuild is not None or subject.thing.named(Naming.ZFS) is not None
+    remote = list(remote_stages(window, disks or [subject.thing]))
     bus = list(bus_stages(window, disks, all_data=all_data))
     found = [each for layer in layers for each in mismatches(window, layer)]
     if _is_of_cluster(subject.thing):
         cluster = subject.thing.name.partition("/")[0]
         found += [each for each in cluster_mismatches(window) if each.lower.partition("/")[0] == cluster]
     head = _head(window, subject)
-    return DataPath(subject, (*head, *stages, *bus), tuple(found))
+    return DataPath(subject, (*head, *stages, *remote, *bus), tuple(found))
 
 
 def _head(window: Window, subject: PathSubject) -> Sequence[Stage]:
@@ -60,7 +62,7 @@ def _head(window: Window, subject: PathSubject) -> Sequence[Stage]:
         return [_rebuild_stage(window, subject.rebuild)]
     if subject.limits:
         return [client_stage(subject.limits[0]), *(limit_stage(known) for known in subject.limits)]
-    return list(upper_stages(window, subject.thing))
+    return list(upper_stages(window, subject.thing, subject.mounts))
 
 
 def _rebuild_stage(window: Window, row: Rebuild) -> Stage:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
+from msgspec.structs import replace
+
 from sdstop.analysis.fabric import loads, pcie_payload
 from sdstop.analysis.limit_samples import BANDWIDTH, weighted
 from sdstop.analysis.limiting import LimitAnalysis
 from sdstop.analysis.path.load import FEWEST, SECONDS, Load, combined, load_of
+from sdstop.analysis.path.network import is_remote
 from sdstop.analysis.path.parts import Layer, below_wait, layer_of
 from sdstop.analysis.path.stage import FULL, Stage, StageKind
 from sdstop.analysis.peer_samples import recent
@@ -17,11 +20,10 @@ from sdstop.analysis.saturation import BUSY, depth
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import Hba
 from sdstop.collectors.memory.dimms import MemorySocket
-from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.core import format as human
 from sdstop.core.history import Window
-from sdstop.core.joins import CONTAINS, Naming, Relation, ThingKind
+from sdstop.core.joins import CONTAINS, Naming, ThingKind
 from sdstop.core.text import added
 from sdstop.core.thing import Thing, by_name
 from sdstop.core.topology import Topology
@@ -98,54 +100,6 @@ def client_stage(known: LimitAnalysis) -> Stage:
         below=split.wait,
         least=split.least,
     )
-
-
-def upper_stages(window: Window, thing: Thing) -> Iterator[Stage]:
-    """Yield the clients of a thing and the network between: client first."""
-    topology = window.topology
-    above = topology.above(thing)
-    clients = [other for other in above if ThingKind.CLIENT in other.kinds]
-    targets = [other for other in above if ThingKind.TARGET in other.kinds]
-    if clients:
-        yield _together(window, StageKind.CLIENT, clients, "client")
-    elif targets:
-        reason = "remote initiators: run sdstop there to see their wait"
-        yield Stage(kind=StageKind.CLIENT, name="initiators", reason=reason)
-    else:
-        yield Stage(kind=StageKind.CLIENT, name="clients", reason="no source reports the wait of programs")
-    nics = {other for target in targets for other, how in topology.lower(target).items() if how is Relation.CARRIED}
-    for nic in by_name(nics):
-        yield _nic(window, nic)
-    if targets:
-        yield _together(window, StageKind.NETWORK, targets, "target")
-
-
-def _together(window: Window, kind: StageKind, things: Sequence[Thing], word: str) -> Stage:
-    load = combined(load_of(window, thing) for thing in things)
-    name = human.safe(things[0].label, 40) if len(things) == 1 else f"{len(things)} {word}s"
-    return Stage(
-        kind=kind, name=name, things=by_name(things), load=load, wait=load.wait if load is not None else None,
-        reason="" if load is not None else f"no source reports the wait of {word}s",
-    )  # fmt: skip
-
-
-def _nic(window: Window, nic: Thing) -> Stage:
-    moments = window.last(SECONDS).moments(InterfaceActivity)
-    rows = [row for moment in moments if (row := moment.rows.get(nic.name)) is not None]
-    known = window.get(Interface, nic.name)
-    speed = known.speed if known is not None else None
-    name = human.safe(nic.name, 20)
-    if speed:
-        name = f"{name} {speed * 8 / 1e9:g} Gb/s"
-    if not rows:
-        return Stage(kind=StageKind.NETWORK, name=name, things=(nic,), carries=speed, reason="its traffic is unknown")
-    received = added(row.rx_bytes_per_second for row in rows) / len(rows)
-    sent = added(row.tx_bytes_per_second for row in rows) / len(rows)
-    used = max(received, sent) / speed if speed else None
-    return Stage(
-        kind=StageKind.NETWORK, name=name, things=(nic,), load=Load(write_bytes=received, read_bytes=sent),
-        carries=speed, used=used, full=used is not None and used >= FULL, note="waits of frames are not counted",
-    )  # fmt: skip
 
 
 def lower_stages(window: Window, thing: Thing) -> Iterator[tuple[Stage, Sequence[Layer]]]:
@@ -239,11 +193,15 @@ def _disk_stages(
         if group is not rest and group[0] in odd:
             peers = weighted([(each.wait, each.requests) for thing in rest if (each := known[thing]) is not None])
         note = f"its peers take {human.wait(peers)} ms" if peers else _osd_note(window, group)
+        remote = all(is_remote(window.topology, thing) for thing in group)
+        if remote and load is not None:
+            load = replace(load, busy=None, busiest=None)  # share of time here, not of the capacity there
         word = "devices" if any(thing.device is None for thing in group) else "disks"
         name = human.safe(group[0].label, 40) if len(group) == 1 else f"{len(group)} {word}"
         stage = Stage(
             kind=StageKind.DISKS, name=name, things=tuple(group), load=load,
-            used=load.busy if load is not None else None, wait=wait, own=wait, branch=branch, note=note,
+            used=None if load is None or remote else load.busy, wait=wait, branch=branch, note=note,
+            own=0.0 if remote and wait is not None else wait, below=wait if remote else None,
             full=any(thing in full for thing in group), shared=_shared(window, group, inside), peers=peers,
             reason="" if load is not None and load.requests is not None else "no source reports their requests",
         )  # fmt: skip

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.limiting import LimitAnalysis, devices_of, limit_analyses
+from sdstop.analysis.path.network import is_remote
 from sdstop.core.history import Window
-from sdstop.core.joins import CONTAINS, Naming, ThingKind
+from sdstop.core.joins import CONTAINS, Naming, Relation, ThingKind
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.limit import Limit
@@ -25,6 +26,8 @@ class PathSubject(Struct, frozen=True, eq=False):
     thing: Thing
     limits: tuple[LimitAnalysis, ...] = ()
     rebuild: Rebuild | None = None
+    mounts: tuple[str, ...] = ()
+    """Its mount points."""
 
     @property
     def owner(self) -> str:
@@ -33,10 +36,13 @@ class PathSubject(Struct, frozen=True, eq=False):
 
     @property
     def name(self) -> str:
-        """Name of the path: `vg0/home`, `vda for blocking`, `recovery of md0`."""
+        """Name of the path: `vg0/home on /home`, `vda for blocking`, `recovery of md0`."""
         if self.rebuild is not None:
             return f"{self.rebuild.operation} of {self.thing.label}"
-        return f"{self.thing.label} for {self.owner}" if self.owner else self.thing.label
+        if self.owner:
+            return f"{self.thing.label} for {self.owner}"
+        shown = [mount for mount in self.mounts if mount != self.thing.label]
+        return f"{self.thing.label} on {shown[0]}" if shown else self.thing.label
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -46,12 +52,12 @@ class PathSubject(Struct, frozen=True, eq=False):
     @property
     def subjects(self) -> tuple[str, ...]:
         """Subjects under which findings name it, the closest first."""
-        names = (self.thing.name, self.thing.label, f"vol:{self.thing.label}")
+        names = (self.thing.name, self.thing.label, f"vol:{self.thing.label}", *self.mounts)
         return tuple(dict.fromkeys((*(known.limit.subject for known in self.limits), *names)))
 
 
 def path_subjects(window: Window) -> list[PathSubject]:
-    """Return the paths of a node: rebuilds, limited volumes by client, and all top volumes, arrays, caches and pools.
+    """Return the paths of a node: rebuilds, limited volumes by client, all top volumes, arrays, caches, pools, mounts.
 
     Disks that nothing is built on are included if there is nothing else. The structure is evaluated once per topology.
     """
@@ -60,7 +66,11 @@ def path_subjects(window: Window) -> list[PathSubject]:
     limited = _limited(window)
     for thing in topology.once("path.tops", lambda: _tops(topology)):
         owners = limited.pop(thing, None)
-        found += [PathSubject(thing, limits) for limits in owners.values()] if owners else [PathSubject(thing)]
+        found += (
+            [PathSubject(thing, limits) for limits in owners.values()]
+            if owners
+            else [PathSubject(thing, mounts=mounts_of(topology, thing))]
+        )
     found += [PathSubject(thing, limits) for thing, owners in limited.items() for limits in owners.values()]
     return found
 
@@ -94,7 +104,7 @@ def limited_thing(window: Window, row: Limit) -> Thing | None:
 
 def _tops(topology: Topology) -> tuple[Thing, ...]:
     """Return the things with data on top of all others like them, or plain disks if there are none."""
-    found = [thing for thing in topology.things if _is_top(topology, thing)]
+    found = [thing for thing in topology.things if _is_top(topology, thing) or _is_single(topology, thing)]
     if not found:
         found = [thing for thing in topology.of(ThingKind.DEVICE) if _is_plain(topology, thing)]
     return tuple(found)
@@ -109,6 +119,26 @@ def _is_top(topology: Topology, thing: Thing) -> bool:
         how in CONTAINS and not _STORED.isdisjoint(other.kinds) and _INNER.isdisjoint(other.kinds)
         for other, how in topology.upper(thing).items()
     )
+
+
+def mounts_of(topology: Topology, thing: Thing) -> tuple[str, ...]:
+    """Return the mount points of the file systems on a thing, the shortest first."""
+
+    def find() -> tuple[str, ...]:
+        above = {thing, *topology.above(thing, (Relation.STORED,))}
+        return tuple(sorted({m.label for m in above if ThingKind.MOUNT in m.kinds}, key=lambda name: (len(name), name)))
+
+    return topology.once(("path.mounts", thing.place), find)
+
+
+def _is_single(topology: Topology, thing: Thing) -> bool:
+    """Return whether a disk has a file system of its own or nothing above it, or a mount is on another host."""
+    if not _STORED.isdisjoint(thing.kinds):
+        return False
+    if thing.device is not None:
+        above = topology.upper(thing)
+        return any(ThingKind.MOUNT in other.kinds for other in above) or (not above and is_remote(topology, thing))
+    return ThingKind.MOUNT in thing.kinds and is_remote(topology, thing)
 
 
 def _is_plain(topology: Topology, thing: Thing) -> bool:
