@@ -221,8 +221,6 @@ class Main(Screen[None]):
         if now is None and self._at is not None:
             now = places.get((self._at.entry.key, self._at.key))
         if now is None:  # in a view without hits of its own, such as the first one
-            if table.query is not None and table.match("", step):
-                return True
             now = -1 if step > 0 else 0
         await self._go_to(hits, (now + step) % len(hits))
         return True

@@ -19,7 +19,7 @@ from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
 
 BYPASSED = Finding(
-    rule="cache-bypassed", severity=Severity.WARNING, subject="cachedev", cause="62 % of requests go past the cache"
+    rule="cache-bypassed", severity=Severity.WARNING, subject="cachedev", cause="62% of requests go past the cache"
 )
 
 
@@ -97,9 +97,9 @@ async def test_a_finding_marks_its_cache_and_what_goes_past_it() -> None:
 async def test_a_wide_screen_says_why_and_names_the_cause() -> None:
     async with screen(story(before=9000).session(20, says(BYPASSED)), WIDE) as shown:
         text = await shown.press("3")
-        assert "62 % of requests go past the cache" in text
+        assert "62% of requests go past the cache" in text
         await shown.press("j")
-        assert "62 % of requests go past the cache" not in shown.text()
+        assert "62% of requests go past the cache" not in shown.text()
     cause = Finding(
         rule="mtu-misaligned",
         severity=Severity.WARNING,
@@ -202,17 +202,17 @@ async def test_the_stack_is_as_high_as_the_shares() -> None:
         assert len(columns) == 20
         assert {len(set(line)) for line in columns} == {1}
         assert [columns[at][0] for at in range(20)] == ["░"] * 12 + ["▒"] * 3 + ["█"] * 5
-        assert "bypass  62.0 %      62/s" in shown.line("░ bypass")
-        assert "hit     25.0 %      25/s" in shown.line("█ hit")
-        assert "210M, 0.4 % of 55.7G" in shown.line("dirty ")
+        assert "bypass  62.0%      62/s" in shown.line("░ bypass")
+        assert "hit     25.0%      25/s" in shown.line("█ hit")
+        assert "210M, 0.4% of 55.7G" in shown.line("dirty ")
 
 
 async def test_the_moment_of_a_change_is_seen() -> None:
     async with screen(story(50).session(70)) as shown:
         await shown.press("3")
-        top = shown.line("100 % ")
+        top = shown.line("100% ")
         assert top[6:50] == "░" * 24 + "▒" * 20
-        bottom = next(line for line in shown.lines() if line.startswith("  0 % "))
+        bottom = next(line for line in shown.lines() if line.startswith("  0% "))
         assert bottom[6:50] == "░" * 24 + "█" * 20
 
 
@@ -220,14 +220,14 @@ async def test_what_is_not_counted_takes_no_part() -> None:
     async with screen(story().session(30)) as shown:
         await shown.press("3", "j")
         assert "bypass     - %       -/s" in shown.line("░ bypass")
-        assert "hit     86.7 %     130/s" in shown.line("█ hit")
+        assert "hit     86.7%     130/s" in shown.line("█ hit")
 
 
 async def test_a_reset_counter_is_a_gap() -> None:
     node = CacheNode(lambda second: [dm_cache(second if second < 20 else second - 20, kind="bcache")])
     async with screen(node.session(30)) as shown:
         await shown.press("3")
-        assert shown.line("  0 % ")[6:50] == " " * 14 + "█" * 19 + " " + "█" * 10
+        assert shown.line("  0% ")[6:50] == " " * 14 + "█" * 19 + " " + "█" * 10
 
 
 # --- sizes ------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ async def test_sizes_stand_beside_what_frames_make_of_long_requests() -> None:
         text = await shown.press("3")
         assert "all flashcaches together" in text
         assert "last 30 s" in text
-        assert "60.9 % of requests are no whole 4K block of the cache" in text
+        assert "60.9% of requests are no whole 4K block of the cache" in text
         assert "MTU 9000 of p1p1 (8228-8739 is right): frames of 8704 bytes cut 128K requests as marked" in text
         block = shown.line(" 4096 ")
         assert "39.1" in block
@@ -263,7 +263,7 @@ async def test_totals_are_called_totals() -> None:
 async def test_a_path_in_whole_blocks_marks_the_block_alone() -> None:
     async with screen(story(before=8700).session(30)) as shown:
         text = await shown.press("3")
-        assert "0 % of requests are no whole 4K block" in text
+        assert "0% of requests are no whole 4K block" in text
         assert f"◂ cache block  {TIMES}32" in text
         assert text.count(TIMES) == 1
 
@@ -274,7 +274,7 @@ async def test_without_aoe_nothing_is_cut() -> None:
         text = await shown.press("3")
         assert "frames of" not in text
         assert TIMES not in text
-        assert "100 % of requests are no whole 4K block" in text
+        assert "100% of requests are no whole 4K block" in text
 
 
 async def test_an_initiator_does_not_see_what_its_frames_become() -> None:
@@ -365,13 +365,13 @@ async def test_a_changed_mtu_is_compared_with_what_was_before() -> None:
 async def test_it_is_remembered_beyond_the_window_and_not_known_before_it_was() -> None:
     async with screen(story(20, before=9000).session(150), WIDE) as shown:
         text = await shown.press("3")
-        assert "since, 2m 10s" in text
+        assert "since, 2m10" in text
         assert shown.line(" bypassed ").split()[1::2][:2] == ["62.0", "0"]
         assert "since the change" not in text
         await shown.press("b")
         text = await shown.type("-140s")
         assert "MTU of p1p1" not in text
-        assert "bypass  62.0 %" in text
+        assert "bypass  62.0%" in text
 
 
 async def test_without_a_change_nothing_is_compared() -> None:
@@ -425,7 +425,7 @@ async def test_it_fits_every_screen(size: tuple[int, int], *, ascii_only: bool) 
 async def test_the_smallest_screen_has_the_numbers_and_what_they_mean() -> None:
     async with screen(story(before=9000).session(30), LOW) as shown:
         text = await shown.press("3")
-        for words in ("bypass  62.0 %", "miss    13.0 %", "hit     25.0 %", "60.9 % of requests", "frames of 8704"):
+        for words in ("bypass  62.0%", "miss    13.0%", "hit     25.0%", "60.9% of requests", "frames of 8704"):
             assert words in text
 
 
@@ -435,7 +435,7 @@ async def test_many_caches_leave_room_for_the_one_that_is_chosen() -> None:
         text = await shown.press("3", "G")
         assert "of 40" in text
         assert "vg/c39 · writethrough" in text
-        assert "100 % " in text
+        assert "100% " in text
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ async def test_one_screen_says_whether_it_survives_and_when_the_rebuild_ends() -
         assert "7.3T of 21.8T in use, spare 10.9T" in shown.line(" fast ")
         assert "rack1 10.9T ├" in text
         assert "┤ survives its loss" in text
-        assert "25.0 %  10.0 MiB/s  it says 47h 39m left  c1/fast" in shown.line(" rebalance ")
+        assert "25.0%  10.0 MiB/s  it says 47h39 left  c1/fast" in shown.line(" rebalance ")
         assert "held by rebalance policy favorAppIos" in text
 
 

@@ -109,7 +109,7 @@ async def test_what_moves_is_held_against_what_links_carry() -> None:
         text = await shown.press("5")
         assert "HBAs against what their links carry" in text
         # Eight disks of 265 MB/s want 2.12 GB/s; of both links SAS carries less: four times 1.2 GB/s.
-        assert "node0   8 disks  could move   2.0G of 4.5G   44.2 % " in shown.line("0000:82:00.0 node0")
+        assert "node0   8 disks  could move   2.0G of 4.5G   44.2% " in shown.line("0000:82:00.0 node0")
         budgets = [line for line in shown.lines() if " could move " in line and " now " in line]
         assert not any(line.endswith("…") for line in budgets)
         own = line(shown, "0000:82:00.0")

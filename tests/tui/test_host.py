@@ -220,7 +220,7 @@ async def test_a_node_leads_to_its_facts() -> None:
         assert "NUMA nodes" in text
         assert "21 10" in text
         fields = shown.app.screen.text()  # type: ignore[attr-defined]
-        assert "10.0 %" in next(line for line in fields.splitlines() if line.strip().startswith("Remote "))
+        assert "10.0%" in next(line for line in fields.splitlines() if line.strip().startswith("Remote "))
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ async def test_a_row_leads_to_every_field_and_its_evidence() -> None:
     async with screen(session(TWO), SMALL) as shown:
         text = await shown.press("0", "tab", "j", "enter")
         assert shown.lines()[1].startswith("─ right ")
-        for title, value in (("Moved", "2 MiB"), ("Full", "25.0 %"), ("Never told", "-"), ("Maker", "Pipes&Sons")):
+        for title, value in (("Moved", "2 MiB"), ("Full", "25.0%"), ("Never told", "-"), ("Maker", "Pipes&Sons")):
             assert value in next(line for line in text.splitlines() if line.lstrip("▸ ").startswith(f"{title} "))
         text = await shown.press("enter")
         assert PUMPS in text

@@ -273,7 +273,7 @@ async def test_a_rebuild_has_a_bar() -> None:
     async with screen(node.session(3), (120, 30)) as shown:
         await shown.press("2")
         line = shown.line("recovery ")
-        assert "██████                    25.0 %  128M of 512M  12.1 MiB/s  md says 30 s left" in line
+        assert "██████                    25.0%  128M of 512M  12.1 MiB/s  md says 30 s left" in line
 
 
 async def test_many_members_fit_one_line_each() -> None:
@@ -462,7 +462,7 @@ async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
     async with screen(session) as shown:
         text = await shown.press("enter")
         assert "Why !CRIT sdc" in text
-        for part in ("sdc has 12 requests", "since 14:13:20Z", "rule device-hung, confidence 87.0 %", "in flight",
+        for part in ("sdc has 12 requests", "since 14:13:20Z", "rule device-hung, confidence 87.0%", "in flight",
                      "limit 20 s", "cat /sys/block/sdc/device/state", "a completed request"):  # fmt: skip
             assert part in text
         assert "/proc/diskstats" in shown.line("▸")

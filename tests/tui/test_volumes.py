@@ -92,7 +92,7 @@ async def test_the_volume_under_the_cursor_has_its_limit_use_and_finding() -> No
         text = await shown.press("8")
         assert "*WARN volume-qos-saturated at its bandwidth limit" in text
         assert "powerflex, total · 500 IOPS · 26.0 MiB/s · from requests of 53.2K on the bandwidth binds" in text
-        assert "100 % of its bandwidth limit · at it 100 %" in text
+        assert "100% of its bandwidth limit · at it 100%" in text
         assert "await 48.0 ms: limit 42.0, disks 6.00" in text
         assert "thin 104 GiB · pool fast of c1 · mapped to 10.0.0.9" in text
         await shown.press("tab")
@@ -104,7 +104,7 @@ async def test_what_is_told_for_several_together_is_a_range() -> None:
         await shown.press("8")
         shown.app.main.shown.point(("shared", "10.0.0.9", "powerflex", "total"))
         text = await shown.press()
-        assert "60.0 to 100 % of its IOPS limit · told for 2 together" in text
+        assert "60.0 to 100% of its IOPS limit · told for 2 together" in text
 
 
 async def test_a_row_leads_to_its_facts() -> None:

@@ -37,9 +37,9 @@ def _line(load: HbaLoad, node: FabricNode | None, shown: FabricState, scene: Sce
     return (
         *text((f" {load.hba.hba:<13}", style), (f"{near:<6}", FAINT), f"{disks:>9}"),
         *text(("  could move ", FAINT), f"{rate(load.wants):>6}", (" of ", FAINT), f"{rate(load.carries):<6}"),
-        *text(f"{percent(load.share):>5} % "),
+        *text(f"{percent(load.share):>5}% "),
         *_bar(load.share, top, room, style, palette),
-        *text(("  now ", FAINT), f"{percent(now):>5} % "),
+        *text(("  now ", FAINT), f"{percent(now):>5}% "),
         *_bar(now, 1.0, room, style, palette),
     )
 

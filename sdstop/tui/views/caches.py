@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from sdstop.analysis.cache_state import caches, complete_split, split
 from sdstop.analysis.mtu_change import CacheSide, PayloadChange, PayloadHistory
 from sdstop.analysis.request_sizes import Framing, SizeHistogram, framings, size_histograms, sizes_of
-from sdstop.core.format import bytes_, duration, number, percent, utc
+from sdstop.core.format import bytes_, duration, number, percent, utc, whole
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes
@@ -26,7 +26,7 @@ from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, 
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import why_rows
 from sdstop.tui.widgets.graph import bar
-from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.palette import FAINT, PLAIN, READ, STRONG, WRITE, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import PERCENT, Cell, LineTable, TableColumn
 
@@ -123,15 +123,15 @@ _COLUMNS = (
     TableColumn("used", "%USED", 5, keep=7, widest=16, **_part("used")),
     TableColumn("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
     TableColumn("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
-    TableColumn("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
-    TableColumn("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
+    TableColumn("reads", "r/s", 6, keep=2, style=READ, **_figure(_did("reads"), whole)),
+    TableColumn("writes", "w/s", 6, keep=2, style=WRITE, **_figure(_did("writes"), whole)),
     TableColumn("hit", "%HIT", 5, scale=PERCENT, **_figure(_share(0), percent)),
     TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13, scale=PERCENT,
                 **_figure(_did("cacheable_hit_share"), percent)),
     TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True, scale=PERCENT),
     TableColumn("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
-    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
-    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
+    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), whole)),
+    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), whole)),
     TableColumn("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
 )  # fmt: skip
 

@@ -190,7 +190,7 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
     known = next((k for k in rebuild_analyses(scene.window) if k.rebuild == rebuild), None)
     seen = known.pace if known is not None else None
     if rebuild.progress is not None:
-        yield f"{done(rebuild.progress)} %"
+        yield f"{done(rebuild.progress)}%"
     if rebuild.state != "running":
         yield scene.palette.word(rebuild.state, 20)
     speed = seen.rate if seen is not None and seen.rate is not None else rebuild.speed

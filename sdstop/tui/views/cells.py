@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.style import Style
 
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, percent
+from sdstop.core.format import bytes_, whole_percent
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, Line, Palette, text
 
@@ -16,10 +16,10 @@ IDLE = 1e-9
 def bar_cell(
     ratio: float | None, width: int, palette: Palette, style: Style = OTHER, *, mark: float | None = None
 ) -> Line:
-    """Return a percentage such as `97%`, followed by a bar if there is room; `mark` is the position of a threshold."""
-    number = f"{percent(ratio):>5}"
+    """Return a whole percentage, followed by a bar if there is room; `mark` is the position of a threshold."""
+    number = f"{whole_percent(ratio):>{min(width, 5)}}"
     if width < 9:
-        return text(number[-width:] if len(number) > width and number[0] == " " else number)
+        return text(number)
     return (*text(f"{number} "), *bar(ratio, width - 6, palette, style, mark=mark))
 
 

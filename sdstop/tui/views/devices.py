@@ -13,12 +13,13 @@ from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity
-from sdstop.core.format import number, percent, rate, wait
+from sdstop.core.format import mebibytes, milliseconds, rate, tenths, whole, whole_percent
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import IDLE, fold, severity_name
 from sdstop.tui.views.view import ViewPlace
+from sdstop.tui.widgets import palette as hues
 from sdstop.tui.widgets.graph import bar, samples
 from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
@@ -69,6 +70,10 @@ def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | No
     return cells(queues(scene.window, name), runs[-1].started, width)
 
 
+_NOTHING = frozenset({"-", "0", "0.0"})
+"""Cells that stand back."""
+
+
 def figure(
     read: Callable[[DiskActivity], float | None], shown: Callable[[float | None], str], scale: float = 1.0
 ) -> dict[str, Any]:
@@ -79,13 +84,9 @@ def figure(
 
     def cell(item: DeviceRow, _: int) -> Cell:
         said = shown(value(item))
-        return text((said, FAINT)) if item.drive.stale or said in {"0", "-", "0.00"} else said
+        return text((said, FAINT)) if item.drive.stale or said in _NOTHING else said
 
     return {"cell": cell, "value": value, "right": True, "scale": scale}
-
-
-def _mebibytes(value: float | None) -> str:
-    return number(None if value is None else value / MIB)
 
 
 def _bar(item: DeviceRow, width: int) -> Line:
@@ -153,17 +154,23 @@ def _slot(item: DeviceRow, _: int) -> Cell:
 DEVICE = TableColumn("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
 ARRAY = TableColumn("array", "ARRAY", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
 SLOT = TableColumn("slot", "SLOT", 4, _slot, right=True, keep=5)
-READS = TableColumn("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
-WRITES = TableColumn("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
-READ = TableColumn("read", "rMiB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _mebibytes, MIB))
-WRITE = TableColumn("write", "wMiB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _mebibytes, MIB))
+READS = TableColumn("reads", "r/s", 6, style=hues.READ, keep=6, **figure(lambda a: a.reads_per_second, whole))
+WRITES = TableColumn("writes", "w/s", 6, style=hues.WRITE, keep=6, **figure(lambda a: a.writes_per_second, whole))
+READ = TableColumn(
+    "read", "rMiB/s", 6, style=hues.READ, keep=7, **figure(lambda a: a.read_bytes_per_second, mebibytes, MIB)
+)
+WRITE = TableColumn(
+    "write", "wMiB/s", 6, style=hues.WRITE, keep=7, **figure(lambda a: a.write_bytes_per_second, mebibytes, MIB)
+)
 SIZE = TableColumn("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
-QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, number))
-READ_WAIT = TableColumn("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait, MS))
-WRITE_WAIT = TableColumn("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait, MS))
-WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait, MS))
-IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
-BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, percent, PERCENT))
+QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, tenths))
+READ_WAIT = TableColumn("rwait", "r_ms", 6, style=hues.READ, keep=8, **figure(lambda a: a.read_wait, milliseconds, MS))
+WRITE_WAIT = TableColumn(
+    "wwait", "w_ms", 6, style=hues.WRITE, keep=8, **figure(lambda a: a.write_wait, milliseconds, MS)
+)
+WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, milliseconds, MS))
+IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, whole))
+BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, whole_percent, PERCENT))
 BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = TableColumn("xqueue", "xaqu", 5, **_compared("queue"))
 WAIT_FOLD = TableColumn("xwait", "xawait", 6, **_compared("wait"))

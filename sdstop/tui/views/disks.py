@@ -232,8 +232,8 @@ def _pool_heading(tree: PoolTree, scene: Scene) -> Row:
     bad = scene.palette.severity(tree.severity or Severity.WARNING) if tree.whole.state not in USABLE else PLAIN
     head, facts = facts[0], []
     if pool is not None and pool.size:
-        facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)} %)")
-        facts += [f"{percent(pool.fragmentation)} % fragmented"] if pool.fragmentation else []
+        facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)}%)")
+        facts += [f"{percent(pool.fragmentation)}% fragmented"] if pool.fragmentation else []
     if pool is None:
         facts.append("zpool status does not answer")
     elif pool.errors:

@@ -102,7 +102,7 @@ def _heading(
     if share is not None and block:
         worst = cached.bypassed if cached is not None else None
         style = STRONG if worst is None or not share else palette.severity(worst)
-        yield text((f" {percent(share)} %", style), f" of requests are no whole {block_of(block)} of the cache")
+        yield text((f" {percent(share)}%", style), f" of requests are no whole {block_of(block)} of the cache")
     for framing in framings:
         name = palette.word(framing.where, 30)
         said = f" {name}: "

@@ -90,7 +90,7 @@ def _stack(cached: CacheRow, seconds: int, height: int, width: int) -> list[Line
     beside = width >= _AXIS + seconds + _LEGEND
     lines = []
     for at, level in enumerate(range(height - 1, -1, -1)):
-        label = "100 %" if not at else "0 %" if not level else "50 %" if height >= 7 and at == height // 2 else ""
+        label = "100%" if not at else "0%" if not level else "50%" if height >= 7 and at == height // 2 else ""
         parts: list[Segment] = [Segment(f"{label:>5} ", FAINT)]
         run, layer = "", -1
         for column in columns:
@@ -135,7 +135,7 @@ def _legend(cached: CacheRow, height: int) -> list[Line]:
         for at in (2, 1, 0)
     ]
     if did is not None:
-        lines.append(text(("  hit of cacheable ", FAINT), f"{percent(did.cacheable_hit_share):>5} ", ("%", FAINT)))
+        lines.append(text(("  hit of cacheable ", FAINT), f"{percent(did.cacheable_hit_share):>5}", ("%", FAINT)))
         lines += [
             text((f"  {title:<17}", FAINT), f"{number(value):>5}", ("/s", FAINT))
             for title, value in (
@@ -148,7 +148,7 @@ def _legend(cached: CacheRow, height: int) -> list[Line]:
 
 
 def _entry(mark: tuple[str, Style], name: str, share: str, flow: float | None) -> Line:
-    return text(mark, f" {name:<7}{share:>5} ", ("%", FAINT), f"{number(flow):>8}", ("/s", FAINT))
+    return text(mark, f" {name:<7}{share:>5}", ("%", FAINT), f"{number(flow):>8}", ("/s", FAINT))
 
 
 def _strip(
@@ -176,7 +176,7 @@ def _dirty_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float
     cache = cached.cache
     if cache.dirty is None:
         return top, "-"
-    share = f", {percent(cache.dirty / cache.size)} % of {bytes_(cache.size)}" if cache.size else ""
+    share = f", {percent(cache.dirty / cache.size)}% of {bytes_(cache.size)}" if cache.size else ""
     return top, f"{bytes_(cache.dirty)}{share}"
 
 

@@ -78,7 +78,7 @@ def _about(finding: Finding, rebuild: Rebuild) -> bool:
 def _words(rebuild: Rebuild, known: RebuildAnalysis | None, scene: Scene, *, full: bool, ranged: bool) -> list[str]:
     found: list[str] = []
     if rebuild.done is not None and rebuild.total:
-        found.append(f"{done(rebuild.progress):>5} %")
+        found.append(f"{done(rebuild.progress):>5}%")
         if full:
             found.append(f"{bytes_(rebuild.done)} of {bytes_(rebuild.total)}")
     if rebuild.state != "running":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -123,7 +124,7 @@ def key_of_subject(subject: str, rows: Sequence[Row]) -> Hashable:
 
     The whole subject comes first, then its parts from the last to the first.
     """
-    wanted = [subject, *reversed([part for part in subject.replace(":", "/").split("/") if part])]
+    wanted = [subject, *reversed([part for part in re.split("[/:@]", subject) if part])]
     keys: dict[str, Hashable] = {}
     for row in rows:
         if row.key is not None:

@@ -89,7 +89,7 @@ def _node_line(scene: Scene, width: int) -> Line:
     add(text(("  load ", FAINT), number(n.load1 if n else None)))
     stalled = _stalled(scene, "io")
     if stalled is not None:
-        add(text(("  stalled on io ", FAINT), f"{percent(stalled)} %"))
+        add(text(("  stalled on io ", FAINT), f"{percent(stalled)}%"))
     add(text(("  up ", FAINT), duration(_uptime(n, scene))))
     add(text(("  ", FAINT), (scene.palette.word(n.kernel if n and n.kernel else "", 40), FAINT)))
     return tuple(parts)

@@ -10,7 +10,19 @@ from textual.app import ComposeResult
 
 from sdstop.analysis.limiting import LimitAnalysis, LimitedWait, limit_analyses
 from sdstop.core.finding import Severity
-from sdstop.core.format import NONE, bytes_, duration, number, percent, quantity, rate, wait
+from sdstop.core.format import (
+    NONE,
+    bytes_,
+    duration,
+    mebibytes,
+    milliseconds,
+    number,
+    percent,
+    quantity,
+    wait,
+    whole,
+    whole_percent,
+)  # fmt: skip
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.limit import Limit, LimitUse
@@ -23,7 +35,7 @@ from sdstop.tui.why import entry_mark
 from sdstop.tui.widgets.graph import layers
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import MS, PERCENT, Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import MIB, MS, PERCENT, Cell, LineTable, TableColumn
 
 SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
 """Names of the collectors for volumes and limits."""
@@ -192,7 +204,7 @@ def _share(read: Callable[[LimitedVolume], float | None]) -> dict[str, Any]:
             return _colored(bar_cell(found, width, item.scene.palette), found, item)
         most = min(found, 1.0)
         first, *bar = bar_cell(most, width, item.scene.palette)
-        return first._replace(text=f"{item.scene.palette.at_most}{percent(most)}".rjust(5) + first.text[5:]), *bar
+        return first._replace(text=f"{item.scene.palette.at_most}{whole_percent(most)}".rjust(5) + first.text[5:]), *bar
 
     return {"cell": cell, "value": read, "scale": PERCENT}
 
@@ -215,7 +227,7 @@ def _figure(
 
     def cell(item: LimitedVolume, _: int) -> Cell:
         said = shown(read(item))
-        if said in {"0", "-", "0.00"}:
+        if said in {"0", "-", "0.0"}:
             return text((said, FAINT))
         return f"{item.scene.palette.at_most}{said}" if most and item.shared else said
 
@@ -227,7 +239,7 @@ def _waited(read: Callable[[LimitedVolume], float | None]) -> dict[str, Any]:
 
     def cell(item: LimitedVolume, _: int) -> Cell:
         value = read(item)
-        return text((NONE, FAINT)) if value is None else f"{'>' if item.least else ''}{wait(value)}"
+        return text((NONE, FAINT)) if value is None else f"{'>' if item.least else ''}{milliseconds(value)}"
 
     return {"cell": cell, "value": read, "right": True, "scale": MS}
 
@@ -260,15 +272,16 @@ _COLUMNS = (
     TableColumn("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
     TableColumn("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
                 rising=True),
-    TableColumn("iops", "IOPS", 6, **_figure(lambda i: i.iops, number, most=True)),
+    TableColumn("iops", "IOPS", 6, **_figure(lambda i: i.iops, whole, most=True)),
     TableColumn("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
-    TableColumn("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate, most=True)),
-    TableColumn("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
-    TableColumn("time", "%TIME", 5, scale=PERCENT, **_figure(lambda i: i.at_limit, percent, most=True)),
+    TableColumn("bytes", "MiB/s", 7, scale=MIB, **_figure(lambda i: i.bytes, mebibytes, most=True)),
+    TableColumn("pbytes", "%MiB/s", 6, widest=16, **_share(lambda i: i.bytes_share)),
+    TableColumn("time", "%TIME", 5, scale=PERCENT, **_figure(lambda i: i.at_limit, whole_percent, most=True)),
     TableColumn("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
     TableColumn("wait", "await", 6, keep=8, **_waited(lambda i: i.wait)),
     TableColumn("own", "limit", 6, keep=7, **_waited(lambda i: i.split.limit if i.split else None)),
-    TableColumn("disks", "disks", 6, keep=7, scale=MS, **_figure(lambda i: i.split.disks if i.split else None, wait)),
+    TableColumn("disks", "disks", 6, keep=7, scale=MS,
+                **_figure(lambda i: i.split.disks if i.split else None, milliseconds)),
     TableColumn("split", "WAIT: DISKS, LIMIT", 8, _split, keep=1, widest=30),
 )  # fmt: skip
 
@@ -387,10 +400,10 @@ def _use(item: LimitedVolume) -> Iterator[str]:
         return
     if known.binding:
         share = percent(known.share) if known.certain else f"{percent(known.low)} to {percent(known.share)}"
-        yield f"{share} % of its {known.binding} limit"
+        yield f"{share}% of its {known.binding} limit"
     if not known.certain:
         yield f"told for {known.limit.sharers} together"
-    yield f"at it {percent(known.at_limit)} % of {duration(known.seconds)}"
+    yield f"at it {percent(known.at_limit)}% of {duration(known.seconds)}"
     if known.size is not None:
         yield f"requests of {bytes_(known.size)}"
     if known.headroom is not None:

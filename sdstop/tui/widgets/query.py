@@ -6,8 +6,10 @@ unit of the heading. `array = md0 or array = nvme*`: text, in which * stands for
 
 from __future__ import annotations
 
+import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeAlias
@@ -209,7 +211,8 @@ def _balanced(token: str) -> bool:
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern, re.IGNORECASE)
+        with warnings.catch_warnings(action="ignore"):  # of meanings that a pattern may get in a later Python
+            return re.compile(pattern, re.IGNORECASE)
     except (re.error, OverflowError, RecursionError) as error:
         raise QueryError(f"invalid pattern {quoted(pattern)}: {error}") from None
 
@@ -246,7 +249,10 @@ def _ordered(
     def test(row: Row, columns: Columns) -> bool:
         column = columns.get(name)
         value = _number(row, column) if column is not None else None
-        return value is not None and column is not None and compare(value, typed * unit(column))
+        if value is None or column is None:
+            return False
+        wanted = typed * unit(column)
+        return compare(0.0 if _same(value, wanted) else value - wanted, 0.0)
 
     return test
 
@@ -276,9 +282,14 @@ def _equal(name: str, value: str) -> Test:
         found = _number(row, column) if unit is not None and number is not None else None
         if found is None or unit is None or number is None:
             return False
-        return abs(found - float(number[1]) * unit(column)) <= 1e-9 * max(abs(found), 1.0)
+        return _same(found, float(number[1]) * unit(column))
 
     return test
+
+
+def _same(value: float, wanted: float) -> bool:
+    """Return whether two numbers differ only by the rounding of a unit."""
+    return math.isclose(value, wanted, rel_tol=1e-9)
 
 
 def _texts(row: Row, column: TableColumn) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 from rich.segment import Segment
+from rich.style import Style
 from textual.binding import BindingType
 from textual.message import Message
 
@@ -37,6 +38,7 @@ class TableColumn(Struct, frozen=True):
     dropped first, and those with 0 never. A column with `widest` grows into spare room up to that width; to reach
     `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped. A column that is not `chosen` is searched and
     sorted by, but shown only if the user chooses it. `seconds` is the time of a graph's cell; the last cell is now.
+    `style` is that of the heading: the hue of what the column shows.
     """
 
     name: str
@@ -52,6 +54,7 @@ class TableColumn(Struct, frozen=True):
     scale: float = 1.0
     chosen: bool = True
     seconds: float = 0.0
+    style: Style = FAINT
 
     @property
     def heading(self) -> str:
@@ -153,9 +156,9 @@ class LineTable(Pane):
     def column_named(self, name: str, *, sortable: bool = False) -> TableColumn:
         """Return the column with a heading or field name, ignoring case. Raises ValueError in one line."""
         known = [c for c in self.columns if c.heading and (c.value is not None or not sortable)]
-        for column in known:
-            if column.called(name):
-                return column
+        found = [column for column in known if column.called(name)]
+        if found:
+            return next((column for column in found if column.heading.lower() == name.lower()), found[0])
         raise ValueError(unknown_name("column", name, [c.heading for c in known]))
 
     @property
@@ -327,7 +330,7 @@ class LineTable(Pane):
                 arrow = self.palette.arrow(down=self.down)
                 title = title[:room]
                 title = arrow + title if column.right else title + arrow
-            style = STRONG if sorted_by else FAINT
+            style = STRONG if sorted_by else column.style
             if column.value is not None:
                 style = clickable(style, f"sort_column({column.name!r})")
             parts.append(Segment(self.palette.fit(title, size, right=column.right), style))
