@@ -78,7 +78,7 @@ async def test_small_it_is_a_rule_the_first_span_and_the_times() -> None:
     async with screen(session(rules=rules), (80, 24)) as shown:
         rule, span, times = bar_of(shown)
         assert rule.startswith("─ Time ──")
-        assert "1m 00s held" in rule
+        assert "1m00 held" in rule
         assert "+1 more span" in rule
         assert span.startswith("!WORSE sda ")
         cells = span[margin(80) :]

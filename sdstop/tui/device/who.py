@@ -14,7 +14,7 @@ from sdstop.tui.views.detail import busy_processes
 from sdstop.tui.widgets.palette import FAINT, READ, WRITE, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
-BY_PROCESS = "counted by process, not by disk"
+BY_PROCESS = "by process, not disk"
 
 
 class Program(Struct, frozen=True):
