@@ -13,6 +13,7 @@ from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.device.page import DevicePage
 from sdstop.tui.facts import AllFields, FactSubject
+from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
@@ -48,7 +49,8 @@ class Dashboard(Commands):
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
-        self.playhead = Playhead(session, following=frames is not None)
+        self.lookup = Lookup(session)
+        self.playhead = Playhead(session, self.lookup, following=frames is not None)
         self.playback = Playback(self.playhead)
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
@@ -56,7 +58,6 @@ class Dashboard(Commands):
         self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
         self._played = time.monotonic()
-        self._wanted: float | None = None
         self._reader = -1
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -73,6 +74,7 @@ class Dashboard(Commands):
             asyncio.get_running_loop().add_reader(self.judging.fileno(), self._judged)
             self.pace(self.interval)
             self._listen()
+        asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
         self.set_timer(_SOON, self._load_views)
@@ -113,6 +115,11 @@ class Dashboard(Commands):
         if looks:
             self.paint()
 
+    def looked_up(self) -> None:
+        """Show the frame that was stepped to."""
+        self.playhead.arrive()
+        self.paint()
+
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds, and judge each frame within it."""
         self.interval = self.session.budget = interval
@@ -136,23 +143,15 @@ class Dashboard(Commands):
             self.paint()
 
     def on_time_bar_sought(self, event: TimeBar.Sought) -> None:
-        """Move the playhead to a time of the bar; while the mouse is dragged, only the newest one counts."""
+        """Move the playhead to a time of the bar; at its end, follow a live session."""
         event.stop()
-        if self._wanted is None:
-            self.call_later(self._seek)
-        self._wanted = event.at
-
-    def _seek(self) -> None:
-        at, self._wanted = self._wanted, None
         frames = self.session.timeline.frames
-        if at is None or not frames:
-            return
-        if self.feed is not None and at >= frames[-1].monotonic:
+        if self.feed is not None and frames and event.at >= frames[-1].monotonic:
             self.action_newest()
-            return
-        self.playback.stop()
-        self.playhead.seek(at)
-        self.paint()
+        else:
+            self.playback.stop()
+            self.playhead.seek(event.at)
+            self.paint()
 
     def _silent(self) -> float | None:
         quiet = time.monotonic() - self._heard
@@ -175,6 +174,8 @@ class Dashboard(Commands):
         loop = asyncio.get_running_loop()
         if self._reader >= 0:
             loop.remove_reader(self._reader)
+        loop.remove_reader(self.lookup.fileno())
+        self.lookup.close()
         if self.judging is not None:
             loop.remove_reader(self.judging.fileno())
             self.judging.close()
@@ -188,12 +189,15 @@ class Dashboard(Commands):
         if look is None:
             return None
         live = self.feed is not None
+        sought = self.playhead.sought
         mode = Mode.REPLAY if not live else Mode.LIVE if self.playhead.following else Mode.PAUSED
         return Scene(
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
             self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
-            self.judging.late if self.judging is not None else 0, self.course,
-            self.playback.speed if self.playback.playing else 0.0, self.playback.at,
+            self.judging.late if self.judging is not None else 0,
+            sought.taken if sought is not None else None,
+            self.course, self.playback.speed if self.playback.playing else 0.0,
+            self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
         )  # fmt: skip
 
     def paint(self) -> None:
