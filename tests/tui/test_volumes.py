@@ -84,7 +84,7 @@ async def test_used_shares_of_both_limits_time_at_them_and_the_two_parts_of_a_wa
         free = shown.line(" free ")
         assert "no limit" in free
         assert " 50 " in free
-        assert " 7.00" in free
+        assert " 7.0" in free
 
 
 async def test_the_volume_under_the_cursor_has_its_limit_use_and_finding() -> None:
