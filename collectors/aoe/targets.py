@@ -42,8 +42,8 @@ class AoeSocket(Reading, frozen=True):
     exported: ClassVar[bool] = False
     rows_of = Source(PACKET, "{inode}")
 
-    inode: Annotated[int, Label("Socket", "Its inode number")]
-    ifindex: Annotated[int, Metric("Index", "Number of the interface it listens on, 0: all")]
+    inode: Annotated[int, Label("Socket", "Inode number of the socket")]
+    ifindex: Annotated[int, Metric("Index", "Index of the interface that it listens on; 0: all")]
 
 
 class AoePort(Reading, frozen=True):
@@ -58,7 +58,7 @@ class AoePort(Reading, frozen=True):
     }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
-    max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]
+    max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that the driver supports", "bytes", exact=True)]
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -29,7 +29,7 @@ class MappedState(Reading, frozen=True):
     }
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    suspended: Annotated[int, Metric("Suspended", "1 while it holds back all requests")]
+    suspended: Annotated[int, Metric("Suspended", "Whether the device is suspended and holds back all requests")]
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -27,7 +27,10 @@ class SessionState(Reading, frozen=True):
     }
 
     session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0", plain=True)]
-    state: Annotated[str | None, State("State", "LOGGED_IN, FAILED, FREE; live, connecting, resetting, dead ...")]
+    state: Annotated[
+        str | None,
+        State("State", "State of the session: LOGGED_IN, FAILED, FREE; live, connecting, resetting, dead ..."),
+    ]
 
     def source(self, field: str = "") -> Source | None:
         """Return the state file."""
