@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 import time
 
+from sdstop.analysis.load_course import LoadCourse
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
-from sdstop.tui.facts import FactSubject
+from sdstop.tui.device.page import DevicePage
+from sdstop.tui.facts import AllFields, FactSubject
 from sdstop.tui.main import Main
+from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
 from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
 
+_TICK = 0.2
+"""Seconds between two steps of a playing capture."""
 _SOON = 0.2
 """Seconds between two imports of views."""
 
@@ -31,18 +37,26 @@ class Dashboard(Commands):
     TITLE = "sdstop"
     CSS_PATH = "dashboard.tcss"
 
-    def __init__(self, session: Session, frames: LiveFrames | None, options: Options) -> None:
-        """Create the dashboard; `frames` feeds the session, or is None if the session already has all its frames."""
+    def __init__(
+        self, session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None
+    ) -> None:
+        """Create the dashboard; `frames` feeds the session, or is None if the session already has all its frames.
+
+        `course` is the load over the frames so far.
+        """
         super().__init__(options)
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
         self.playhead = Playhead(session, following=frames is not None)
+        self.playback = Playback(self.playhead)
+        self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
-        self.playing = False
         self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
+        self._played = time.monotonic()
+        self._wanted: float | None = None
         self._reader = -1
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -60,6 +74,7 @@ class Dashboard(Commands):
             self.pace(self.interval)
             self._listen()
         self.set_interval(1.0, self._watch)
+        self.ticking = self.set_interval(_TICK, self._play)
         self.set_timer(_SOON, self._load_views)
         self.paint()
 
@@ -105,15 +120,39 @@ class Dashboard(Commands):
             self.judging.interval = interval
 
     def _watch(self) -> None:
-        """Check the terminal and the sampler, and advance a playing capture; runs once per second."""
+        """Check the terminal and the sampler; runs once per second."""
         if self.abandoned():
             return
         self._receive()
-        if self.playing:
-            self.playing = self.playhead.step(1)
+        if self._silent() is not None or self._behind() is not None:
             self.paint()
-        elif self._silent() is not None or self._behind() is not None:
+
+    def _play(self) -> None:
+        """Advance a playing capture by the time that passed."""
+        now = time.monotonic()
+        passed, self._played = now - self._played, now
+        if self.playback.playing:
+            self.playback.advance(min(passed, 1.0))
             self.paint()
+
+    def on_time_bar_sought(self, event: TimeBar.Sought) -> None:
+        """Move the playhead to a time of the bar; while the mouse is dragged, only the newest one counts."""
+        event.stop()
+        if self._wanted is None:
+            self.call_later(self._seek)
+        self._wanted = event.at
+
+    def _seek(self) -> None:
+        at, self._wanted = self._wanted, None
+        frames = self.session.timeline.frames
+        if at is None or not frames:
+            return
+        if self.feed is not None and at >= frames[-1].monotonic:
+            self.action_newest()
+            return
+        self.playback.stop()
+        self.playhead.seek(at)
+        self.paint()
 
     def _silent(self) -> float | None:
         quiet = time.monotonic() - self._heard
@@ -153,7 +192,8 @@ class Dashboard(Commands):
         return Scene(
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
             self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
-            self.judging.late if self.judging is not None else 0,
+            self.judging.late if self.judging is not None else 0, self.course,
+            self.playback.speed if self.playback.playing else 0.0, self.playback.at,
         )  # fmt: skip
 
     def paint(self) -> None:
@@ -181,7 +221,9 @@ class Dashboard(Commands):
             case FindingEntry():
                 await self.lay(WhySheet(item))
             case FactSubject():
-                await self.lay(FactSheet(item))
+                await self.lay(DevicePage(item, self.main.entry))
+            case AllFields():
+                await self.lay(FactSheet(item.subject))
             case Quote():
                 await self.lay(RawSheet(item))
             case ColumnChoice():

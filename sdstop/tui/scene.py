@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
+from sdstop.analysis.load_course import LoadCourse
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
@@ -86,6 +87,16 @@ class Scene(Struct, frozen=True):
     """Reason for the silence, "" if unknown."""
     late: int = 0
     """Frames that were not judged because newer ones were waiting."""
+    course: LoadCourse | None = None
+    speed: float = 0.0
+    """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
+    played: float | None = None
+    """Position of the playback in monotonic seconds, None if it stands."""
+
+    @property
+    def position(self) -> float:
+        """Position of the playhead in monotonic seconds: of the playback, otherwise of the frame."""
+        return self.now.monotonic if self.played is None else max(self.played, self.now.monotonic)
 
     @property
     def window(self) -> Window:

@@ -146,7 +146,7 @@ async def test_rows_are_sorted_and_filtered_as_elsewhere() -> None:
 
 async def test_a_choice_leads_to_every_field_and_on_to_the_evidence() -> None:
     async with screen(story().session(10)) as shown:
-        await shown.press("3", "enter")
+        await shown.press("3", "enter", "enter")
         text = shown.text()
         assert "Cache activity" in text
         assert "Hit of cacheable" in text

@@ -156,8 +156,9 @@ async def test_rows_lead_to_their_facts() -> None:
     async with screen(told(), WIDE) as shown:
         await shown.press("7")
         shown.app.main.shown.point(("c1", "sds1-1", "/dev/disk/by-path/d0"))
+        assert "Wait, ms a request" in await shown.press("enter")
         assert "Cluster devices" in await shown.press("enter")
-        await shown.press("escape", "tab")
+        await shown.press("escape", "escape", "tab")
         assert "Clusters" in await shown.press("enter")
 
 

@@ -212,6 +212,8 @@ async def test_rows_lead_to_facts_and_to_raw_evidence_and_findings_to_why() -> N
         await shown.press("5")
         shown.app.main.shown.point("disk:sdl")
         text = await shown.press("enter")
+        assert "Throughput, MiB/s" in text
+        text = await shown.press("home", "enter")
         assert "Disk activity" in text
         assert "Ways to disks" in text
         await shown.press("G")
@@ -220,10 +222,13 @@ async def test_rows_lead_to_facts_and_to_raw_evidence_and_findings_to_why() -> N
         text = await shown.press("enter")
         assert "/sys/class/sas_phy/phy-131:0:3/invalid_dword_count" in text
         assert "9168" in text
-        await shown.press("escape", "escape", "tab")
+        await shown.press("escape", "escape", "escape", "tab")
         assert "Why !CRIT phy-131:0:3" in await shown.press("enter")
         await shown.press("escape")
         shown.app.screen.query_one("#fabric-detail").point(("phy", "phy-131:0:3"))  # type: ignore[attr-defined]
+        text = await shown.press("enter")
+        assert "phy-131:0:3  phy" in text
+        assert "Why !CRIT" not in text
         assert "SAS phys" in await shown.press("enter")
 
 

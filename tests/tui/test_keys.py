@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -71,10 +72,10 @@ async def test_stepping_back_pauses_and_newest_returns() -> None:
         assert "PAUSED 14:13:25Z -2.0 s" in await shown.press("T", "T")
         assert "14:13:26Z -1.0 s" in await shown.press("t")
         assert "14:13:27Z" in await shown.press("t")
-        assert "this is the newest frame" in await shown.press("t")
+        assert "newest frame" in (await shown.press("t")).splitlines()[-1]
         assert "LIVE 14:13:27Z" in await shown.press("L")
         await shown.press(*["T"] * 7)
-        assert "nothing older is remembered" in await shown.press("T")
+        assert "oldest frame" in (await shown.press("T")).splitlines()[-1]
 
 
 async def test_branch_to_a_time_and_what_no_time_is() -> None:
@@ -90,25 +91,73 @@ async def test_branch_to_a_time_and_what_no_time_is() -> None:
         assert "14:13:45Z" in await shown.press("5", "escape")
 
 
-async def test_events_are_found_and_their_end_is_said() -> None:
+async def test_a_time_outside_of_the_frames_is_said() -> None:
+    async with screen(Node(DISKS, busy).session(30), WIDE) as shown:
+        await shown.press("b")
+        text = await shown.type("14:13:00")
+        assert "frame 1 of 31" in text
+        assert "nothing before 14:13:20, the oldest frame" in text.splitlines()[-1]
+        await shown.press("b")
+        text = await shown.type("+1h")
+        assert "frame 31 of 31" in text
+        assert "nothing after 14:13:50, the newest frame" in text.splitlines()[-1]
+        await shown.press("b")
+        assert "nothing" not in (await shown.type("14:13:30")).splitlines()[-1]
+
+
+async def test_an_event_that_was_reached_is_named() -> None:
     async with screen(Node(DISKS, busy).session(30, [begun_between(4, 6)]), WIDE) as shown:
-        assert "14:13:26Z" in await shown.press("E")
+        text = await shown.press("E")
+        assert "14:13:26Z" in text
+        assert text.splitlines()[-1].strip() == "odd node ended"
         text = await shown.press("E")
         assert "14:13:23Z" in text
         assert "odd in frame 4" in text
+        assert text.splitlines()[-1].strip() == "odd node began"
         assert "no finding begins or ends earlier" in await shown.press("E")
-        assert "no finding" not in (await shown.press("e")).splitlines()[-1]
+        assert (await shown.press("e")).splitlines()[-1].strip() == "odd node ended"
 
 
-async def test_a_capture_plays_from_its_beginning() -> None:
-    async with screen(Node(DISKS, busy).session(5), WIDE) as shown:
-        assert "frame 1 of 6" in await shown.press("space")
-        shown.app._watch()
-        assert "frame 2 of 6" in await shown.press()
-        await shown.press("space")
-        shown.app._watch()
-        assert "frame 2 of 6" in await shown.press()
-        assert "frame 6 of 6" in await shown.press("L")
+async def test_a_capture_plays_from_its_beginning_at_a_multiple_of_its_speed() -> None:
+    async with screen(Node(DISKS, busy).session(90), WIDE) as shown:
+        app = shown.app
+        app.ticking.pause()
+
+        async def passed(seconds: float) -> str:
+            app.playback.advance(seconds)
+            app.paint()
+            return await shown.press()
+
+        text = await shown.press("space")
+        assert "frame 1 of 91" in text
+        assert "playing 1x" in text
+        assert "frame 1 of 91" in await passed(0.5)
+        assert "frame 2 of 91" in await passed(0.5)
+        text = await shown.press("plus")
+        assert "playing 10x" in text
+        assert "playback at 10x" in text.splitlines()[-1]
+        assert "frame 12 of 91" in await passed(1.0)
+        assert "playing 60x" in await shown.press("plus", "plus")
+        assert "frame 72 of 91" in await passed(1.0)
+        text = await shown.press("space")
+        assert "playing" not in text
+        assert "frame 72 of 91" in await passed(1.0)
+        await shown.press("space", "minus", "minus", "minus")
+        assert "frame 73 of 91" in await passed(1.0)
+        app.playback.speed = 60.0
+        text = await passed(1.0)
+        assert "frame 91 of 91" in text
+        assert "playing" not in text
+
+
+async def test_a_capture_plays_by_itself() -> None:
+    async with screen(Node(DISKS, busy).session(90)) as shown:
+        await shown.press("plus", "plus", "space")
+        for _ in range(600):
+            if shown.app.playhead.at_end:
+                break
+            await asyncio.sleep(0.02)
+        assert "14:14:50Z" in await shown.press()
 
 
 async def test_the_interval_is_the_feeds() -> None:
@@ -119,7 +168,7 @@ async def test_the_interval_is_the_feeds() -> None:
         await shown.press("minus", "minus", "minus")
         assert feed.interval == 0.5
     async with screen(node.session(2)) as shown:
-        assert "a capture has the interval" in await shown.press("plus")
+        assert "playback at 10x; Space plays" in await shown.press("plus")
 
 
 async def test_a_silent_sampler_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

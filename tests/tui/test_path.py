@@ -86,6 +86,7 @@ async def test_the_cursor_in_the_list_chooses_the_path() -> None:
 async def test_a_stage_leads_to_its_facts() -> None:
     async with screen(told("slow-member"), WIDE) as shown:
         await shown.press("9", "tab", "j")
+        assert "Throughput, MiB/s" in await shown.press("enter")
         assert "Disk activity" in await shown.press("enter")
 
 

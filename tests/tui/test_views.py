@@ -279,7 +279,7 @@ async def test_a_rebuild_has_a_bar() -> None:
 async def test_many_members_fit_one_line_each() -> None:
     members = [f"sd{a}{b}" for a in "ab" for b in "abcdefghijklmnopqrstuvw"]
     node = Node((*members, "md2"), lambda *_: Load(10, 10), raid10("md2", members))
-    async with screen(node.session(3), WIDE) as shown:
+    async with screen(node.session(3), (200, 70)) as shown:
         text = await shown.press("2")
         assert all(f" {member} " in text for member in members)
 

@@ -112,6 +112,8 @@ async def test_a_row_leads_to_its_facts() -> None:
     async with screen(told(), WIDE) as shown:
         await shown.press("8")
         text = await shown.press("enter")
+        assert "Throughput, MiB/s" in text
+        text = await shown.press("enter")
         assert Limit.title in text
         assert "Use of limits" in text
         assert "Cluster volumes" in text

@@ -225,7 +225,7 @@ class Caches(View):
 
     def _arrange(self, cached: bool, compared: int, sizes: int, *, wide: bool) -> int:  # noqa: FBT001
         """Distribute the lines among the panes; return the number of lines of the chart over time."""
-        total = max(self.app.size.height - 3, 1)
+        total = self.room
         top = min(len(self.main.rows) + 2, max(total // 3, 3)) if cached or sizes else total
         rest = total - top
         below = min(compared + 1, max(rest // 3, 5)) if compared else 0

@@ -212,7 +212,7 @@ class FabricView(View):
         self.budgets.display = len(lines) > 1
         self.budgets.styles.height = min(len(lines) + 1, 12)
         self.budgets.put(lines, scene.palette)
-        self.detail.styles.height = "1fr" if wide else max(5, min(self.app.size.height // 3, 12))
+        self.detail.styles.height = "1fr" if wide else max(5, min(self.room // 3, 12))
         self.detail.display = bool(roots) and self.app.size.height >= 18
         self._show_chosen()
 

@@ -84,7 +84,7 @@ class HostView(View):
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        width, height = self.app.size.width, self.app.size.height - 3
+        width, height = self.app.size.width, self.room
         wide = width >= 160
         half = width // 2 - 1 if wide else width
         lines = gauge_lines(scene, half)

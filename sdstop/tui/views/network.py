@@ -193,7 +193,7 @@ class Network(View):
 
     def _share_lines(self, interfaces: int, stack: int) -> None:
         """Give the table what it needs, up to half; then the stack; the rest is the graph's."""
-        height = self.size.height or self.app.size.height - 3
+        height = self.room
         table = min(max(interfaces, 1) + 2, max(height // 2, 6))
         below = min(max(stack, 1), 6) + 1 if height >= 20 else 0
         room = height - table - below

@@ -179,7 +179,9 @@ class Overview(View):
         self.told.display = needed > 0 and height >= 20 and not self.why.display
         told = needed if self.told.display else 0
         self.told.styles.height = told
-        self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9 - told) // 2) + 2 + (not told)
+        self.main.styles.height = (
+            "1fr" if height < 14 else min(len(rows_), (self.room - 6 - told) // 2) + 2 + (not told)
+        )
 
     def moved(self, pane: Pane) -> None:
         """Show the details of the finding under the cursor."""

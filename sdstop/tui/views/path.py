@@ -13,6 +13,7 @@ from sdstop.analysis.path.ranking import RankedPath, ranked_paths
 from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
+from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
 from sdstop.core.format import mebibytes, wait, whole
 from sdstop.core.model import Reading
@@ -44,6 +45,12 @@ class PathRow(Struct, frozen=True):
     def subject(self) -> PathSubject:
         """Subject of the path."""
         return self.path.subject
+
+    @property
+    def opens(self) -> FactSubject:
+        """Target that Enter opens for this row."""
+        scene, thing = self.scene, self.subject.thing
+        return FactSubject(thing.label, parts_of(scene.window, thing, scene.session.collectors))
 
     @property
     def severity(self) -> Severity | None:
@@ -136,7 +143,7 @@ class PathView(View):
             return
         path = data_path(scene.window, item.subject)
         height: int = self.app.size.height
-        total = max(height - 3, 1)  # status, tabs, keys
+        total = self.room
         listed = min(len(self.main.rows) + 2, max(total // 3, 3)) if total >= 14 else min(3, total // 4)
         width: int = self.app.size.width
         rows = stage_rows(path, scene, width, total - listed - 1, noted=height >= _NOTED)

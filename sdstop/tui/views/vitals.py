@@ -59,7 +59,7 @@ def memory_used(n: Node | None) -> float | None:
 
 def series(scene: Scene, read: Callable[[DiskTotals], float], width: int) -> list[float | None]:
     """Return a total of all disks, one value per second, the newest last."""
-    samples = [(ends, seconds, read(total)) for ends, seconds, total in totals(scene.window, scene.in_force)]
+    samples = [(ends, seconds, read(total)) for ends, seconds, total in totals(scene.window)]
     return cells(samples, samples[-1][0], width) if samples else [None] * width
 
 
@@ -115,7 +115,7 @@ def _io_line(scene: Scene, width: int) -> Line:
 
 
 def _io(title: str, flow: Flow, scene: Scene, room: int) -> Line:
-    now = totals(scene.window, scene.in_force)
+    now = totals(scene.window)
     last = now[-1][2] if now else None
     values = series(scene, flow.size, samples(room, scene.palette))
     strip = spark(values, room, _top(values), scene.palette, flow.style)
@@ -149,7 +149,7 @@ def wide_rows(scene: Scene, scene_width: int) -> list[Row]:
 
 
 def _chart(title: str, flow: Flow, scene: Scene, room: int) -> list[Line]:
-    now = totals(scene.window, scene.in_force)
+    now = totals(scene.window)
     last = now[-1][2] if now else None
     values = series(scene, flow.size, samples(room, scene.palette))
     top = _top(values)

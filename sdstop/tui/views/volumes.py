@@ -172,7 +172,7 @@ class Volumes(View):
         self.scene = scene
         found = _rows(scene)
         self.listed_items = [row.item for row in found]
-        height = self.size.height or self.app.size.height - 3
+        height = self.room
         below = min(max(height // 4, 5), 8) if found and height >= 14 else 0
         table = min(len(found) + 2, max((height - below) // 2, 5))
         room = height - below - table - 1

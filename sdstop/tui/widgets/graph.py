@@ -119,7 +119,8 @@ class Axis(Struct, frozen=True):
 
     The scale ends at `top`, or else at a step of 1, 2 or 5 that is at least `floor`. `limit` is drawn as a line, named
     by `limit_label` or its number. `number` formats numbers; labels take `gutter` cells at the left, of which the
-    current value has its name (of reads and writes, or the first one only).
+    current value has its name (of reads and writes, or the first one only). It is that of the newest sample, or of
+    `now` if the graph goes on after the moment that is looked at.
     """
 
     number: Callable[[float | None], str]
@@ -130,10 +131,12 @@ class Axis(Struct, frozen=True):
     limit: float | None = None
     limit_label: str = ""
     gutter: int = 8
+    now: tuple[float | None, ...] | None = None
 
     def current(self, values: Sequence[float | None], at: int) -> Line:
-        """Return the label of the newest value."""
-        said = f"{self.names[at]} {self.number(values[-1] if values else None)}".strip()
+        """Return the label of the current value."""
+        now = self.now[at] if self.now is not None else values[-1] if values else None
+        said = f"{self.names[at]} {self.number(now)}".strip()
         return self.label(said, self.styles[at] + _BOLD)
 
     def label(self, said: str, style: Style = FAINT) -> Line:
