@@ -209,8 +209,8 @@ async def test_a_limit_that_each_client_has_is_drawn_against_the_sum() -> None:
             assert part in said
 
 
-async def test_a_small_screen_has_the_strips_of_the_volume_under_the_cursor() -> None:
-    async with screen(replayed("scaleio-cloud", "sds07"), SMALL) as shown:
+async def test_the_strips_of_the_volume_under_the_cursor_are_shown_where_not_all_fit() -> None:
+    async with screen(replayed("scaleio-cloud", "sds07"), (80, 32)) as shown:
         text = await shown.press("8", "G")
         assert text.count(" a request") >= 1
         assert "db-log" in "".join(s.text for line in strip_of(shown, "db-log") for s in line)

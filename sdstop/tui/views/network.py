@@ -195,7 +195,7 @@ class Network(View):
         """Give the table what it needs, up to half; then the stack; the rest is the graph's."""
         height = self.room
         table = min(max(interfaces, 1) + 2, max(height // 2, 6))
-        below = min(max(stack, 1), 6) + 1 if height >= 20 else 0
+        below = min(max(stack, 1), 6) + 1 if height >= 20 or not interfaces else 0
         room = height - table - below
         self.graph.display = interfaces > 0 and room > LEAST
         self.stack.display = below > 0

@@ -174,7 +174,7 @@ class Volumes(View):
         self.listed_items = [row.item for row in found]
         height = self.room
         below = min(max(height // 4, 5), 8) if found and height >= 14 else 0
-        table = min(len(found) + 2, max((height - below) // 2, 5))
+        table = min(len(found) + 2, max((height - below) // 2, 9))
         room = height - below - table - 1
         drawn = len(drawn_volumes(self.listed_items, None, room))
         self.strips.display = drawn > 0
