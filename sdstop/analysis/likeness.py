@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.drives import DriveState, array_states, drives, shown
 from sdstop.analysis.pool_tree import pool_trees
-from sdstop.core.finding import Finding, Severity, worst_of
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
@@ -102,7 +102,9 @@ def _folds(window: Window, findings: Sequence[Finding]) -> Iterator[DeviceFold]:
         yield from _folded(members, tree.name, inner=False)
     others = [drive for drive in known.values() if drive.name not in grouped and shown(drive)]
     yield from _others([drive for drive in others if drive.whole])
-    yield from _stacked([drive for drive in others if not drive.whole])
+    worst = worst_by_subject(findings)
+    stacked = [drive for drive in others if not drive.whole]
+    yield from _stacked([replace(drive, severity=drive.severity or worst.get(drive.volume)) for drive in stacked])
 
 
 def _single(drive: DriveState, what: str = "", severity: Severity | None = None) -> DeviceFold:

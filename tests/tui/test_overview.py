@@ -154,8 +154,8 @@ async def test_the_finding_under_the_cursor_swaps_picture_and_numbers_and_nothin
 
 async def test_the_last_of_many_findings_can_be_reached() -> None:
     many = [replace(SLOW, subject=f"md0/sd{letter}") for letter in "abcdefghij"]
-    async with screen(array_node(slow).session(6, says(*many))) as shown:
-        assert "more findings" in shown.text()
+    async with screen(array_node(slow).session(6, says(*many)), LOW) as shown:
+        assert "more finding" in shown.text()
         text = await shown.press(*["down"] * 9)
         chosen = view(shown).chosen
         assert chosen is not None

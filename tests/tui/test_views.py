@@ -341,7 +341,7 @@ async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
         await shown.press("escape")
         assert "Why !CRIT" in shown.text()
         await shown.press("backspace")
-        assert "Worst devices" in shown.text()
+        assert "!CRIT DEVICE HUNG" in shown.text()
 
 
 @pytest.mark.parametrize(("size", "lines"), [(WIDE, 4), (SMALL, 4), ((60, 12), 4), ((60, 8), 2)])

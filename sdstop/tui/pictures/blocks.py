@@ -15,7 +15,7 @@ from sdstop.tui.widgets.roles import role
 
 _GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
 _NODE, _POOL = 8, 10
-"""Cells of a node's name, and of a pool's."""
+"""Maximum cells of a node's name, and cells of a pool's."""
 
 
 def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
@@ -76,8 +76,8 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     across = max(len(members) for members in sets.values())
     most = max(len(own) for members in sets.values() for own in members.values())
     alone = all(len(members) == 1 and name in members for name, members in sets.items())
-    head = 0 if alone else _NODE
-    size = max(min((width - label - 2) // max(across, 1) - head - 1, most * 6) // max(most, 1), 2)
+    head = 0 if alone else min(max(len(row.node) for row in devices), _NODE) + 1
+    size = max(min((width - label - 1) // max(across, 1) - head - 1, most * 6) // max(most, 1), 2)
     fore, ground = _GROUNDS.get(ROLES.get(finding.severity, ""), ("playfg", "playbg"))
     lines: list[Line] = []
     for name in sorted(sets, key=natural):
@@ -88,7 +88,7 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
             if head:
                 shown = palette.fit(palette.word(node, 20), head - 1)
                 line += text((f"{shown} ", role(ROLES.get(finding.severity, "text") if bad else "dim", bold=bad)))
-            if width_of(line) + len(own) * size > width - 4:
+            if width_of(line) + len(own) * size > width + 1:
                 line += text((f"+{len(own)}", role("dim")))
                 break
             for row in own:
@@ -97,7 +97,7 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
                 said = palette.word(now if accused and now else _short(row), 12)
                 kind = (fore, ground) if accused else ("playfg", "h2")
                 line += text(block(size - 1, *kind, said, palette), " ")
-            line += text("  ")
+            line += text(" ")
         lines.append(tuple(line))
     return lines
 

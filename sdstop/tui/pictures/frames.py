@@ -45,8 +45,8 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
             bins = [row for row in rows if row.key is not None]
             heads = [row for row in rows if row.key is None][:1] if height - len(lines) > len(bins) else []
             room = height - len(lines) - len(heads)
-            if len(bins) > room:  # the largest sizes give way: blocks and pieces are below
-                bins = bins[:room]
+            while len(bins) > room:  # the rarest size gives way, the last one, a whole block, does not
+                bins.remove(min(bins[:-1], key=lambda row: sizes.counts.get(row.key[1], 0)))  # type: ignore[index]
             lines += [row.line(width - 1) for row in (*heads, *bins) if row.line is not None]
         return lines[:height]
 

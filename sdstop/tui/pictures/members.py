@@ -59,7 +59,7 @@ def member_heat(finding: Finding, scene: Scene) -> Picture | None:
     def draw(width: int, height: int) -> list[Line]:
         return _lines(layout, finding, accused, scene, width, height)
 
-    steps = {math.ceil(count / per) for per in (2, 4, 6, 8, 12, 16, 24)} | {math.ceil(count / 2) + 1}
+    steps = {math.ceil(count / per) for per in (2, 3, 4, 6, 8, 12, 16, 24)} | {math.ceil(count / 2) + 1}
     steps |= {count, count + 1} if count <= _SINGLE else set()
     known = tuple(sorted(step for step in steps if step >= min(count, _FEWEST)))
     return Picture(f"{name}: queue per {what}, {PAST} s", draw, known, "bright = long queue", math.ceil(count / 2) + 1)

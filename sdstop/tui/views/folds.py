@@ -58,7 +58,8 @@ def _name(item: FoldRow, _: int) -> Line:
     lead = "  " if fold.inner else ""
     flag = f" {palette.word(fold.flag, 20)}" if fold.flag else ""
     style = palette.severity(fold.severity) if fold.severity is not None else FAINT
-    return (*text(lead), *name, *text((flag, style)))
+    group = f"  {palette.word(fold.group, 40)}" if fold.group and not fold.inner else ""
+    return (*text(lead), *name, *text((flag, style), (group, FAINT)))
 
 
 def _figure(read: Callable[[DeviceFigures], float | None], shown: Callable[[float], str]) -> dict[str, Any]:

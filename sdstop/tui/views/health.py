@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.segment import Segment
 
 from sdstop.collectors.system.node import CpuActivity, Node
-from sdstop.core.format import number
+from sdstop.core.format import done, number
 from sdstop.readings.cluster import Cluster, ClusterPool
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.pictures.drawing import nice, spark
 from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow
 from sdstop.tui.scene import Scene
@@ -25,7 +26,7 @@ def health_line(scene: Scene, width: int) -> Line:
         for _, cluster in cluster_flow(scene):
             flow, lead = cluster, _cluster(scene) or lead
     line: list[Segment] = [Segment(" ")]
-    for parts in lead:
+    for parts in (*lead, *_rebuilds(scene)):
         if width_of(line) + width_of(parts) <= width:
             line += parts
     return (*line, *_traffic(flow, scene, width - width_of(line))) if flow is not None else tuple(line)
@@ -46,6 +47,16 @@ def _node(scene: Scene) -> list[Line]:
     if stall is not None:
         found.append(text(("stall ", role("dim")), (f"{stall:.0%}", role("strong")), "  "))
     return found
+
+
+def _rebuilds(scene: Scene) -> list[Line]:
+    """Return the running rebuild that is done least, by its share."""
+    known = [row for row in scene.rows(Rebuild)[0].values() if row.progress is not None]
+    row = min(known, key=lambda row: row.progress or 0.0, default=None)
+    if row is None:
+        return []
+    said = f"{scene.palette.word(row.operation, 12)} "
+    return [text((said, role("dim")), (f"{done(row.progress)}%", role("strong")), "  ")]
 
 
 def _cluster(scene: Scene) -> list[Line]:

@@ -27,9 +27,10 @@ from sdstop.tui.views.measured import Measure, measure_lines, measures, node_mea
 from sdstop.tui.views.path_strip import LINES as STRIP
 from sdstop.tui.views.path_strip import path_strip, strip_lines
 from sdstop.tui.views.processes import PROCESSES, process_rows
+from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.verdict import verdict_rows
 from sdstop.tui.views.view import View
-from sdstop.tui.widgets.palette import Line
+from sdstop.tui.widgets.palette import Line, plain
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
 
@@ -68,6 +69,29 @@ class Needs(Struct, frozen=True):
     who: int
 
 
+class _Room:
+    """Lines that are left to share out."""
+
+    def __init__(self, lines: int) -> None:
+        self.left = max(lines, 0)
+
+    def take(self, lines: int, least: int = 0) -> int:
+        """Take so many lines or what is left; nothing if that is less than `least`."""
+        taken = max(min(lines, self.left), 0)
+        if taken < least:
+            return 0
+        self.left -= taken
+        return taken
+
+    def grow(self, picture: Picture | None, lines: int, kept: int = 0, *, whole: bool = False) -> int:
+        """Return the lines of a picture that has `lines`, with those that it can use of what is left beyond `kept`."""
+        if picture is None or not lines:
+            return lines
+        most = picture.whole or picture.steps[-1] if whole else picture.steps[-1]
+        fitting = picture.fit(min(lines + max(self.left - kept, 0), max(most, lines)))
+        return lines + self.take(fitting - lines)
+
+
 def arrange(width: int, height: int, needs: Needs) -> Plan:
     """Share out the lines of the view.
 
@@ -75,59 +99,54 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     why, hurt and the first step never do.
     """
     wide = width >= WIDE
-    rule = 1 if wide else 0
     health = 0 if wide or height < _HEALTH else 1
-    cause, actions = needs.body[0], 1
-    left = max(height - health - cause - rule, 0)
-    picture = min(needs.picture.steps[0], max(left - 1, 0)) if needs.picture is not None else 0
-    picture = picture if picture >= 2 else 0
-    left -= picture + 1 if picture else 0
-    others = min(needs.others, 1, left)
-    for more in range(2, 2 + (2 if width >= VERY_WIDE else 1 if wide else 0)):
-        grown = needs.body[more - 1] - needs.body[actions - 1]
-        if grown <= left - others:
-            left, actions = left - grown, more
-    cause = needs.body[actions - 1]
-    others = min(needs.others, 7 if width >= VERY_WIDE else 4 if wide else 3, left if wide else max(left // 3, others))
-    cause, left = cause + others, left - others
-    if wide and needs.measured > cause:
-        taller = min(needs.measured - cause, left // 4, 4)
-        cause, left = cause + taller, left - taller
-    if picture and needs.picture is not None:
-        whole = needs.picture.whole or needs.picture.steps[-1]
-        grown = needs.picture.fit(min(picture + left, whole)) - picture
-        picture, left = picture + grown, left - grown
-    strip = STRIP + 1 if needs.strip and left >= STRIP + 1 and (wide or left >= _TALL) else 0
-    left -= strip
-    devices = min(needs.devices + 2, left) if needs.devices and left >= _TABLE else 0
-    left -= devices
-    who = 0
-    if needs.who and wide and devices:
-        who = devices
-    elif needs.who and left >= _TABLE:
-        who = min(needs.who + 2, left)
-        left -= who
-    if picture and needs.picture is not None:
-        grown = needs.picture.fit(picture + left) - picture
-        picture, left = picture + grown, left - grown
+    room = _Room(height - health - wide - needs.body[0])
+    picture = room.take(needs.picture.steps[0] + 1, 3) - 1 if needs.picture is not None else -1
+    others = min(needs.others, 1, room.left)
+    picture = room.grow(needs.picture, max(picture, 0), others, whole=True)
+    actions, steps = _steps(width, needs, room, others)
+    others = room.take(min(needs.others, 7 if width >= VERY_WIDE else 4 if wide else 3))
+    cause = needs.body[0] + steps + others
+    if wide:
+        cause += room.take(min(needs.measured - cause, room.left // 4, 4))
+    strip = room.take(STRIP + 1, STRIP + 1) if needs.strip and (wide or room.left >= _TALL) else 0
+    devices = room.take(needs.devices + 2, _TABLE) if needs.devices else 0
+    beside = wide and devices
+    who = 0 if not needs.who else devices if beside else room.take(needs.who + 2, 3)
+    picture = room.grow(needs.picture, picture)
     second = 0
-    if needs.second is not None and left >= needs.second.steps[0] + 1:
-        second = needs.second.fit(left - 1) + 1
-        left -= second
-    if devices and (not second or left > 1):
-        devices += left
+    if needs.second is not None and room.left > needs.second.steps[0]:
+        second = room.take(needs.second.fit(room.left - 1) + 1)
+    if not devices and not second:
+        cause += room.take(needs.others - others)
+    if devices:
+        devices += room.take(room.left)
+        who = devices if beside and who else who
     elif second:
-        second += left
+        second += room.take(room.left)
     elif picture:
-        picture += left
-    else:
-        cause += left
-    return Plan(health, cause + rule, actions, picture + 1 if picture else 0, second, strip, devices, who)
+        picture += room.take(room.left)
+    return Plan(
+        health, cause + wide + room.left, actions, picture + 1 if picture else 0, second, strip, devices, who
+    )  # fmt: skip
 
 
+def _steps(width: int, needs: Needs, room: _Room, kept: int) -> tuple[int, int]:
+    """Return how many steps of a finding are shown, and the lines that those after the first take."""
+    actions, taken = 1, 0
+    for more in range(2, 2 + (2 if width >= VERY_WIDE else 1 if width >= WIDE else 0)):
+        grown = needs.body[more - 1] - needs.body[actions - 1]
+        if grown <= room.left - kept:
+            taken += room.take(grown)
+            actions = more
+    return actions, taken
+
+
+_REBUILDS = 4
+"""Maximum number of rebuilds that are listed above the devices."""
 _STRIP_FROM = 24
 """Minimum lines of the view for the path."""
-_TABLE, _TALL = 4, 16
+_TABLE, _TALL = 3, 16
 """Minimum lines of a table, and minimum lines left for the path on a narrow screen."""
 
 
@@ -174,7 +193,8 @@ class Overview(View):
         titled = width >= WIDE
         numbers = _numbers(finding, scene) if titled else []
         wide = titled and bool(numbers)
-        left = (_LEFT_VERY if width >= VERY_WIDE else min(_LEFT, width - _RIGHT)) if wide else width
+        half = _LEFT_VERY if width >= VERY_WIDE else min(_LEFT, width - _RIGHT)
+        left = half if wide else width
         picture = picture_of(finding, scene)
         drawn = picture is not None and picture.is_path
         folds = device_folds(scene.window, scene.in_force)
@@ -184,6 +204,8 @@ class Overview(View):
         second = second if picture is None or second is None or second.title != picture.title else None
         doers, note = process_rows(scene) if roomy else ([], "")
         who = sum(row.key is not None for row in doers)
+        running = [rebuild_row(rebuild, scene, named=True) for rebuild in all_rebuilds(scene)[:_REBUILDS]]
+        listed = len(folds) if any(fold.figures.busy is not None for fold in folds) else 0
         verdict = [] if known else verdict_rows(scene, left)
         tallest = [
             max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
@@ -191,9 +213,9 @@ class Overview(View):
         ]
         plan = arrange(width, height, Needs(
             tallest, max(len(known) - 1, 0), len(numbers), picture, second, strip is not None,
-            len(folds) if any(fold.figures.busy is not None for fold in folds) else 0, who,
+            len(running) + listed, who,
         ))  # fmt: skip
-        self._lay(plan, left, wide=wide)
+        self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
         if plan.health:
             self.health.put([words(health_line(scene, width))], palette)
@@ -215,8 +237,9 @@ class Overview(View):
             self.strip.title = f"Path of {name}: load, use and own wait" if width >= WIDE else f"Path of {name}"
             self.strip.put(_rows(strip_lines(strip, scene, width)), palette, "9 Path")
         if plan.devices:
-            shown = unfolded(folds, plan.devices - 2)
-            self.devices.put(fold_rows(shown, scene), palette, "2 Disks shows all")
+            shown = unfolded(folds, plan.devices - 2 - len(running)) if listed else []
+            self.devices.title = "Disks, folded by likeness" if shown else "Rebuilds"
+            self.devices.put([*running, *fold_rows(shown, scene)], palette, _note(doers, note, scene))
         if plan.who:
             self.processes.put(doers, palette, note)
 
@@ -229,7 +252,7 @@ class Overview(View):
         drawn = pane.guarded(lambda: picture.draw(width - 1, lines - 1), lambda said: [pane.failed_line(said)])
         pane.put(_rows(drawn), scene.palette, note)
 
-    def _lay(self, plan: Plan, left: int, *, wide: bool) -> None:
+    def _lay(self, plan: Plan, half: int, *, numbered: bool, beside: bool) -> None:
         """Give each pane its lines; panes without any are hidden."""
         panes = (
             (self.health, plan.health), (self.top, plan.cause), (self.picture, plan.picture),
@@ -238,14 +261,13 @@ class Overview(View):
         for pane, lines in panes:
             pane.styles.height = lines
             pane.display = lines > 0
-        self.main.styles.width = left if wide else "1fr"
-        self.measured.display = wide
+        self.main.styles.width = half if numbered else "1fr"
+        self.measured.display = numbered
         self.devices.display, self.processes.display = plan.devices > 0, plan.who > 0
-        beside = wide and plan.devices > 0
         self.bottom.styles.layout = "horizontal" if beside else "vertical"
         self.bottom.styles.height = max(plan.devices, plan.who) if beside else plan.devices + plan.who
         self.bottom.display = plan.devices + plan.who > 0
-        self.devices.styles.width = left + 1 if beside and plan.who else "1fr"
+        self.devices.styles.width = half + 1 if beside and plan.who else "1fr"
         self.devices.styles.height = plan.devices or 1
         self.processes.styles.height = plan.who or 1
 
@@ -253,6 +275,15 @@ class Overview(View):
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:
     """Return the numbers that a finding compared; without any, those of the node."""
     return (measures(finding) if finding is not None else []) or list(node_measures(scene))
+
+
+def _note(doers: Sequence[Row], hidden: str, scene: Scene) -> str:
+    """Return the note of the devices, with why the processes that do the I/O are not listed, if they are not."""
+    facts = ["2 Disks shows all"]
+    if doers and all(row.key is None for row in doers):
+        reasons = [plain(row.line(0)) for row in doers if row.line is not None]
+        facts.insert(0, f"who does the I/O: {'; '.join(filter(None, (*reasons, hidden)))}")
+    return f" {scene.palette.dot} ".join(facts)
 
 
 def _rows(lines: Sequence[Line]) -> list[Row]:
