@@ -277,9 +277,9 @@ AOE = Collector(
     (AoeTarget, AoeExport, AoeSocket, AoePort),
     (
         Need(f"list:{BLOCK}", "which AoE disks there are"),
-        Need(f"{BLOCK}/etherd!*/*", "state, payload, interfaces, target"),
+        Need(f"{BLOCK}/etherd!*/*", "state, payload, interfaces, target", filled=("state", "payload", "mac")),
         Need(f"{DEBUG}/*", "round trip and size of a frame", "root"),
-        Need(PACKET, "whether a process has a socket for AoE"),
+        Need(PACKET, "whether a process has a socket for AoE", filled=True),
         Need("list:/proc", "looking for vblade, where there is such a socket"),
         Need("/proc/*/comm", "which processes are vblade's, where there is such a socket"),
         Need("/proc/*/cmdline", "what vblade serves, where, and its options", keep=kept_cmdline),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Hashable, Iterable
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, kept_answer, kept_names, parse_names
@@ -61,6 +61,11 @@ _ATTRIBUTES = {
     "device/*": "vendor, model, firmware, state, queue depth, world wide name, serial number",
     "dm/*": "name and UUID of a device mapper device",
     "loop/backing_file": "the file behind a loop device",
+}
+_FILLED: Mapping[str, bool | tuple[str, ...]] = {
+    **dict.fromkeys(("dev", "size", "start", "ro", "hidden", "diskseq", "queue/*"), True),
+    "device/*": ("state", "queue_depth"),
+    "dm/*": ("name",),
 }
 
 
@@ -439,7 +444,7 @@ BLOCKDEV = Collector(
         Need(PARTITIONS, "whether a size has changed, so that devices are read again"),
         Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
         Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
-        *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),
+        *(Need(f"{BLOCK}/*/{name}", why, filled=_FILLED.get(name, False)) for name, why in _ATTRIBUTES.items()),
         Need("list:/run/udev", "whether udev runs"),
         Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", redact=kept_names),
         Question(QUESTION, "the same where udev's database is out of sight", redact=kept_answer),

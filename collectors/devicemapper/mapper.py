@@ -98,7 +98,7 @@ MAPPER = Collector(
     (MappedDevice,),
     (
         Need(f"list:{BLOCK}", "whether there are any"),
-        Command(TABLE, "their tables; keys of encryption are never shown", ROOT),
+        Command(TABLE, "their tables; keys of encryption are never shown", ROOT, filled=True),
         Command(
             INFO,
             "their kernel names and UUIDs, which begin with LVM- if they are LVM's",

@@ -289,7 +289,11 @@ HBA = Collector(
         Need(f"link:{BLOCK}/*", "the way to a disk: PCI function, SCSI host, SAS port, expander"),
         Need(f"{SAS_DEVICES}/*/*", "enclosure and bay of a SAS disk"),
         Need(f"list:{PCI}", "which PCI functions there are"),
-        Need(f"{PCI}/*/*", "class, numbers, NUMA node, speed and width of the link, now and at most"),
+        Need(
+            f"{PCI}/*/*",
+            "class, numbers, NUMA node, speed and width of the link, now and at most",
+            filled=("class", "vendor", "device", "numa_node", "*_link_speed", "*_link_width"),
+        ),
         Need(f"link:{PCI}/*", "the port and bridges above a PCI function"),
         Need(f"list:{NODES}", "which NUMA nodes there are"),
         Need(f"{NODES}/*/cpulist", "their CPUs, the only source of a function's node on some kernels"),

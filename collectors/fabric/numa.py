@@ -215,7 +215,11 @@ NUMA = Collector(
     (NumaNode, InterfaceNode),
     (
         Need(f"list:{NODES}", "which nodes there are"),
-        Need(f"{NODES}/*/*", "CPUs, memory, distances, and origin of pages"),
+        Need(
+            f"{NODES}/*/*",
+            "CPUs, memory, distances, and origin of pages",
+            filled=("meminfo", "numastat", "distance"),
+        ),
         Need(f"{CPUS}/cpu*/topology/physical_package_id", "the processor socket of a node"),
         Need(f"list:{NET}", "which interfaces there are"),
         Need(f"{NET}/*/device/numa_node", "the node of a network card"),

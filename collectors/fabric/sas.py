@@ -350,10 +350,14 @@ SAS = Collector(
     (SasPhy, SasPort, SasDevice, SasExpander),
     (
         Need(f"list:{PHYS}", "which phys there are"),
-        Need(f"{PHYS}/*/*", "link rates and error counters; of an expander's phys the driver asks the expander"),
+        Need(
+            f"{PHYS}/*/*",
+            "link rates and error counters; of an expander's phys the driver asks the expander",
+            filled=(*_FILES.values(), "negotiated_linkrate", "maximum_linkrate_hw", "phy_identifier", "sas_address"),
+        ),
         Need(f"link:{PHYS}/*/device/port", "the port that a phy is part of"),
         Need(f"list:{PORTS}", "which ports there are"),
-        Need(f"{PORTS}/*/num_phys", "how wide a port is"),
+        Need(f"{PORTS}/*/num_phys", "how wide a port is", filled=True),
         Need(f"list:{DEVICES}", "which expanders and end devices there are"),
         Need(f"{DEVICES}/*/*", "kind, address, enclosure and bay"),
         Need(f"link:{DEVICES}/*", "the port that leads to a device"),

@@ -199,7 +199,11 @@ EDAC = Collector(
     (MemoryController, MemoryErrors),
     (
         Need(f"list:{MC}", "which memory controllers there are"),
-        Need(f"{MC}/*", "errors of controllers and of their modules, with the names of these"),
+        Need(
+            f"{MC}/*",
+            "errors of controllers and of their modules, with the names of these",
+            filled=("*ce_count", "*ue_count", "*noinfo_count", "size", "size_mb"),
+        ),
         Need(f"list:{MC}/*", "the modules or rows of a controller"),
     ),
     SLOW,

@@ -309,7 +309,7 @@ NETWORK = Collector(
     "Traffic of the network interfaces",
     read_traffic,
     (Traffic,),
-    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface"),),
+    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface", filled=True),),
     LIVE,
     derives=(Derivation(Traffic, InterfaceActivity, activity),),
 )
@@ -322,8 +322,12 @@ INTERFACES = Collector(
     (
         Need(f"list:{CLASS}", "which interfaces there are"),
         Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
-        Need(f"{CLASS}/*/*", "MTU, speed, duplex, state, carrier, kind, addresses"),
-        Need(f"{CLASS}/*/statistics/*", "errors and drops one by one"),
+        Need(
+            f"{CLASS}/*/*",
+            "MTU, speed, duplex, state, carrier, kind, addresses",
+            filled=("mtu", "speed", "duplex", "operstate", "carrier", "carrier_changes", "flags", "ifindex"),
+        ),
+        Need(f"{CLASS}/*/statistics/*", "errors and drops one by one", filled=True),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
         Need(f"link:{CLASS}/*/device/driver", "the driver"),
     ),

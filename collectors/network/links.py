@@ -242,10 +242,14 @@ LINKS = Collector(
     (
         Need(f"list:{CLASS}", "which interfaces there are"),
         Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
-        Need(f"{CLASS}/*/*", "kind, numbers, state"),
+        Need(f"{CLASS}/*/*", "kind, numbers, state", filled=("ifindex", "iflink", "operstate", "type")),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
-        Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),
-        Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave"),
+        Need(
+            f"{CLASS}/*/bonding/*",
+            "mode, slaves and link of a bond",
+            filled=("mode", "mii_status", "miimon", "xmit_hash_policy"),
+        ),
+        Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave", filled=True),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
         Need("cmd:ip -j -d link*", "the same, as others recorded it", redact=json_texts("ifname", "link", "info_kind")),
     ),

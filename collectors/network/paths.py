@@ -327,9 +327,9 @@ TCP = Collector(
     read_tcp,
     (Tcp, Softnet),
     (
-        Need(SNMP, "segments, retransmissions, fragments, ICMP"),
-        Need(NETSTAT, "timeouts, drops, probes of the path MTU"),
-        Need(SOFTNET, "packets dropped before the stack saw them"),
+        Need(SNMP, "segments, retransmissions, fragments, ICMP", filled=True),
+        Need(NETSTAT, "timeouts, drops, probes of the path MTU", filled=True),
+        Need(SOFTNET, "packets dropped before the stack saw them", filled=True),
     ),
     LIVE,
     derives=(Derivation(Tcp, TcpActivity, tcp_activity),),
@@ -342,8 +342,8 @@ PATHS = Collector(
     read_paths,
     (PathMtu,),
     (
-        *(Command(argv, "destinations with a smaller MTU than their interface") for argv in ROUTES),
-        Need("/sys/class/net/*/mtu", "the MTU of the interface, to compare"),
+        *(Command(argv, "destinations with a smaller MTU than their interface", filled=True) for argv in ROUTES),
+        Need("/sys/class/net/*/mtu", "the MTU of the interface, to compare", filled=True),
     ),
     SLOW,
     deadline=15.0,

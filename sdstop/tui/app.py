@@ -16,6 +16,7 @@ from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.device.page import DevicePage
 from sdstop.tui.facts import AllFields, FactSubject
+from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
@@ -51,7 +52,8 @@ class Dashboard(Commands):
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
-        self.playhead = Playhead(session, following=frames is not None)
+        self.lookup = Lookup(session)
+        self.playhead = Playhead(session, self.lookup, following=frames is not None)
         self.playback = Playback(self.playhead)
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
@@ -76,6 +78,7 @@ class Dashboard(Commands):
             asyncio.get_running_loop().add_reader(self.judging.fileno(), self._judged)
             self.pace(self.interval)
             self._listen()
+        asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
         families = {family for collector in self.session.collectors for family in collector.families}
@@ -118,6 +121,11 @@ class Dashboard(Commands):
         if looks:
             self.paint()
 
+    def looked_up(self) -> None:
+        """Show the frame that was stepped to."""
+        self.playhead.arrive()
+        self.paint()
+
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds, and judge each frame within it."""
         self.interval = self.session.budget = interval
@@ -135,8 +143,10 @@ class Dashboard(Commands):
     def _play(self) -> None:
         """Advance a playing capture by the time that passed."""
         now = time.monotonic()
-        passed, self._played = now - self._played, now
-        if self.playback.playing:
+        if not self.playback.playing:
+            self._played = now
+        elif self.playhead.sought is None:  # otherwise no frame would ever be judged before the next one
+            passed, self._played = now - self._played, now
             self.playback.advance(min(passed, 1.0))
             self.paint()
 
@@ -180,6 +190,8 @@ class Dashboard(Commands):
         loop = asyncio.get_running_loop()
         if self._reader >= 0:
             loop.remove_reader(self._reader)
+        loop.remove_reader(self.lookup.fileno())
+        self.lookup.close()
         if self.judging is not None:
             loop.remove_reader(self.judging.fileno())
             self.judging.close()
@@ -199,6 +211,7 @@ class Dashboard(Commands):
             self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
             self.judging.late if self.judging is not None else 0, self.course,
             self.playback.speed if self.playback.playing else 0.0, self.playback.at,
+            self.playhead.sought.taken if self.playhead.sought is not None else None,
         )  # fmt: skip
 
     def paint(self) -> None:

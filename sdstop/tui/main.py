@@ -49,6 +49,7 @@ class Main(Screen[None]):
         self.scene: Scene | None = None
         self._last: Query | None = None
         self._at: Hit | None = None
+        self._waiting = False
 
     @property
     def shown(self) -> View:
@@ -79,8 +80,7 @@ class Main(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Reduce the screen to one line if the terminal is too small."""
         self.set_class(event.size.width < 40 or event.size.height < 8, "-tiny")
-        if self.scene is not None:
-            self.call_after_refresh(self.show, self.scene)
+        self._show_after_layout()
 
     def on_screen_resume(self) -> None:
         """Repaint after a sheet is closed."""
@@ -115,6 +115,17 @@ class Main(Screen[None]):
             table.search(self.finder.query)
             table.choose(self.columns.get(table.id or ""))
 
+    def _show_after_layout(self) -> None:
+        """Paint the newest scene, once for several changes of size: a dashboard starts with three."""
+        if not self._waiting:
+            self._waiting = True
+            self.call_after_refresh(self._show_newest)
+
+    def _show_newest(self) -> None:
+        self._waiting = False
+        if self.scene is not None:
+            self.show(self.scene)
+
     # -- keys -------------------------------------------------------------------------------------------------
 
     async def show_view(self, key: str) -> None:
@@ -132,7 +143,7 @@ class Main(Screen[None]):
         self.set_focus(view.main)
         if self.scene is not None:
             view.paint(self.scene)  # places the cursor before the next key; painted again after layout
-            self.call_after_refresh(self.show, self.scene)
+            self._show_after_layout()
 
     async def go(self, place: ViewPlace) -> None:
         """Show a view and move its cursor to a row."""

@@ -32,8 +32,7 @@ class Playback:
         """Play from the selected frame, or from the oldest one if the newest is selected."""
         if self.playhead.at_end:
             self.playhead.seek(float("-inf"))
-        look = self.playhead.look
-        self.at = look.now.monotonic if look is not None else None
+        self.at = self.playhead.selected_at
 
     def stop(self) -> None:
         """Stop at the selected frame."""

@@ -92,6 +92,8 @@ class Scene(Struct, frozen=True):
     """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
     played: float | None = None
     """Position of the playback in monotonic seconds, None if it stands."""
+    sought: float | None = None
+    """Unix time of the frame that was selected and is being judged."""
 
     @property
     def position(self) -> float:

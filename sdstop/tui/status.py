@@ -51,6 +51,8 @@ def moment_line(scene: Scene) -> Line:
     taken = scene.now.taken
     if scene.silent is not None:
         return text((f" no data for {duration(scene.silent)} ", BANNER))
+    if scene.sought is not None:
+        return text((f" {scene.mode.value} judging {utc(scene.sought)} ", CHIP))
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
     return text((f" {scene.mode.value} {utc(taken)}{behind} ", CHIP))
 

@@ -19,7 +19,7 @@ from sdstop.tui.views.overview import Needs, Overview, arrange
 from tests.fixtures import replayed
 from tests.nodes.block import Load, Node, raid10, refused
 from tests.tui.rules import says
-from tests.tui.screens import SMALL, WIDE, FakeFeed, Screen, roles, screen
+from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, Screen, roles, screen
 from tests.tui.test_views import BLIND, FINE, HUNG, SLOW, UNRECORDED, array_node, slow
 
 SIZES = ((60, 15), (80, 24), (120, 40), (160, 48), (200, 60), (300, 80))
