@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sdstop.analysis.load_course import LoadCourse
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
+from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
@@ -28,8 +31,8 @@ from sdstop.tui.widgets.pane import Pane
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
-_SOON = 0.2
-"""Seconds between two imports of views."""
+_SOON = 0.1
+"""Seconds between two steps of preparation."""
 
 
 class Dashboard(Commands):
@@ -77,14 +80,16 @@ class Dashboard(Commands):
         asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
-        self.set_timer(_SOON, self._load_views)
+        families = {family for collector in self.session.collectors for family in collector.families}
+        steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
+        self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
 
-    def _load_views(self, first: int = 1) -> None:
-        """Import the views one by one between frames, so that neither their keys nor a search wait for it."""
-        if first < len(VIEWS):
-            self.guard.call(Part.VIEW, VIEWS[first].name, lambda: VIEWS[first].made_of, lambda _: None)
-            self.set_timer(_SOON, lambda: self._load_views(first + 1))
+    def prepare(self, left: Sequence[Callable[[], object]]) -> None:
+        """Load views and read declarations one by one between frames, so that no key waits for them."""
+        if left:
+            self.guard.call(Part.VIEW, "preparation", left[0], lambda _: None)
+            self.set_timer(_SOON, lambda: self.prepare(left[1:]))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""
@@ -137,8 +142,10 @@ class Dashboard(Commands):
     def _play(self) -> None:
         """Advance a playing capture by the time that passed."""
         now = time.monotonic()
-        passed, self._played = now - self._played, now
-        if self.playback.playing:
+        if not self.playback.playing:
+            self._played = now
+        elif self.playhead.sought is None:  # otherwise no frame would ever be judged before the next one
+            passed, self._played = now - self._played, now
             self.playback.advance(min(passed, 1.0))
             self.paint()
 

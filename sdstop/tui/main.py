@@ -161,13 +161,16 @@ class Main(Screen[None]):
         """Prompt for what to search for in all views; the hits are counted while it is typed."""
 
         def done(answer: str | None) -> None:
+            self.finder.typing = False
             note = self._search(answer or "")
             if answer and self.finder.query is not None:
                 self.call_later(self._first_hit)
             elif answer and answer.strip():
                 self.foot.say(note, bad=True)
 
-        self.foot.ask(Prompt("/", self.finder.query.text if self.finder.query else "", done, self._search))
+        self.finder.forget()
+        self.finder.typing = True
+        self.foot.ask(Prompt("/", "", done, self._search, recalled=self._last.text if self._last else ""))
 
     def search_for(self, text: str) -> None:
         """Search for a text and say how many hits it has, or what is wrong with it."""

@@ -32,9 +32,7 @@ class Playback:
         """Play from the selected frame, or from the oldest one if the newest is selected."""
         if self.playhead.at_end:
             self.playhead.seek(float("-inf"))
-        look, sought = self.playhead.look, self.playhead.sought
-        if look is not None:
-            self.at = sought.monotonic if sought is not None else look.now.monotonic
+        self.at = self.playhead.selected_at
 
     def stop(self) -> None:
         """Stop at the selected frame."""

@@ -94,6 +94,12 @@ class Playhead:
         return self.sought.number if self.sought is not None else look.now.number if look is not None else None
 
     @property
+    def selected_at(self) -> float | None:
+        """Monotonic seconds of the selected frame, None before the first one."""
+        look = self.look
+        return self.sought.monotonic if self.sought is not None else look.now.monotonic if look is not None else None
+
+    @property
     def behind(self) -> float:
         """Seconds from the selected moment to the newest one."""
         frames = tuple(self.session.timeline.frames)
@@ -139,17 +145,16 @@ class Playhead:
         """Move to the last frame at or before monotonic seconds, or to the oldest; return False if it is selected."""
         frames = tuple(self.session.timeline.frames)
         index = max(bisect_right(frames, at + 0.0005, key=lambda frame: frame.monotonic) - 1, 0)
-        if not frames or (frames[index].number == self._selected and not self.following):
+        if not frames or (self._selected == frames[index].number and not self.following):
             return False
         return self._go(index)
 
     def event(self, direction: int) -> tuple[Event, ...]:
         """Move to the next (1) or previous (-1) start or end of a finding; return the events there, () if none."""
-        look = self.look
-        if look is None:
+        now = self.selected_at
+        if now is None:
             return ()
         frames = [frame.monotonic for frame in tuple(self.session.timeline.frames)]
-        now = self.sought.monotonic if self.sought is not None else look.now.monotonic
         ahead = [e for e in self._events() if (e.at > now if direction > 0 else frames[0] <= e.at < now)]
         if not ahead:
             return ()

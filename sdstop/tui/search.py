@@ -33,13 +33,15 @@ class Search:
     def __init__(self) -> None:
         """Start without a query."""
         self.query: Query | None = None
+        self.typing = False
+        """Whether a query is being typed: its hits are those of the moment at which that began, to answer at once."""
         self._look: Look | None = None
         self._palette: Palette | None = None
         self._made: dict[str, list[tuple[Listing, Columns]]] = {}
 
     def listed(self, entry: ViewEntry, scene: Scene) -> list[tuple[Listing, Columns]]:
         """Return the tables of a view with all their rows."""
-        if self._look is not scene.look or self._palette != scene.palette:
+        if (self._look is not scene.look and not self.typing) or self._palette != scene.palette:
             self._look, self._palette, self._made = scene.look, scene.palette, {}
         if entry.key not in self._made:
             found = [(listing, columns_by_name(listing.columns)) for listing in entry.made_of.listed(scene)]

@@ -36,8 +36,14 @@ def roles(style: Style | None) -> set[str]:
     """Return the roles that have the colors of a style that LOOKS paints."""
     if style is None:
         return set()
-    shown = {c.triplet.hex for c in (style.color, style.bgcolor) if c is not None and c.triplet is not None}
-    return {name for name, shades in ROLES.items() if shades.dark in shown}
+    ink, ground = (
+        c.triplet.hex if c is not None and c.triplet is not None else "" for c in (style.color, style.bgcolor)
+    )
+    heat = {name for name in ROLES if name[1:].isdecimal()}
+    grounds = {name for name in ROLES if name.endswith("bg") or name == "track"}
+    return {name for name in ROLES.keys() - grounds if ROLES[name].dark == ink} | {
+        name for name in grounds | heat if ROLES[name].dark == ground
+    }
 
 
 class _Variables(dict[str, Any]):

@@ -108,7 +108,7 @@ async def test_nodes_stand_by_what_fails_together_and_managers_first() -> None:
         assert listed[13] == "rack2"
         assert "mdm leads" in shown.line("├ mdm1")
         assert "fault set" in shown.line("rack1   ")
-        assert "50.0" in shown.line("rack1   ")
+        assert " 50 ███" in shown.line("rack1   ")
         assert "this node 10.0.1.1" in shown.line("├ sds1-1")
         assert "here: sda fast" in shown.line("├ sda")
         assert " 5.00" in shown.line("├ sda")

@@ -193,14 +193,14 @@ async def test_nodes_stand_against_what_is_near_to_them() -> None:
     async with screen(told("story"), (240, 60)) as shown:
         await shown.press("6")
         first, second, unknown = (shown.line(name) for name in ("▸node0", " node1 ", " not known   "))
-        assert first.split()[:2] == ["▸node0", "75.0"]
+        assert first.split()[:2] == ["▸node0", "75"]
         assert "64G" in first
-        assert "50.0" in first
+        assert " 50 " in first
         assert "82:00.0(15) 84:00.0(15)" in first
         assert "p1p1" in first
         assert " 10.0" in second
-        assert "25.0" in second
-        assert "90.0" in second
+        assert " 25 " in second
+        assert " 90 " in second
         assert "83:00.0(15) 85:00.0(15)" in second
         assert "p1p2" in second
         assert unknown.split()[:2] == ["not", "known"]

@@ -56,7 +56,7 @@ async def test_pause_holds_the_moment_while_frames_go_on_being_recorded() -> Non
         assert all(part in shown.lines()[0] for part in (" LIVE 14:13:22Z ", "  2026-09-21", "every 1 s"))
         await shown.press("space")
         text = await arrive(shown, 5)
-        assert " PAUSED 14:13:22Z -5.0 s " in text.splitlines()[0]
+        assert " PAUSED 14:13:22Z -5.0s " in text.splitlines()[0]
         assert "recording goes on" in text
         assert len(shown.app.session.timeline.frames) == 8
         banner = next(s for line in shown.segments() for s in line if "PAUSED" in s.text)
@@ -69,8 +69,8 @@ async def test_stepping_back_pauses_and_newest_returns() -> None:
     node, feed = live_node()
     async with screen(session_of(node), frames=feed) as shown:  # type: ignore[arg-type]
         await arrive(shown, 8)
-        assert "PAUSED 14:13:25Z -2.0 s" in await shown.press("T", "T")
-        assert "14:13:26Z -1.0 s" in await shown.press("t")
+        assert "PAUSED 14:13:25Z -2.0s" in await shown.press("T", "T")
+        assert "14:13:26Z -1.0s" in await shown.press("t")
         assert "14:13:27Z" in await shown.press("t")
         assert "newest frame" in (await shown.press("t")).splitlines()[-1]
         assert "LIVE 14:13:27Z" in await shown.press("L")
@@ -82,9 +82,9 @@ async def test_branch_to_a_time_and_what_no_time_is() -> None:
     async with screen(Node(DISKS, busy).session(30)) as shown:
         await shown.press("b")
         assert " time, UTC " in shown.lines()[-1]
-        assert "14:13:40Z -10 s" in await shown.type("-10")
+        assert "14:13:40Z -10s" in await shown.type("-10")
         await shown.press("b")
-        assert "14:13:45Z -5.0 s" in await shown.type("14:13:45")
+        assert "14:13:45Z -5.0s" in await shown.type("14:13:45")
         await shown.press("b")
         assert "a time is 13:58" in await shown.type("soon")
         await shown.press("b")
@@ -195,7 +195,7 @@ async def test_filter_narrows_as_it_is_typed_and_escape_clears_it() -> None:
         text = await shown.press("escape")
         assert "sda " in text
         assert "Arrays and disks" in text
-        assert "Worst devices" in await shown.press("escape")
+        assert "nothing was judged" in await shown.press("escape")
 
 
 async def test_giving_a_filter_up_shows_all() -> None:
@@ -210,7 +210,7 @@ async def test_letters_of_a_filter_are_no_commands() -> None:
         assert shown.app.is_running
         assert " /  q2 ?" in shown.lines()[-1]
         assert 'invalid pattern "?": nothing to repeat' in shown.lines()[-1]
-        assert "Worst devices" in shown.text()
+        assert "nothing was judged" in shown.text()
         await shown.press("ctrl+u", "left", "right", "home", "end", "backspace")
         assert " /  " not in shown.lines()[-1]
 
@@ -259,7 +259,7 @@ async def test_every_view_has_its_key_and_says_when_there_is_nothing() -> None:
     async with screen(Node().session(2)) as shown:
         for key, said in (("5", "HBAs, SAS phys"), ("7", "no cluster is known"), ("8", "no volume or limit is known")):
             assert said in await shown.press(key)
-        assert "Worst devices" in await shown.press("1")
+        assert "nothing was judged" in await shown.press("1")
 
 
 async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
@@ -417,18 +417,24 @@ async def test_copying_hands_over_safe_text(monkeypatch: pytest.MonkeyPatch) -> 
         assert "Views" in taken[1]
 
 
+FILLED = {"bg", "track", "selbg"}
+"""Backgrounds of cells without text."""
+
+
 @pytest.mark.parametrize("theme", ["dark", "light"])
 @pytest.mark.parametrize("depth", [Depth.TRUE, Depth.INDEXED])
 async def test_the_theme_fills_the_screen(theme: str, depth: Depth) -> None:
     looks = Options(ascii=False, theme=theme, depth=depth, version="9.9")
     async with screen(Node(DISKS, busy).session(3), (160, 48), options=looks) as shown:
-        shades = ROLES["bg"]
+        grounds = {
+            shades.light if theme == "light" else shades.dark for name, shades in ROLES.items() if name in FILLED
+        }
         for line in shown.segments():
             for segment in line:
                 ground = segment.style.bgcolor if segment.style else None
                 assert ground is not None, line
                 if depth is Depth.TRUE and not segment.text.strip():
-                    assert ground.get_truecolor().hex == (shades.light if theme == "light" else shades.dark)
+                    assert ground.get_truecolor().hex in grounds
 
 
 async def test_a_view_that_is_chosen_before_the_first_is_laid_out_keeps_the_keys(

@@ -62,8 +62,9 @@ async def test_processes_that_nobody_can_count_hide_too() -> None:
     said = json.dumps([{"pid": 1, "hidden": True}]).encode()
     later = {second: [Evidence("answer:psutil.processes", data=said + b" " * second)] for second in (1, 6)}
     async with screen(Node(later=later).session(6), WIDE) as shown:
-        assert "others hidden: only root sees them" in shown.line("Who does the I/O")
-        assert "no process that may be seen does any I/O now" in shown.text()
+        line = shown.line("who does the I/O")
+        assert "others hidden: only root sees them" in line
+        assert "no process that may be seen does any I/O now" in line
 
 
 async def test_nobody_is_said_to_be_idle_who_is_not_seen() -> None:

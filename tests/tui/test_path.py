@@ -112,8 +112,8 @@ async def test_the_volume_view_agrees_with_the_path() -> None:
     async with screen(told("vm-cgroup-io-max"), WIDE) as shown:
         await shown.press("8")
         line = shown.line("blocking read")
-        assert ">8.26" in line
-        assert ">5.99" in line or ">6.00" in line
+        assert ">8.3" in line
+        assert ">6.0" in line
         assert line.count("▒") > line.count("█")
 
 

@@ -208,8 +208,14 @@ def test_an_encoding_without_glyphs_is_ascii_by_itself() -> None:
         assert shown.sent.isascii()
 
 
-def test_the_mouse_is_the_users_unless_asked_for() -> None:
+def test_the_mouse_is_on_unless_it_is_not_wanted() -> None:
     with terminal() as shown:
+        assert b"\x1b[?1000h" in shown.sent
+        assert b"\x1b[?1003h" not in shown.sent  # each movement
+        shown.press("m")
+        shown.until(lambda sent: b"mouse off" in sent)
+        assert b"\x1b[?1000l" in shown.sent
+    with terminal("--no-mouse") as shown:
         assert not re.search(rb"\x1b\[\?(1000|1002|1003|1006)h", shown.sent)
         shown.press("m")
         shown.until(lambda sent: b"\x1b[?1000h" in sent)
@@ -321,13 +327,13 @@ def tmux(tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
 
 def test_it_runs_in_tmux_and_leaves_the_screen_as_it_was(tmux: Callable[..., Tmux]) -> None:
     window = tmux(prefix="echo before; ")
-    shown = window.until("test-node", "LIVE", "Worst devices", "sdd")
+    shown = window.until("test-node", "LIVE", "Disks, folded", "sdd")
     assert len(shown.splitlines()) == 24
     assert shown.splitlines()[-1].startswith(" ? help  / find")
     window.press("2")
     window.until("Arrays and disks", "raid10 near=2")
     window.press("/", "s", "d", "c", "Enter")
-    shown = window.until("filter 'sdc'")
+    shown = window.until("1 hit of sdc")
     assert " sdb " not in shown
     window.press("Escape")
     window.press("Space")
@@ -347,7 +353,7 @@ def test_errors_that_go_elsewhere_leave_the_screen_where_it_is(
     errors = tmp_path / "errors"
     errors.touch()
     window = tmux(prefix="echo before; ", suffix=f" 2>{where.format(errors)}")
-    window.until("test-node", "LIVE", "Worst devices", "sdd")
+    window.until("test-node", "LIVE", "Disks, folded", "sdd")
     window.press("2")
     window.until("Arrays and disks")
     window.press("q")
@@ -365,21 +371,21 @@ def test_output_that_goes_elsewhere_is_no_dashboard(where: str, tmux: Callable[.
 
 def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:
     window = tmux((200, 60))
-    window.until("Worst devices", "Who does the I/O")
+    window.until("Disks, folded", "Who does the I/O")
     window.run("resize-window", "-x", "60", "-y", "15")
-    window.until("Worst devices")
+    window.until("Disks, folded")
     window.run("resize-window", "-x", "39", "-y", "7")
     deadline = time.monotonic() + PATIENCE
     while window.screen().strip() != "nothing judged":  # the node is watched without rules
         assert time.monotonic() < deadline, window.screen()
         time.sleep(0.1)
     window.run("resize-window", "-x", "80", "-y", "24")
-    window.until("Worst devices", "? help")
+    window.until("Disks, folded", "? help")
 
 
 def test_termination_gives_tmux_its_screen_back(tmux: Callable[..., Tmux]) -> None:
     window = tmux(prefix="echo before; ")
-    window.until("Worst devices")
+    window.until("Disks, folded")
     pid = int(window.run("display-message", "-p", "#{pane_pid}"))
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     os.kill(int(children[0]), signal.SIGTERM)

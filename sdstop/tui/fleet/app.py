@@ -126,7 +126,10 @@ class FleetDashboard(Shell):
         ),
         *explained(Section.VIEWS, "back", bind("escape,backspace", "away")),
         *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=9),
-        *explained(Section.ROWS, "search: web-0[1-3], crit > 0; Esc ends it", bind("slash,f3,f4", "filter"), hint="find", rank=3),
+        *explained(
+            Section.ROWS, "search: web-0[1-3], crit > 0; Esc ends it", bind("slash,f3,f4", "filter"),
+            hint="find", rank=3,
+        ),
         *explained(Section.ROWS, "next and previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
         *explained(Section.TIME, "ask now", bind("r", "again"), hint="ask now", rank=5),
         *explained(Section.TIME, "pause and go on", bind("space", "pause"), hint="pause", rank=6),

@@ -38,7 +38,13 @@ class ViewEntry(Struct, frozen=True):
 
 
 VIEWS = (
-    ViewEntry("1", "Overview", "overview.Overview", "findings, worst devices, top I/O processes", "All"),
+    ViewEntry(
+        "1",
+        "Overview",
+        "overview.Overview",
+        "the first finding and its picture, data path, devices, processes",
+        "All",
+    ),
     ViewEntry("2", "Disks", "disks.Disks", "disks, arrays and pools"),
     ViewEntry("3", "Caches", "caches.Caches", "caches and request sizes", "Cache"),
     ViewEntry("4", "Network", "network.Network", "interfaces, bonds, path MTUs, TCP", "Net"),

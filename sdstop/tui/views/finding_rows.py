@@ -85,7 +85,7 @@ def cut(item: FindingRow, table: LineTable) -> bool:
     """Return whether the subject or the summary of a row does not fit its column."""
     room = {column.name: size for column, size in table.fitted(table.size.width)}
     entry = item.entry
-    return any(len(said) > room[name] for name, said in (("subject", entry.subject), ("finding", entry.summary)))
+    return any(len(said) > room.get(name, 0) for name, said in (("subject", entry.subject), ("finding", entry.summary)))
 
 
 def full_text_rows(item: FindingRow | None, width: int, most: int) -> list[Row]:

@@ -15,7 +15,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.modules import module_rows
 from sdstop.tui.views.nodes import COLUMNS, node_rows
-from sdstop.tui.views.overview import PROCESSES, process_rows
+from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.sources import SOURCES, source_rows
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text

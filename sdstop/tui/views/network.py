@@ -19,6 +19,7 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
+from sdstop.tui.views.link_graph import LEAST, WARN_AT, busiest, link_history, link_lines, nothing_line
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, PLAIN, READ, WRITE, Line, text
@@ -87,10 +88,6 @@ def _use(item: InterfaceRow, width: int) -> Line:
     return bar_cell(share, width, item.scene.palette, style, mark=WARN_AT)
 
 
-WARN_AT = 0.8
-"""Share of a link's speed that is marked on its bar and in its graph."""
-
-
 def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any]:
     def value(item: InterfaceRow) -> float | None:
         found: float | None = getattr(item.activity, field) if item.activity is not None else None
@@ -150,8 +147,7 @@ _COLUMNS = (
     TableColumn("duplex", "DUPLEX", 6, _fact("duplex"), keep=2),
     TableColumn("rx", "rxMiB/s", 7, style=READ, scale=MIB, **_activity("rx_bytes_per_second", mebibytes)),
     TableColumn("tx", "txMiB/s", 7, style=WRITE, scale=MIB, **_activity("tx_bytes_per_second", mebibytes)),
-    TableColumn("share", "%LINE", 5, _use, _share, keep=7, widest=40,
-                scale=PERCENT),
+    TableColumn("share", "%LINE", 5, _use, _share, keep=7, widest=40, scale=PERCENT),
     TableColumn("rxp", "rx/s", 7, keep=4, style=READ, **_activity("rx_packets_per_second", whole)),
     TableColumn("txp", "tx/s", 7, keep=4, style=WRITE, **_activity("tx_packets_per_second", whole)),
     TableColumn("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
@@ -164,7 +160,7 @@ _COLUMNS = (
 
 
 class Network(View):
-    """Interfaces above, the IP stack below."""
+    """Interfaces above, the traffic of the chosen one against its capacity, the IP stack below."""
 
     families = (Bond, Interface, InterfaceActivity, InterfaceLink, PathMtu, Tcp, TcpActivity, Traffic)
     tables = (_COLUMNS,)
@@ -177,18 +173,51 @@ class Network(View):
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.main = LineTable("Interfaces", _COLUMNS, id="interfaces")
+        self.graph = Pane("Traffic", id="link-graph", cursor=False)
         self.stack = Pane("TCP and paths", id="stack")
         yield self.main
+        yield self.graph
         yield self.stack
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
+        self.scene = scene
         listed = _ports(scene)
+        stack = list(_stack(scene))
+        self._share_lines(len(listed), len(stack))
         self.main.put(
             listed or [note_row(_nothing(scene, "interfaces", "interfaces"), scene)], scene.palette, "counts since boot"
         )
-        stack = list(_stack(scene))
         self.stack.put(stack or [note_row(_nothing(scene, "tcp", "TCP and paths"), scene)], scene.palette)
+        self._show_graph()
+
+    def _share_lines(self, interfaces: int, stack: int) -> None:
+        """Give the table what it needs, up to half; then the stack; the rest is the graph's."""
+        height = self.room
+        table = min(max(interfaces, 1) + 2, max(height // 2, 6))
+        below = min(max(stack, 1), 6) + 1 if height >= 20 or not interfaces else 0
+        room = height - table - below
+        self.graph.display = interfaces > 0 and room > LEAST
+        self.stack.display = below > 0
+        self.stack.styles.height = below
+        self.main.styles.height = table if self.graph.display else "1fr"
+
+    def moved(self, pane: Pane) -> None:
+        """Show the graph of the interface under the cursor."""
+        if pane is self.main:
+            self._show_graph()
+
+    def _show_graph(self) -> None:
+        if not self.graph.display:
+            return
+        scene, chosen = self.scene, self.main.chosen
+        item = chosen.item if chosen is not None and self.main.held else None
+        names = [row.item.name for row in self.main.rows if isinstance(row.item, InterfaceRow)]
+        name = item.name if isinstance(item, InterfaceRow) else busiest(names, scene) or (names[0] if names else "")
+        link = link_history(name, scene)
+        self.graph.title = link.title(scene)
+        lines = link_lines(link, scene, self.graph.size.width, self.graph.room)
+        self.graph.put([words(line) for line in lines or [nothing_line(link, scene)]], scene.palette, link.note(scene))
 
 
 def _nothing(scene: Scene, collector: str, what: str) -> str:

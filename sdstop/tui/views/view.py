@@ -96,15 +96,15 @@ class View(Container):
                 return
 
     def sibling(self, step: int) -> None:
-        """Move to the next (1) or previous (-1) row of the same kind, such as a member or another path."""
+        """Move to the next (1) or previous (-1) row of the same kind, such as a member or another path; else of any."""
         pane = self.main
         row = pane.chosen
         kind = type(row.item) if row is not None else None
-        following = pane.rows[pane.at + 1 :] if step > 0 else pane.rows[max(pane.at - 1, 0) :: -1] if pane.at else ()
-        for other in following:
-            if other.key is not None and type(other.item) is kind:
-                pane.point(other.key)
-                return
+        following = pane.rows[pane.at + 1 :] if step > 0 else pane.rows[: pane.at][::-1]
+        keyed = [other for other in following if other.key is not None]
+        alike = next((other for other in keyed if type(other.item) is kind), next(iter(keyed), None))
+        if alike is not None:
+            pane.point(alike.key)
 
     def all_tables(self) -> list[LineTable]:
         """Return the tables of the view."""

@@ -22,7 +22,7 @@ class Prompt(Struct):
     """A prompt for one line of text.
 
     `done` receives the text, or None if the prompt was canceled; `typed`, if given, receives every intermediate text
-    and returns the `note` shown behind it. Tab completes from `choices`.
+    and returns the `note` shown behind it. Tab completes from `choices`, and Up brings back the `recalled` text.
     """
 
     label: str
@@ -32,6 +32,7 @@ class Prompt(Struct):
     choices: Sequence[str] = ()
     at: int = 0
     note: str = ""
+    recalled: str = ""
 
 
 def _pressing(style: Style, name: str) -> Style:
@@ -114,8 +115,9 @@ class FooterBar(Widget):
                     q.text, q.at = q.text[: max(q.at - 1, 0)] + q.text[q.at :], max(q.at - 1, 0)
             case "delete":
                 q.text = q.text[: q.at] + q.text[q.at + 1 :]
-            case "ctrl+u":
-                q.text, q.at = q.text[q.at :], 0
+            case "ctrl+u" | "up":
+                recalled = q.recalled or q.text
+                q.text, q.at = (q.text[q.at :], 0) if key == "ctrl+u" else (recalled, len(recalled))
             case "left" | "right":
                 q.at = max(0, min(q.at + (1 if key == "right" else -1), len(q.text)))
             case "home" | "ctrl+a" | "end" | "ctrl+e":

@@ -283,7 +283,7 @@ class Pane(Widget, can_focus=True):
         self._at = self._nearest(index, step)
         self.cursor = self.rows[self._at].key
         self.settling = SETTLE
-        self.top = max(min(self.top, self._at), self._at - self.room + 1)
+        self.top = max(min(self.top, self._at), self._at - max(self.room, 1) + 1)  # no room before the first layout
         if step < 0 and all(row.key is None for row in self.rows[: self._at]):
             self.top = max(0, self._at - self.room + 1)
         self.repaint()

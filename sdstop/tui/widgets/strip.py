@@ -51,6 +51,19 @@ def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.
     return row
 
 
+def spread(samples: Sequence[Sample], fit: int, *, stretch: bool) -> list[float | None]:
+    """Return `fit` values that end with the newest sample: one per second, or all samples if they are fewer.
+
+    `stretch` spreads a short recording over the whole width; a live graph grows from the right instead, so that nothing
+    moves but time.
+    """
+    if not samples or fit <= 0:
+        return [None] * fit
+    ends = samples[-1][0]
+    held = ends - samples[0][0] + samples[0][1]
+    return cells(samples, ends, fit, min(1.0, held / fit) if stretch and held > 0 else 1.0)
+
+
 def _ceil(value: float) -> int:
     return -int(-(value - 1e-9) // 1)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import BindingType
@@ -256,13 +257,14 @@ class LineTable(Pane):
                 groups[-1][1].append(row)
         shown: list[Row] = []
         narrowing = self.narrowing
-        if self.query is not None:
-            self.hits = sum(self.hit(row) for row in rows)
+        self.hits = 0
         for heading, members in groups:
             whole = not narrowing or (
                 self.query is not None and heading is not None and self.query.holds(heading, self._names)
             )
-            kept = members if whole else [row for row in members if self.hit(row)]
+            found = [row for row in members if self.hit(row)] if self.query is not None else []
+            self.hits += len(found) + (heading is not None and self.hit(heading))
+            kept = members if whole else found
             if heading is not None and (kept or whole or (not members and heading.key is None)):  # the last is a note
                 shown.append(heading)
             shown.extend(self._ordered(kept))
@@ -319,21 +321,27 @@ class LineTable(Pane):
         """Paint the title or the headings."""
         if y == 0:
             return super().head(y, width)
-        parts: list[Segment] = [Segment(" ")]
+        parts: list[Segment] = []
+        owed = " "  # cell before a heading
         for column, size in self.fitted(width):
-            if len(parts) > 1:
-                parts.append(Segment(" "))
             sorted_by = column.name == self.sort
-            room = size - 1 if sorted_by else size
-            title = column.title if isinstance(column.title, str) else column.title(room)
-            if sorted_by:
-                arrow = self.palette.arrow(down=self.down)
-                title = title[:room]
+            arrow = self.palette.arrow(down=self.down) if sorted_by else ""
+            title = column.title if isinstance(column.title, str) else column.title(size - bool(arrow))
+            before, after = owed, " "
+            if arrow and cell_len(title) < size:
                 title = arrow + title if column.right else title + arrow
+            elif arrow and column.right:  # beside a heading that needs all its cells
+                before = arrow
+            elif arrow:
+                after = arrow
             style = STRONG if sorted_by else column.style
+            parts.append(Segment(before, style if before != " " else None))
             if column.value is not None:
                 style = clickable(style, f"sort_column({column.name!r})")
             parts.append(Segment(self.palette.fit(title, size, right=column.right), style))
+            owed = after
+        if owed != " " and width_of(parts) < width:
+            parts.append(Segment(owed, STRONG))
         return tuple(parts)
 
     def note(self) -> str:
