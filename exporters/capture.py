@@ -26,8 +26,9 @@ from sdstop.capture.layout import MemberNames, SlugTable, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.core.evidence import Evidence, Frame, RunMark, dated, slug
-from sdstop.core.format import safe
+from sdstop.core.format import safe, times_in
 from sdstop.core.session import Session
+from sdstop.core.zone import zone_for
 from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.evidence_log import evidence_log
 from sdstop.exporters.report.html import page
@@ -209,7 +210,8 @@ def conclusions(session: Session, series: ReportSeries | None = None, kept: int 
     findings = plain(document(session, readings=False, note=note))
     drawn = series if series is not None else series_of(session.head().window)
     ran = evidence_log(session.remembered())
-    return Conclusions(findings, postmortem(session, note, ran), page(session, drawn, note, ran))
+    with times_in(zone_for("node", session.origin.facts)):  # whoever writes the capture
+        return Conclusions(findings, postmortem(session, note, ran), page(session, drawn, note, ran))
 
 
 class _StoredEvidence(Struct, frozen=True):

@@ -21,6 +21,8 @@ from tests.needs import NEEDS, missing
 for variable in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(variable, None)
     os.unsetenv(variable)
+# Nor settings and columns of whoever runs the tests.
+os.environ |= {"XDG_CONFIG_HOME": "/nonexistent/config", "XDG_STATE_HOME": "/nonexistent/state"}
 sys.dont_write_bytecode = False  # of hypothesis either, whose modules pytest rewrites: 2 s for each process
 
 from hypothesis import settings  # noqa: E402

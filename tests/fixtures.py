@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +26,11 @@ from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
+from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.session import Session
+from sdstop.core.interval import unrolled
+from sdstop.core.retention import Retention
+from sdstop.core.session import Look, Session
 from sdstop.rules import RULES
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -71,9 +74,25 @@ def names() -> list[str]:
     return sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
 
 
-def third(turn: int) -> list[ParameterSet]:
-    """Return the names of all fixtures as parameters; all but every third, from `turn` on, have the marker `slow`."""
-    return [pytest.param(name, marks=() if at % 3 == turn else pytest.mark.slow) for at, name in enumerate(names())]
+def each_of(stories: Iterable[str | ParameterSet]) -> pytest.MarkDecorator:
+    """Return the parameter `name` for these stories: tests of one story, wherever they are, run one after the other.
+
+    Thus they run in one process, which judges the story once.
+    """
+    return pytest.mark.parametrize("name", list(stories), scope="session")
+
+
+def every_story() -> pytest.MarkDecorator:
+    """Return the parameter `name` for all stories."""
+    return each_of(names())
+
+
+def sixth(turn: int) -> list[ParameterSet]:
+    """Return the names of all fixtures as parameters; all but every sixth, from `turn` on, have the marker `slow`.
+
+    For tests that take a story through a command or the screen; what these show is tested for every story without them.
+    """
+    return [pytest.param(name, marks=() if at % 6 == turn else pytest.mark.slow) for at, name in enumerate(names())]
 
 
 @functools.cache
@@ -81,6 +100,36 @@ def opened(name: str) -> tuple[Origin, tuple[Frame, ...]]:
     """Open a fixture, once for all tests."""
     origin, frames = open_capture(FIXTURES / name)
     return origin, tuple(frames)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A fixture, opened as the command line does, and judged: the session at its end, and each frame's state."""
+
+    name: str
+    frames: Sequence[Frame]
+    session: Session
+    looks: Sequence[Look]
+
+    @property
+    def path(self) -> str:
+        return str(FIXTURES / self.name)
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        return [look.judgement for look in self.looks]
+
+
+@functools.lru_cache(maxsize=12)
+def story(name: str) -> Story:
+    """Return a fixture, judged once for the tests that follow each other."""
+    origin, recorded = opened(name)
+    assert origin.complete
+    assert not origin.note
+    frames = Retention(BUILTIN).frames(recorded)  # as the command line opens what others made
+    origin, frames = unrolled(origin, frames, BUILTIN)
+    session = Session(origin, BUILTIN, RULES)
+    return Story(name, frames, session, [session.feed(frame) for frame in frames])
 
 
 def replayed(fixture: str, name: str) -> Session:

@@ -85,7 +85,8 @@ Counts = Mapping[tuple[str, str], int]
 def strings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     """Yield kind, line and text of docstrings, and of strings with a space; `{}` replaces what an f-string inserts."""
     inner: set[ast.AST] = set()
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         body = getattr(node, "body", None)
         for each in body if isinstance(body, list) else []:
             if (
@@ -95,7 +96,7 @@ def strings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
             ):
                 inner.add(each.value)
                 yield "docstrings", each.lineno, each.value.value
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr) and node not in inner:
             for part in node.values:
                 if isinstance(part, ast.Constant):
@@ -104,7 +105,7 @@ def strings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
                     inner.update((part.format_spec, *part.format_spec.values))
             parts = (str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
             yield "strings", node.lineno, "".join(parts)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in inner and " " in node.value:
             yield "strings", node.lineno, node.value
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -35,14 +37,30 @@ def room_of(path: Path) -> str:
     return "cli" if name == SHOWN_AS_CLI else name
 
 
-def sources() -> Iterator[Path]:
+class Source(NamedTuple):
+    """What is asked about a file: the rooms that it imports, and whether it does what only some may do."""
+
+    imports: frozenset[str]
+    catches_all: bool
+    reads_links: bool
+    walks: bool
+
+
+@functools.cache
+def sources() -> dict[Path, Source]:
+    """Return every file of the package; each is parsed once for all tests."""
+    found = {}
     for folder in (PACKAGE, PACKAGE / "collectors", PACKAGE / "exporters"):  # the last two are links
-        yield from (path for path in sorted(folder.rglob("*.py")) if path != PACKAGE / "__init__.py")
+        for path in sorted(folder.rglob("*.py")):
+            if path != PACKAGE / "__init__.py":
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                caught = any(True for _ in broad_handlers(tree))
+                found[path] = Source(frozenset(imports(tree)), caught, reads_links(tree), walks(tree))
+    return found
 
 
-def imports(path: Path) -> Iterator[str]:
+def imports(tree: ast.Module) -> Iterator[str]:
     """Yield the rooms whose modules a file imports, at its top or inside a function, at run time."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         child
         for node in ast.walk(tree)
@@ -81,9 +99,9 @@ def test_the_floors_are_the_contract_s() -> None:
 def test_every_import_goes_down(room: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)} -> {other}"
-        for path in sources()
+        for path, source in sources().items()
         if room_of(path) == room
-        for other in imports(path)
+        for other in sorted(source.imports)
         if other != room and HEIGHT[other] >= HEIGHT[room]
     ]
     assert wrong == []
@@ -114,12 +132,7 @@ def broad_handlers(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def test_only_the_guard_catches_every_exception() -> None:
-    found = {
-        str(path.relative_to(PACKAGE))
-        for path in sources()
-        for _ in broad_handlers(ast.parse(path.read_text(encoding="utf-8")))
-    }
-    assert found == GUARDS
+    assert {str(path.relative_to(PACKAGE)) for path, source in sources().items() if source.catches_all} == GUARDS
 
 
 @pytest.mark.parametrize(
@@ -148,12 +161,10 @@ WALKS = {"tui/views/fabric_node.py": "goes down the tree that it draws"}
 ABOVE_TOPOLOGY = ("analysis", "rules", "exporters", "fleet", "tui", "cli")
 
 
-def judging() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the name and code of each module that may ask the topology."""
-    for room in ABOVE_TOPOLOGY:
-        folder = PACKAGE / room
-        for path in sorted(folder.rglob("*.py")):
-            yield f"{room}/{path.relative_to(folder)}", ast.parse(path.read_text(encoding="utf-8"))
+def judging() -> Iterator[tuple[str, Source]]:
+    """Yield the name and what is asked about each module that may ask the topology."""
+    names = ((path.relative_to(PACKAGE), source) for path, source in sources().items())
+    return ((name.as_posix(), source) for name, source in names if name.parts[0] in ABOVE_TOPOLOGY)
 
 
 def reads_links(tree: ast.Module) -> bool:
@@ -187,8 +198,8 @@ def _name(function: ast.expr) -> str:
 
 
 def test_only_the_topology_follows_links() -> None:
-    assert {name for name, tree in judging() if reads_links(tree)} == READS_LINKS.keys()
-    assert {name for name, tree in judging() if walks(tree)} == WALKS.keys()
+    assert {name for name, source in judging() if source.reads_links} == READS_LINKS.keys()
+    assert {name for name, source in judging() if source.walks} == WALKS.keys()
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,7 @@ def test_tables_are_whole(page: str) -> None:
 def test_what_every_page_says_of_one_source_and_one_rule() -> None:
     assert "| `/meters` | all of it | root |\n" in catalogue.evidence_page([METERS])
     assert (
-        "| `sdstop_meter_time_seconds_total` | counter | seconds | `name`, `room` | "
-        "Meters: Time spent (/meters/*/time) |\n"
+        "| `sdstop_meter_time_seconds_total` | counter | seconds | `name`, `room` | Time spent. | /meters/*/time |\n"
     ) in catalogue.metrics_page([METERS])
     assert (
         "## too-loud\n\nA meter is loud. At worst critical.\n\nUses `meter`.\n\n"

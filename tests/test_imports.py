@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import importlib
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -55,15 +57,55 @@ def test_names_are_unique() -> None:
     assert len(rules) == len(set(rules)) > 0
 
 
+class Source(NamedTuple):
+    """The imports of a file, as names and the module that they are imported from, and its public classes."""
+
+    imports: tuple[tuple[str, str], ...]
+    classes: tuple[str, ...]
+
+
+@functools.cache
+def source(path: Path) -> Source:
+    """Return what a file imports, for types only or at run time, and defines; it is parsed once for all tests."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imports: list[tuple[str, str]] = []
+    for node in statements(tree.body):
+        if isinstance(node, ast.Import):
+            imports += ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imports += ((alias.name, node.module) for alias in node.names)
+    classes = (node.name for node in tree.body if isinstance(node, ast.ClassDef))
+    return Source(tuple(imports), tuple(name for name in classes if not name.startswith("_")))
+
+
+def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield statements and those inside them; no expression holds an import."""
+    for node in body:
+        yield node
+        for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):
+                yield from statements(inner)
+
+
 def imports_of(path: Path, known: Collection[str]) -> Iterator[str]:
     """Yield the modules of the project that a file names, for types only or at run time."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            # `from sdstop import stripe` is of the module stripe, not of the package.
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in known else node.module for name in names]
-        yield from (name for name in names if name in known)
+    for name, module in source(path).imports:
+        # `from sdstop import stripe` is of the module stripe, not of the package.
+        full = f"{module}.{name}" if module else name
+        full = full if full in known else module
+        if full in known:
+            yield full
+
+
+def test_imports_are_seen_wherever_they_are(tmp_path: Path) -> None:
+    lines = ("import a.b", "from a import c", "from a.d import E", "from . import f", "import os")
+    nested = ("if x:\n  pass\nelse:\n  ", "try:\n  pass\nexcept E:\n  ", "try:\n  pass\nfinally:\n  ",
+              "match x:\n  case 1:\n    ", "class C:\n  def f():\n    ", "async def f():\n  with x:\n    ")  # fmt: skip
+    for before in ("", *nested):
+        path = tmp_path / f"m{len(list(tmp_path.iterdir()))}.py"
+        path.write_text("".join(f"{before}{line}\n" for line in lines))
+        assert list(imports_of(path, {"a", "a.b", "a.c", "a.d", "a.f"})) == ["a.b", "a.c", "a.d"]
 
 
 def test_no_module_of_the_tests_imports_a_test() -> None:
@@ -100,8 +142,7 @@ def test_a_class_name_means_one_thing() -> None:
     places: dict[str, list[str]] = {}
     for folder in (root, root / "collectors", root / "exporters"):  # the last two are links
         for path in sorted(folder.rglob("*.py")):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    places.setdefault(node.name, []).append(str(path.relative_to(root)))
+            for name in source(path).classes:
+                places.setdefault(name, []).append(str(path.relative_to(root)))
     twice = {name: found for name, found in places.items() if len(found) > 1}
     assert twice == {}

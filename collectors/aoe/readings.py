@@ -38,17 +38,19 @@ class AoeTarget(Reading, frozen=True):
     )
 
     device: Annotated[str, Label("Device", "Kernel name, etherd/e0.1", names=Name.DEVICE)]
-    state: Annotated[str | None, State("State", "up, down, down,closewait ...")]
-    payload: Annotated[int | None, Metric("Payload", "Data that one frame carries", "bytes", exact=True)]
+    state: Annotated[str | None, State("State", "State of the AoE target: up, down, down,closewait ...")]
+    payload: Annotated[int | None, Metric("Payload", "Payload bytes of an AoE frame", "bytes", exact=True)]
     interfaces: Annotated[
-        str | None, Fact("Interfaces", "Interfaces it is reached through, with commas", names=Name.INTERFACE)
+        str | None, Fact("Interfaces", "Interfaces that lead to the target, separated by commas", names=Name.INTERFACE)
     ]
     mac: Annotated[str | None, Fact("Target", "Hardware address of the (first) target", names=Name.IDENTIFIER)]
     firmware: Annotated[
         str | None, Fact("Firmware", "Version reported by the target, 0x4019 is vblade 25", export=False, plain=True)
     ]
     rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
-    largest: Annotated[int | None, Metric("Largest", "Data of a frame (debugfs maxbcnt)", "bytes", export=False)] = None
+    largest: Annotated[
+        int | None, Metric("Largest", "Largest payload of a frame (debugfs maxbcnt)", "bytes", export=False)
+    ] = None
 
     @property
     def target(self) -> str:
@@ -74,22 +76,25 @@ class AoeExport(Reading, frozen=True):
 
     shelf: Annotated[int, Label("Shelf", "AoE major number")]
     slot: Annotated[int, Label("Slot", "AoE minor number")]
-    interface: Annotated[str, Label("Interface", "Interface it is served on", names=Name.INTERFACE)]
+    interface: Annotated[str, Label("Interface", "Interface that serves the export", names=Name.INTERFACE)]
     device: Annotated[str, Fact("Device", "Path of the exported device or file", names=Name.PATH)]
-    direct: Annotated[int, Metric("Direct", "1 if it bypasses the page cache (-d)")]
+    direct: Annotated[int, Metric("Direct", "Whether vblade uses direct I/O (-d)")]
     pid: Annotated[int, Metric("Process", "Process number", export=False)]
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
     kernel: Annotated[
-        str | None, Fact("Kernel name", "Of the device; absent for a file, or if unknown", names=Name.DEVICE)
+        str | None,
+        Fact("Kernel name", "Kernel name of the device; absent for a file, or if unknown", names=Name.DEVICE),
     ] = None
-    sync: Annotated[int | None, Metric("Sync", "1 if every write is on disk before it is answered (-s)")] = None
-    read_only: Annotated[int | None, Metric("Read-only", "1 if writes are refused (-r)")] = None
+    sync: Annotated[int | None, Metric("Sync", "Whether vblade writes synchronously (-s)")] = None
+    read_only: Annotated[int | None, Metric("Read-only", "Whether vblade refuses writes (-r)")] = None
     buffers: Annotated[int | None, Metric("Buffers", "Advertised queue length (-b); absent if default")] = None
     clients: Annotated[
         str | None,
-        Fact("Clients", "Hardware addresses that may use it (-m); absent: all", export=False, names=Name.IDENTIFIER),
+        Fact(
+            "Clients", "Hardware addresses of permitted clients (-m); absent: all", export=False, names=Name.IDENTIFIER
+        ),
     ] = None
-    offset: Annotated[int | None, Metric("Offset", "Bytes at the start that are not served (-o)", "bytes")] = None
+    offset: Annotated[int | None, Metric("Offset", "Export offset (-o)", "bytes")] = None
 
 
 def payload(mtu: int) -> int:

@@ -42,8 +42,8 @@ class AoeSocket(Reading, frozen=True):
     exported: ClassVar[bool] = False
     rows_of = Source(PACKET, "{inode}")
 
-    inode: Annotated[int, Label("Socket", "Its inode number")]
-    ifindex: Annotated[int, Metric("Index", "Number of the interface it listens on, 0: all")]
+    inode: Annotated[int, Label("Socket", "Inode number of the socket")]
+    ifindex: Annotated[int, Metric("Index", "Index of the interface that it listens on; 0: all")]
 
 
 class AoePort(Reading, frozen=True):
@@ -58,7 +58,7 @@ class AoePort(Reading, frozen=True):
     }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
-    max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]
+    max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that the driver supports", "bytes", exact=True)]
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -277,9 +277,9 @@ AOE = Collector(
     (AoeTarget, AoeExport, AoeSocket, AoePort),
     (
         Need(f"list:{BLOCK}", "which AoE disks there are"),
-        Need(f"{BLOCK}/etherd!*/*", "state, payload, interfaces, target"),
+        Need(f"{BLOCK}/etherd!*/*", "state, payload, interfaces, target", filled=("state", "payload", "mac")),
         Need(f"{DEBUG}/*", "round trip and size of a frame", "root"),
-        Need(PACKET, "whether a process has a socket for AoE"),
+        Need(PACKET, "whether a process has a socket for AoE", filled=True),
         Need("list:/proc", "looking for vblade, where there is such a socket"),
         Need("/proc/*/comm", "which processes are vblade's, where there is such a socket"),
         Need("/proc/*/cmdline", "what vblade serves, where, and its options", keep=kept_cmdline),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Hashable, Iterable
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, kept_answer, kept_names, parse_names
@@ -61,6 +61,11 @@ _ATTRIBUTES = {
     "device/*": "vendor, model, firmware, state, queue depth, world wide name, serial number",
     "dm/*": "name and UUID of a device mapper device",
     "loop/backing_file": "the file behind a loop device",
+}
+_FILLED: Mapping[str, bool | tuple[str, ...]] = {
+    **dict.fromkeys(("dev", "size", "start", "ro", "hidden", "diskseq", "queue/*"), True),
+    "device/*": ("state", "queue_depth"),
+    "dm/*": ("name",),
 }
 
 
@@ -128,7 +133,7 @@ class BlockDevice(Reading, frozen=True):
     wwn: Annotated[str | None, Fact("WWN", "World wide name, or the kernel's wwid", names=Name.IDENTIFIER)] = None
     hctl: Annotated[str | None, Fact("H:C:T:L", "SCSI host:channel:target:lun", plain=True)] = None
     by_path: Annotated[
-        str | None, Fact("By path", "Name in /dev/disk/by-path: the slot it sits in", names=Name.IDENTIFIER)
+        str | None, Fact("By path", "Name in /dev/disk/by-path, which identifies the slot", names=Name.IDENTIFIER)
     ] = None
     by_id: Annotated[str | None, Fact("By id", "Name in /dev/disk/by-id", names=Name.DEVICE)] = None
     path: Annotated[str | None, Fact("Place", "Folder of the device below /sys/devices", export=False, plain=True)] = (
@@ -137,39 +142,48 @@ class BlockDevice(Reading, frozen=True):
     dm_name: Annotated[str | None, Fact("Mapping", "Name of a device mapper device", names=Name.MAPPING)] = None
     dm_uuid: Annotated[
         str | None,
-        Fact("Mapping's UUID", "begins with LVM-, CRYPT-, mpath-, DMRAID-...", export=False, names=Name.IDENTIFIER),
+        Fact(
+            "Mapping's UUID",
+            "UUID of the mapping; its prefix names the creator: LVM-, CRYPT-, mpath-, DMRAID-...",
+            export=False,
+            names=Name.IDENTIFIER,
+        ),
     ] = None
     backing_file: Annotated[str | None, Fact("File", "File behind a loop device", export=False, names=Name.PATH)] = None
     scheduler: Annotated[str | None, Fact("Scheduler", "I/O scheduler in use", plain=True)] = None
     write_cache: Annotated[str | None, Fact("Write cache", "write back or write through", plain=True)] = None
-    state: Annotated[str | None, State("State", "Of a SCSI or NVMe device: running, live, offline, blocked...")] = None
-    size: Annotated[int | None, Metric("Size", "Size", "bytes")] = None
-    start: Annotated[int | None, Metric("Start", "Where a partition begins on its disk", "bytes")] = None
+    state: Annotated[
+        str | None, State("State", "State of a SCSI or NVMe device: running, live, offline, blocked...")
+    ] = None
+    size: Annotated[int | None, Metric("Size", "Size of the block device", "bytes")] = None
+    start: Annotated[int | None, Metric("Start", "Offset of a partition on its disk", "bytes")] = None
     rotational: Annotated[
-        int | None, Metric("Rotates", "1 where the kernel takes it for a spinning disk (often wrongly)")
+        int | None, Metric("Rotates", "Whether the kernel reports a rotational device (often wrong)")
     ] = None
-    read_only: Annotated[int | None, Metric("Read-only", "1 where writes are refused")] = None
-    hidden: Annotated[int | None, Metric("Hidden", "1 for a path below an NVMe multipath device")] = None
-    iostats_enabled: Annotated[
-        int | None, Metric("Accounted", "0 where I/O accounting is disabled (queue/iostats)")
-    ] = None
-    logical_block_size: Annotated[int | None, Metric("Logical block", "Smallest request", "bytes")] = None
+    read_only: Annotated[int | None, Metric("Read-only", "Whether the device refuses writes")] = None
+    hidden: Annotated[int | None, Metric("Hidden", "Whether the device is a path below an NVMe multipath device")] = (
+        None
+    )
+    iostats_enabled: Annotated[int | None, Metric("Accounted", "Whether I/O accounting is enabled (queue/iostats)")] = (
+        None
+    )
+    logical_block_size: Annotated[int | None, Metric("Logical block", "Logical block size", "bytes")] = None
     physical_block_size: Annotated[
-        int | None, Metric("Physical block", "Smallest write without read-modify-write", "bytes")
+        int | None, Metric("Physical block", "Physical block size: smallest write without read-modify-write", "bytes")
     ] = None
     minimum_io: Annotated[
-        int | None, Metric("Minimum I/O", "Preferred smallest request; of an array its chunk", "bytes")
+        int | None, Metric("Minimum I/O", "Minimum preferred I/O size; for arrays the chunk size", "bytes")
     ] = None
     optimal_io: Annotated[
-        int | None, Metric("Optimal I/O", "Optimal I/O size; of an array a full stripe; 0: not reported", "bytes")
+        int | None, Metric("Optimal I/O", "Optimal I/O size; for arrays a full stripe; 0 if not reported", "bytes")
     ] = None
-    max_request: Annotated[int | None, Metric("Largest request", "Largest request", "bytes")] = None
-    read_ahead: Annotated[int | None, Metric("Read-ahead", "Read-ahead", "bytes")] = None
-    nr_requests: Annotated[int | None, Metric("Queue", "Requests the queue holds (nr_requests)")] = None
-    queue_depth: Annotated[int | None, Metric("Depth", "Commands the device takes at once (SCSI)")] = None
-    diskseq: Annotated[
-        int | None, Metric("Sequence", "Number of this appearance of the device (diskseq)", export=False)
-    ] = None
+    max_request: Annotated[int | None, Metric("Largest request", "Largest request of the block device", "bytes")] = None
+    read_ahead: Annotated[int | None, Metric("Read-ahead", "Read-ahead of the block device", "bytes")] = None
+    nr_requests: Annotated[int | None, Metric("Queue", "Requests that the block layer's queue holds (nr_requests)")] = (
+        None
+    )
+    queue_depth: Annotated[int | None, Metric("Depth", "SCSI queue depth")] = None
+    diskseq: Annotated[int | None, Metric("Sequence", "Disk sequence number (diskseq)", export=False)] = None
 
     @property
     def own_wwn(self) -> str | None:
@@ -430,7 +444,7 @@ BLOCKDEV = Collector(
         Need(PARTITIONS, "whether a size has changed, so that devices are read again"),
         Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
         Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
-        *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),
+        *(Need(f"{BLOCK}/*/{name}", why, filled=_FILLED.get(name, False)) for name, why in _ATTRIBUTES.items()),
         Need("list:/run/udev", "whether udev runs"),
         Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", redact=kept_names),
         Question(QUESTION, "the same where udev's database is out of sight", redact=kept_answer),

@@ -12,6 +12,9 @@ from sdstop.core.model import Derivation, Reading
 from sdstop.readings.disk import DISKSTATS as PATH
 from sdstop.readings.disk import Disk, DiskActivity, activity
 
+BLOCK = "/sys/block"
+PARTITIONS = "/proc/partitions"
+
 _SHAPE = bytes(ord("0" if chr(c) in "0123456789" else " " if c == 32 else "x") for c in range(256))
 """Translation table: digits become `0`, spaces stay, everything else becomes `x`."""
 _TOO_LONG = b"0" * 21
@@ -111,8 +114,11 @@ def _disk(parts: list[bytes], numbers: list[Any]) -> Disk | None:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a Disk for each row."""
-    return parse(host.read(PATH))
+    """Return a Disk for each row. An empty file is incomplete if sysfs or /proc/partitions show devices."""
+    data = host.read(PATH)
+    if not data.strip() and (host.names(BLOCK) or (host.maybe(PARTITIONS) or "").count("\n")):
+        host.defect(PATH, "empty, but there are block devices")
+    return parse(data)
 
 
 DISKSTATS = Collector(
@@ -120,7 +126,11 @@ DISKSTATS = Collector(
     "Block devices' counters",
     read,
     (Disk,),
-    (Need(PATH, "requests, bytes, times and requests in flight of every block device"),),
+    (
+        Need(PATH, "requests, bytes, times and requests in flight of every block device"),
+        Need(f"list:{BLOCK}", "whether there are block devices, if that is empty"),
+        Need(PARTITIONS, "the same"),
+    ),
     LIVE,
     derives=(Derivation(Disk, DiskActivity, activity),),
     eager=True,

@@ -38,17 +38,19 @@ class DiskDay(Reading, frozen=True, kw_only=True):
         "device": Identity(ThingKind.DEVICE, Naming.DEV),
     }
 
-    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0", names=Name.DEVICE)]
-    intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]
+    device: Annotated[str, Label("Device", "Name in the output of sar: sda, or dev8-0", names=Name.DEVICE)]
+    intervals: Annotated[int, Metric("Intervals", "Number of recorded intervals")]
     since: Annotated[str, Fact("From", "End of the first interval", plain=True)]
     to: Annotated[str, Fact("To", "End of the last interval", plain=True)]
     busy: Annotated[float, Metric("Busy", "Mean share of time with a request in flight", "ratio")]
-    busy_most: Annotated[float, Metric("At most", "The same of the busiest interval", "ratio")]
+    busy_most: Annotated[
+        float, Metric("At most", "Share of time with a request in flight in the busiest interval", "ratio")
+    ]
     busy_at: Annotated[str, Fact("At", "End of the busiest interval", plain=True)]
-    wait: Annotated[float | None, Metric("await", "Mean time a request took, by requests", "seconds")]
+    wait: Annotated[float | None, Metric("await", "Mean time of a request", "seconds")]
     wait_most: Annotated[float | None, Metric("At most", "Longest mean time of an interval", "seconds")]
-    requests: Annotated[float, Metric("tps", "Mean requests a second", "per_second")]
-    bytes: Annotated[float | None, Metric("Bytes", "Mean bytes a second, both ways", "bytes_per_second")]
+    requests: Annotated[float, Metric("tps", "Mean requests per second", "per_second")]
+    bytes: Annotated[float | None, Metric("Bytes", "Mean bytes read and written per second", "bytes_per_second")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 

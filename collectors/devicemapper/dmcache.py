@@ -141,9 +141,9 @@ DMCACHE = Collector(
     (Cache, RequestSizes),
     (
         *(Need(f"list:/sys/module/{name}", "whether such a cache can be there") for name in MODULES),
-        Command(STATUS, "hits, misses, bypasses, dirty blocks; metadata is not flushed for it", ROOT),
+        Command(STATUS, "hits, misses, bypasses, dirty blocks; metadata is not flushed for it", ROOT, filled=True),
         Command(FLASHCACHES, "contents of a flashcache, and requests by size", ROOT),
-        Command(TABLE, "devices, mode and block size", ROOT),
+        Command(TABLE, "devices, mode and block size", ROOT, filled=True),
         Command(
             INFO,
             "the caches' kernel names, and whether they are LVM's",

@@ -89,8 +89,8 @@ FLASHCACHE = Collector(
     (
         Need(f"list:{FOLDER}", "which caches there are"),
         Need(f"{FOLDER}/flashcache_version", "the module's version"),
-        Need(f"{FOLDER}/*/flashcache_stats", "hits, bypasses, evictions"),
-        Need(f"{FOLDER}/*/flashcache_errors", "I/O errors of both sides"),
+        Need(f"{FOLDER}/*/flashcache_stats", "hits, bypasses, evictions", filled=True),
+        Need(f"{FOLDER}/*/flashcache_errors", "I/O errors of both sides", filled=True),
         Need(f"{FOLDER}/*/flashcache_iosize_hist", "requests by size"),
         Need("link:/sys/class/block/*", "where a device is"),
         Need("list:/sys/*/holders", "which mapping is made of the cache's devices"),

@@ -64,21 +64,22 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
         "balanced": "balanced",
     }
 
-    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets", names=Name.VOLUME)]
+    volume: Annotated[str, Label("Volume", "GROUP/VOLUME; brackets mark a part of another volume", names=Name.VOLUME)]
     type: Annotated[
-        str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...", plain=True)
+        str | None,
+        Fact("Type", "Type of its segments: linear, striped, raid10, cache, writecache, thin ...", plain=True),
     ]
     devices: Annotated[
         str | None,
-        Fact("Devices", "Underlying devices or volumes, with commas", names=Name.VOLUME),
+        Fact("Devices", "Underlying devices or volumes, separated by commas", names=Name.VOLUME),
     ]
-    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache", names=Name.VOLUME)]
+    pool: Annotated[str | None, Fact("Pool", "Pool; for a cached volume the cache", names=Name.VOLUME)]
     origin: Annotated[str | None, Fact("Origin", "Cached volume, or origin of a snapshot", names=Name.VOLUME)]
-    segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
-    size: Annotated[int | None, Metric("Size", "Size", "bytes")]
-    stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]
-    stripe_size: Annotated[int | None, Metric("Stripe", "Bytes on one of them before the next one's turn", "bytes")]
-    chunk_size: Annotated[int | None, Metric("Chunk", "Unit in which a cache or thin pool works", "bytes")]
+    segments: Annotated[int, Metric("Segments", "Number of segments")]
+    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes")]
+    stripes: Annotated[int | None, Metric("Stripes", "Number of stripes of the first segment")]
+    stripe_size: Annotated[int | None, Metric("Stripe", "Stripe size", "bytes")]
+    chunk_size: Annotated[int | None, Metric("Chunk", "Chunk size of a cache or thin pool", "bytes")]
 
     @property
     def group(self) -> str:

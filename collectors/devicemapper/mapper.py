@@ -49,15 +49,13 @@ class MappedDevice(Reading, frozen=True):
     traits: ClassVar = {"layout": "targets"}
 
     mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    volume: Annotated[
-        str, Fact("Volume", "Name as an operator reads it: group/volume of LVM, else the mapping's", names=Name.VOLUME)
-    ]
+    volume: Annotated[str, Fact("Volume", "GROUP/VOLUME of LVM, otherwise the name of the mapping", names=Name.VOLUME)]
     device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
     targets: Annotated[
-        str, Fact("Targets", "Targets of its segments, with commas: linear, raid, crypt, cache", plain=True)
+        str, Fact("Targets", "Targets of its segments, separated by commas: linear, raid, crypt, cache", plain=True)
     ]
-    segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
-    size: Annotated[int, Metric("Size", "Size", "bytes")]
+    segments: Annotated[int, Metric("Segments", "Number of segments")]
+    size: Annotated[int, Metric("Size", "Size of the mapping", "bytes")]
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -100,7 +98,7 @@ MAPPER = Collector(
     (MappedDevice,),
     (
         Need(f"list:{BLOCK}", "whether there are any"),
-        Command(TABLE, "their tables; keys of encryption are never shown", ROOT),
+        Command(TABLE, "their tables; keys of encryption are never shown", ROOT, filled=True),
         Command(
             INFO,
             "their kernel names and UUIDs, which begin with LVM- if they are LVM's",

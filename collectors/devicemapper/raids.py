@@ -46,10 +46,10 @@ class MappedRaid(Reading, frozen=True):
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     mapping: Annotated[str, Fact("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
-    images: Annotated[str, Fact("Images", "Devices of its images, with commas, in order", names=Name.DEVICE)]
-    members: Annotated[int, Metric("Images", "Images")]
-    metadata: Annotated[int, Metric("Metadata", "Images that have metadata of their own")]
-    mirrored: Annotated[bool, Metric("Mirror", "1 for the type mirror, which has no metadata")]
+    images: Annotated[str, Fact("Images", "Devices of its images in order, separated by commas", names=Name.DEVICE)]
+    members: Annotated[int, Metric("Images", "Number of images")]
+    metadata: Annotated[int, Metric("Metadata", "Number of images with metadata")]
+    mirrored: Annotated[bool, Metric("Mirror", "Whether the volume has the type mirror, without metadata")]
 
     @property
     def sort(self) -> str:

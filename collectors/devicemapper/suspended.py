@@ -29,7 +29,7 @@ class MappedState(Reading, frozen=True):
     }
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    suspended: Annotated[int, Metric("Suspended", "1 while it holds back all requests")]
+    suspended: Annotated[int, Metric("Suspended", "Whether the device is suspended and holds back all requests")]
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -49,7 +49,7 @@ SUSPENDED = Collector(
     (MappedState,),
     (
         Need(f"list:{BLOCK}", "which device mapper devices there are"),
-        Need(f"{BLOCK}/dm-*/dm/suspended", "whether they are suspended"),
+        Need(f"{BLOCK}/dm-*/dm/suspended", "whether they are suspended", filled=True),
     ),
     LIVE,
     devices=r"dm-\d+",

@@ -36,14 +36,18 @@ class DrbdConnection(Reading, frozen=True, kw_only=True):
     volume: Annotated[int, Label("Volume", "Number of the volume")]
     version: Annotated[int, Metric("DRBD", "Major version of the source: 8 or 9", export=False)]
     device: Annotated[str | None, Fact("Device", "Kernel name here", names=Name.DEVICE)]
-    connection: Annotated[str, State("Connection", "This node's state: Connected, StandAlone, Connecting ...")]
-    replication: Annotated[str | None, State("Replication", "Established, SyncSource, VerifyS ... while connected")]
-    role: Annotated[str | None, State("Role", "Primary or Secondary, of this node")]
-    disk: Annotated[str | None, State("Disk", "State of the data here")]
-    peer_role: Annotated[str | None, State("Peer's role", "As known here")]
-    peer_disk: Annotated[str | None, State("Peer's disk", "State of the data there, as known here")]
-    out_of_sync: Annotated[int | None, Metric("Out of sync", "Bytes that differ, or may", "bytes")]
-    suspended: Annotated[int | None, Metric("Suspended", "1 while all I/O of the resource is held back")]
+    connection: Annotated[
+        str, State("Connection", "Connection state of this node: Connected, StandAlone, Connecting ...")
+    ]
+    replication: Annotated[
+        str | None, State("Replication", "Replication state while connected: Established, SyncSource, VerifyS ...")
+    ]
+    role: Annotated[str | None, State("Role", "Role of this node: Primary or Secondary")]
+    disk: Annotated[str | None, State("Disk", "State of the data on this node")]
+    peer_role: Annotated[str | None, State("Peer's role", "Role of the peer, as known on this node")]
+    peer_disk: Annotated[str | None, State("Peer's disk", "State of the data on the peer, as known on this node")]
+    out_of_sync: Annotated[int | None, Metric("Out of sync", "Bytes that are or may be out of sync", "bytes")]
+    suspended: Annotated[int | None, Metric("Suspended", "Whether all I/O of the resource is suspended")]
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
     counted: Annotated[str, Fact("Counted", "Text that marks its number", export=False, names=Name.EVIDENCE)] = ""

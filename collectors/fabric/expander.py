@@ -61,10 +61,10 @@ class SasExpander(Reading, frozen=True, kw_only=True):
     ]
     reason: Annotated[str | None, Fact("Why", "Why it is not queried, or its error", export=False, names=Name.TEXT)]
     changes: Annotated[int | None, Metric("Changes", "Link changes, counted by the expander")]
-    phys: Annotated[int | None, Metric("Phys", "Phys that it has")]
-    links: Annotated[int | None, Metric("Links", "Phys with something attached")]
-    vacant: Annotated[int | None, Metric("Vacant", "Phys that are not built in, or in another zone")]
-    zoning: Annotated[bool | None, Metric("Zoning", "1 if zoning is enabled")]
+    phys: Annotated[int | None, Metric("Phys", "Number of phys of the expander")]
+    links: Annotated[int | None, Metric("Links", "Number of phys with a device attached")]
+    vacant: Annotated[int | None, Metric("Vacant", "Vacant phys: not fitted, or in another zone")]
+    zoning: Annotated[bool | None, Metric("Zoning", "Whether zoning is enabled")]
     told: Annotated[str, Fact("Source", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
 
 
@@ -82,7 +82,9 @@ class SasExpanderActivity(Reading, frozen=True):
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
     changes: Annotated[int, Metric("Changes", "Link changes")]
-    before: Annotated[int | None, Metric("Links before", "Phys with something attached, then", export=False)]
+    before: Annotated[
+        int | None, Metric("Links before", "Number of phys with a device attached at the first sample", export=False)
+    ]
 
 
 class SmpSession:

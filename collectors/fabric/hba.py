@@ -73,20 +73,26 @@ class Hba(Reading, frozen=True):
     port_device_id: Annotated[
         str | None, Fact("Port's device", "vendor:device of the port above", export=False, plain=True)
     ]
-    node: Annotated[int | None, Metric("NUMA node", "NUMA node that it is near to", exact=True)]
-    speed: Annotated[float | None, Metric("Speed", "Transfers per second of a lane, now", "per_second")]
-    width: Annotated[int | None, Metric("Lanes", "Lanes in use")]
-    max_speed: Annotated[float | None, Metric("Its speed", "The most that the HBA can", "per_second")]
-    max_width: Annotated[int | None, Metric("Its lanes", "The most that the HBA can")]
-    port_max_speed: Annotated[float | None, Metric("Port's speed", "The most that the port above can", "per_second")]
-    port_max_width: Annotated[int | None, Metric("Port's lanes", "The most that the port above can")]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the adapter", exact=True)]
+    speed: Annotated[
+        float | None, Metric("Speed", "Current link speed, in transfers per second of a lane", "per_second")
+    ]
+    width: Annotated[int | None, Metric("Lanes", "Current link width, in lanes")]
+    max_speed: Annotated[float | None, Metric("Its speed", "Maximum link speed or width of the adapter", "per_second")]
+    max_width: Annotated[int | None, Metric("Its lanes", "Maximum link speed or width of the adapter")]
+    port_max_speed: Annotated[
+        float | None, Metric("Port's speed", "Maximum link speed or width of the upstream port", "per_second")
+    ]
+    port_max_width: Annotated[int | None, Metric("Port's lanes", "Maximum link speed or width of the upstream port")]
     node_by: Annotated[
         str | None,
-        Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True),
+        Fact(
+            "Node known by", "Source of the NUMA node: firmware, bridge (above it), or cpus", export=False, plain=True
+        ),
     ] = None
     bridges: Annotated[
         str | None,
-        Fact("Bridges", "PCI addresses above that port, with commas, the root first", export=False, plain=True),
+        Fact("Bridges", "PCI addresses above that port, the root first, separated by commas", export=False, plain=True),
     ] = None
 
 
@@ -283,7 +289,11 @@ HBA = Collector(
         Need(f"link:{BLOCK}/*", "the way to a disk: PCI function, SCSI host, SAS port, expander"),
         Need(f"{SAS_DEVICES}/*/*", "enclosure and bay of a SAS disk"),
         Need(f"list:{PCI}", "which PCI functions there are"),
-        Need(f"{PCI}/*/*", "class, numbers, NUMA node, speed and width of the link, now and at most"),
+        Need(
+            f"{PCI}/*/*",
+            "class, numbers, NUMA node, speed and width of the link, now and at most",
+            filled=("class", "vendor", "device", "numa_node", "*_link_speed", "*_link_width"),
+        ),
         Need(f"link:{PCI}/*", "the port and bridges above a PCI function"),
         Need(f"list:{NODES}", "which NUMA nodes there are"),
         Need(f"{NODES}/*/cpulist", "their CPUs, the only source of a function's node on some kernels"),

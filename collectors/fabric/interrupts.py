@@ -41,13 +41,20 @@ class CardInterrupts(Reading, frozen=True, kw_only=True):
 
     card: Annotated[str, Label("Card", "PCI address", plain=True)]
     kind: Annotated[str, Fact("Kind", "storage or network", plain=True)]
-    interfaces: Annotated[str | None, Fact("Interfaces", "Network interfaces of it, with commas", names=Name.INTERFACE)]
-    node: Annotated[int | None, Metric("NUMA node", "NUMA node that the card is near to", exact=True)]
-    node_by: Annotated[str | None, Fact("Known by", "firmware, bridge (above it), or cpus", export=False, plain=True)]
-    irqs: Annotated[int, Metric("Interrupts", "Message interrupts that it has")]
-    cpus: Annotated[str | None, Fact("CPUs", "CPUs that take them, as 0-7,16-23", export=False, plain=True)]
-    far: Annotated[int | None, Metric("Far", "Interrupts that only CPUs of other nodes take")]
-    first_far: Annotated[int | None, Metric("First far", "Number of the first of those", export=False)] = None
+    interfaces: Annotated[
+        str | None, Fact("Interfaces", "Network interfaces of the card, separated by commas", names=Name.INTERFACE)
+    ]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the card", exact=True)]
+    node_by: Annotated[
+        str | None,
+        Fact("Known by", "Source of the NUMA node: firmware, bridge (above it), or cpus", export=False, plain=True),
+    ]
+    irqs: Annotated[int, Metric("Interrupts", "Number of message interrupts")]
+    cpus: Annotated[str | None, Fact("CPUs", "CPUs that handle the interrupts, as 0-7,16-23", export=False, plain=True)]
+    far: Annotated[int | None, Metric("Far", "Interrupts handled only by CPUs of other NUMA nodes")]
+    first_far: Annotated[int | None, Metric("First far", "Number of the first of these interrupts", export=False)] = (
+        None
+    )
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -42,20 +42,27 @@ class NumaNode(Reading, frozen=True):
     joins = (Join("socket", "node", Relation.LOCATED),)
 
     node: Annotated[str, Label("Node", "nodeN", plain=True)]
-    cpus: Annotated[str | None, Fact("CPUs", "CPUs of the node, as 0-7,16-23; empty: none", plain=True)]
+    cpus: Annotated[str | None, Fact("CPUs", "CPUs of the NUMA node, as 0-7,16-23; empty without any", plain=True)]
     distance: Annotated[
-        str | None, Fact("Distance", "To each node, by the firmware: 10 is local", export=False, plain=True)
+        str | None, Fact("Distance", "Distance to each node by the firmware; 10 is local", export=False, plain=True)
     ]
-    memory: Annotated[int | None, Metric("Memory", "Memory of the node", "bytes")]
-    free: Annotated[int | None, Metric("Free", "Memory that nothing uses", "bytes")]
-    local: Annotated[int | None, Metric("Local", "Pages that tasks running here got here", kind=Kind.COUNTER)] = None
-    other: Annotated[
-        int | None, Metric("Other", "Pages got here by tasks that ran on another node", kind=Kind.COUNTER)
+    memory: Annotated[int | None, Metric("Memory", "Memory of the NUMA node", "bytes")]
+    free: Annotated[int | None, Metric("Free", "Free memory of the NUMA node", "bytes")]
+    local: Annotated[
+        int | None,
+        Metric("Local", "Pages allocated on this node by tasks on this node (local_node)", kind=Kind.COUNTER),
     ] = None
-    missed: Annotated[int | None, Metric("Missed", "Pages got here that should be elsewhere", kind=Kind.COUNTER)] = None
-    foreign: Annotated[int | None, Metric("Foreign", "Pages got elsewhere that should be here", kind=Kind.COUNTER)] = (
-        None
-    )
+    other: Annotated[
+        int | None,
+        Metric("Other", "Pages allocated on this node by tasks on other nodes (other_node)", kind=Kind.COUNTER),
+    ] = None
+    missed: Annotated[
+        int | None,
+        Metric("Missed", "Pages allocated here instead of on the preferred node (numa_miss)", kind=Kind.COUNTER),
+    ] = None
+    foreign: Annotated[
+        int | None, Metric("Foreign", "Pages preferred here and allocated elsewhere (numa_foreign)", kind=Kind.COUNTER)
+    ] = None
     socket: Annotated[int | None, Metric("Socket", "Processor socket of its first CPU", export=False, exact=True)] = (
         None
     )
@@ -78,13 +85,17 @@ class NumaActivity(Reading, frozen=True):
     }
 
     node: Annotated[str, Label("Node", "nodeN", plain=True)]
-    pages_per_second: Annotated[float, Metric("Pages/s", "Pages got from this node", "per_second")]
-    missed_per_second: Annotated[float | None, Metric("Missed/s", "Of these, that belong elsewhere", "per_second")]
+    pages_per_second: Annotated[float, Metric("Pages/s", "Pages allocated on this node per second", "per_second")]
+    missed_per_second: Annotated[
+        float | None,
+        Metric("Missed/s", "Pages allocated here instead of on the preferred node, per second", "per_second"),
+    ]
     foreign_per_second: Annotated[
-        float | None, Metric("Foreign/s", "Pages that belong here and were got elsewhere", "per_second")
+        float | None, Metric("Foreign/s", "Pages preferred here and allocated elsewhere, per second", "per_second")
     ]
     remote: Annotated[
-        float | None, Metric("Remote", "Share of them that tasks on other nodes got; absent without any", "ratio")
+        float | None,
+        Metric("Remote", "Share of the pages that were allocated by tasks on other nodes; absent without any", "ratio"),
     ]
 
 
@@ -101,9 +112,12 @@ class InterfaceNode(Reading, frozen=True):
     joins = (Join("interface", "node", Relation.LOCATED),)
 
     interface: Annotated[str, Label("Interface", "Kernel name", names=Name.INTERFACE)]
-    node: Annotated[int | None, Metric("NUMA node", "absent if the firmware does not report it", exact=True)]
+    node: Annotated[
+        int | None, Metric("NUMA node", "NUMA node of the network card; absent if not reported", exact=True)
+    ]
     node_by: Annotated[
-        str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True)
+        str | None,
+        Fact("Known by", "Source of the NUMA node: firmware, bridge (above it), or cpus", export=False, plain=True),
     ] = None
 
 
@@ -201,7 +215,11 @@ NUMA = Collector(
     (NumaNode, InterfaceNode),
     (
         Need(f"list:{NODES}", "which nodes there are"),
-        Need(f"{NODES}/*/*", "CPUs, memory, distances, and origin of pages"),
+        Need(
+            f"{NODES}/*/*",
+            "CPUs, memory, distances, and origin of pages",
+            filled=("meminfo", "numastat", "distance"),
+        ),
         Need(f"{CPUS}/cpu*/topology/physical_package_id", "the processor socket of a node"),
         Need(f"list:{NET}", "which interfaces there are"),
         Need(f"{NET}/*/device/numa_node", "the node of a network card"),

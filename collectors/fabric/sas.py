@@ -62,24 +62,23 @@ class SasPhy(Reading, frozen=True):
     )
 
     phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander", plain=True)]
-    owner: Annotated[str, Fact("Of", "The host (hostN) or expander (expander-H:N) that it belongs to", plain=True)]
-    number: Annotated[int | None, Metric("Number", "Number of the phy at its owner", export=False)]
-    port: Annotated[
-        str | None, Fact("Port", "The port that it is part of, as long as something is attached", plain=True)
-    ]
+    owner: Annotated[str, Fact("Of", "Host (hostN) or expander (expander-H:N) of the phy", plain=True)]
+    number: Annotated[int | None, Metric("Number", "Number of the phy on its host or expander", export=False)]
+    port: Annotated[str | None, Fact("Port", "Port of the phy, while a device is attached", plain=True)]
     attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end", plain=True)]
     address: Annotated[
         str | None, Fact("Address", "SAS address of the device at the other end", export=False, names=Name.IDENTIFIER)
     ]
     state: Annotated[
-        str | None, State("State", "up, vacant, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")
+        str | None,
+        State("State", "State of the phy: up, vacant, or as the kernel reports it (Phy disabled, Link Rate failed)"),
     ]
-    rate: Annotated[int | None, Metric("Rate", "Data that the negotiated rate carries", "bytes_per_second")]
-    maximum_rate: Annotated[int | None, Metric("At most", "The same of the fastest that it can", "bytes_per_second")]
+    rate: Annotated[int | None, Metric("Rate", "Data rate of the negotiated link", "bytes_per_second")]
+    maximum_rate: Annotated[int | None, Metric("At most", "Maximum data rate of the phy", "bytes_per_second")]
     invalid_dwords: Annotated[int | None, Metric("Invalid dwords", "Invalid dwords received", kind=Kind.COUNTER)] = None
     disparity_errors: Annotated[
         int | None,
-        Metric("Disparity", "Dwords of the wrong disparity; mostly the same ones as are invalid", kind=Kind.COUNTER),
+        Metric("Disparity", "Running disparity errors (mostly counted as invalid dwords too)", kind=Kind.COUNTER),
     ] = None
     sync_losses: Annotated[int | None, Metric("Sync lost", "Losses of dword synchronization", kind=Kind.COUNTER)] = None
     reset_problems: Annotated[int | None, Metric("Reset problems", "Failed link resets", kind=Kind.COUNTER)] = None
@@ -111,9 +110,15 @@ class SasPhyActivity(Reading, frozen=True):
 
     phy: Annotated[str, Label("Phy", "Name of the phy", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
-    invalid_dwords_per_second: Annotated[float | None, Metric("Invalid dwords/s", "Dwords of no code", "per_second")]
-    disparity_errors_per_second: Annotated[float | None, Metric("Disparity/s", "Of wrong disparity", "per_second")]
-    sync_losses_per_second: Annotated[float | None, Metric("Sync lost/s", "Times sync was lost", "per_second")]
+    invalid_dwords_per_second: Annotated[
+        float | None, Metric("Invalid dwords/s", "Invalid dwords received per second", "per_second")
+    ]
+    disparity_errors_per_second: Annotated[
+        float | None, Metric("Disparity/s", "Running disparity errors per second", "per_second")
+    ]
+    sync_losses_per_second: Annotated[
+        float | None, Metric("Sync lost/s", "Losses of dword synchronization per second", "per_second")
+    ]
     reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
 
 
@@ -125,7 +130,7 @@ class SasPort(Reading, frozen=True):
     rows_of = Source(f"{PORTS}/{{port}}/num_phys")
 
     port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER", plain=True)]
-    phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
+    phys: Annotated[int | None, Metric("Phys", "Number of phys; a wide port has several")]
 
 
 class SasDevice(Reading, frozen=True):
@@ -160,7 +165,7 @@ class SasDevice(Reading, frozen=True):
     device: Annotated[str, Label("Device", "expander-H:N or end_device-...", plain=True)]
     kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander", plain=True)]
     address: Annotated[str | None, Fact("Address", "SAS address", export=False, names=Name.IDENTIFIER)]
-    host: Annotated[str | None, Fact("Host", "SCSI host that it is reached through", plain=True)]
+    host: Annotated[str | None, Fact("Host", "SCSI host that leads to the device", plain=True)]
     port: Annotated[str | None, Fact("Port", "Port that leads to it", plain=True)]
     above: Annotated[str | None, Fact("Above", "Expander or host that the port belongs to", plain=True)]
     enclosure: Annotated[
@@ -345,10 +350,14 @@ SAS = Collector(
     (SasPhy, SasPort, SasDevice, SasExpander),
     (
         Need(f"list:{PHYS}", "which phys there are"),
-        Need(f"{PHYS}/*/*", "link rates and error counters; of an expander's phys the driver asks the expander"),
+        Need(
+            f"{PHYS}/*/*",
+            "link rates and error counters; of an expander's phys the driver asks the expander",
+            filled=(*_FILES.values(), "negotiated_linkrate", "maximum_linkrate_hw", "phy_identifier", "sas_address"),
+        ),
         Need(f"link:{PHYS}/*/device/port", "the port that a phy is part of"),
         Need(f"list:{PORTS}", "which ports there are"),
-        Need(f"{PORTS}/*/num_phys", "how wide a port is"),
+        Need(f"{PORTS}/*/num_phys", "how wide a port is", filled=True),
         Need(f"list:{DEVICES}", "which expanders and end devices there are"),
         Need(f"{DEVICES}/*/*", "kind, address, enclosure and bay"),
         Need(f"link:{DEVICES}/*", "the port that leads to a device"),

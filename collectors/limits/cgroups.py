@@ -181,7 +181,7 @@ CGROUPS = Collector(
     (Limit,),
     (
         Question(QUESTION, "which control groups have limits on block devices", "", limited_groups, AGAIN),
-        Need(f"{ROOT}/*", "the limits, what passed, and how long tasks waited"),
+        Need(f"{ROOT}/*", "the limits, what passed, and how long tasks waited", filled=("io.pressure",)),
         Need(f"list:{ROOT}*", "the groups, if that gets no answer"),
         Need("link:/sys/dev/block/*", "the device's name"),
         Need("/sys/block/*/dev", "the same, in captures that lack it"),

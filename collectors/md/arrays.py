@@ -301,9 +301,13 @@ MDRAID = Collector(
     read,
     (Array, Rebuild, Mismatch),
     (
-        Need(MDSTAT, "arrays, devices, slots and progress"),
-        Need("/sys/block/*/md/*", "level, state, degraded, sync_action, mismatches, speed limits"),
-        Need("/proc/sys/dev/raid/speed_limit_*", "the node's speed limits, where the array does not say"),
+        Need(MDSTAT, "arrays, devices, slots and progress", filled=True),
+        Need(
+            "/sys/block/*/md/*",
+            "level, state, degraded, sync_action, mismatches, speed limits",
+            filled=("array_state", "degraded", "sync_action", "mismatch_cnt", "sync_speed_min", "sync_speed_max"),
+        ),
+        Need("/proc/sys/dev/raid/speed_limit_*", "the node's speed limits, where the array does not say", filled=True),
     ),
     LIVE,
     devices=r"md(\d+|_\S+)",
@@ -315,8 +319,12 @@ MDMEMBERS = Collector(
     read_members,
     (Member,),
     (
-        Need(MDSTAT, "which devices the arrays have"),
-        Need("/sys/block/*/md/dev-*/*", "slot, state, corrected errors, bad blocks, size, offset"),
+        Need(MDSTAT, "which devices the arrays have", filled=True),
+        Need(
+            "/sys/block/*/md/dev-*/*",
+            "slot, state, corrected errors, bad blocks, size, offset",
+            filled=("slot", "state", "errors", "size", "offset"),
+        ),
     ),
     _SELDOM,
     deadline=5.0,

@@ -12,7 +12,7 @@ from sdstop.core.host import Malformed
 KIB = 1024
 
 
-class MdstatDevice(Struct, frozen=True):
+class MdstatDevice(Struct, frozen=True, gc=False):
     """Device of an array; `number` is its superblock entry, not its slot; `flags` has letters such as F, S, J, W, R."""
 
     name: str

@@ -44,7 +44,7 @@ class Array(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     state: Annotated[
         str,
-        State("State", "array_state of sysfs (clean, active, inactive, broken ...), else as in mdstat"),
+        State("State", "State of the array: clean, active, inactive, broken ... (array_state, otherwise mdstat)"),
     ]
     level: Annotated[
         str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container", plain=True)
@@ -52,47 +52,49 @@ class Array(Reading, frozen=True):
     layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...", plain=True)]
     metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none", plain=True)]
     size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes")]
-    chunk: Annotated[int | None, Metric("Chunk", "Chunk size", "bytes")]
+    chunk: Annotated[int | None, Metric("Chunk", "Chunk size of the array", "bytes")]
     near_copies: Annotated[
         int | None, Metric("Near", "raid10: copies of a chunk on neighbouring members", export=False)
     ]
     far_copies: Annotated[
         int | None, Metric("Far", "raid10: copies of a chunk in far sections or as an offset", export=False)
     ]
-    raid_disks: Annotated[int | None, Metric("Disks", "Members that a whole array has")]
+    raid_disks: Annotated[int | None, Metric("Disks", "Configured number of members (raid_disks)")]
     old_raid_disks: Annotated[
-        int | None, Metric("Disks before", "Members before the reshape that is under way", export=False)
+        int | None, Metric("Disks before", "Number of members before the running reshape", export=False)
     ]
-    working: Annotated[int | None, Metric("Working", "Members in sync")]
-    degraded: Annotated[int | None, Metric("Missing", "Members that are missing or not yet in sync")]
+    working: Annotated[int | None, Metric("Working", "Number of members in sync")]
+    degraded: Annotated[int | None, Metric("Missing", "Number of members that are missing or not in sync")]
     tolerates: Annotated[
         int | None,
-        Metric("Tolerates", "Further members that may fail, whichever they are, without data loss"),
+        Metric("Tolerates", "Number of further member failures tolerated in the worst case"),
     ]
-    spares: Annotated[int | None, Metric("Spares", "Spares: members without a slot; absent while inactive")]
-    failed: Annotated[int, Metric("Failed", "Members marked faulty that are still listed")]
+    spares: Annotated[int | None, Metric("Spares", "Number of spares; absent while the array is inactive")]
+    failed: Annotated[int, Metric("Failed", "Number of faulty members that are still listed")]
     slots: Annotated[str | None, Fact("Slots", "One letter a slot: U in sync, _ not", export=False, plain=True)]
     action: Annotated[
         str | None,
-        State("Action", "What md does: idle, recover, resync, check, repair, reshape, frozen"),
+        State("Action", "Current action of the array: idle, recover, resync, check, repair, reshape, frozen"),
     ]
-    last_action: Annotated[str | None, Fact("Last action", "What md did last", export=False, plain=True)]
+    last_action: Annotated[str | None, Fact("Last action", "Last action", export=False, plain=True)]
     mismatch: Annotated[
         int | None,
         Metric("Mismatch", "Mismatched bytes found by the last check (upper bound)", "bytes", scale=512),
     ]
-    policy: Annotated[str | None, Fact("Policy", "How it stays consistent: resync, bitmap, journal, ppl", plain=True)]
+    policy: Annotated[str | None, Fact("Policy", "Consistency policy: resync, bitmap, journal, ppl", plain=True)]
     bitmap: Annotated[
         str | None, Fact("Bitmap", "Location of its write-intent bitmap; absent without one", names=Name.PATH)
     ]
     bitmap_chunk: Annotated[
         int | None,
-        Metric("Bitmap chunk", "Bytes of the device that one bit covers", "bytes", export=False),
+        Metric("Bitmap chunk", "Bytes of the device per bit of the bitmap", "bytes", export=False),
     ]
     stripe_cache: Annotated[
-        int | None, Metric("Stripe cache", "Stripes that raid4/5/6 may hold in memory", export=False)
+        int | None, Metric("Stripe cache", "Size of the stripe cache (raid4, raid5, raid6), in stripes", export=False)
     ]
-    stripe_cache_active: Annotated[int | None, Metric("Stripes active", "Stripes of that cache in use", export=False)]
+    stripe_cache_active: Annotated[
+        int | None, Metric("Stripes active", "Stripes of the stripe cache in use", export=False)
+    ]
 
     @property
     def redundant(self) -> bool:
@@ -151,18 +153,18 @@ class Member(Reading, frozen=True):
 
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
-    slot: Annotated[int | None, Metric("Slot", "Slot in the array; absent for spares, journals, failed")]
+    slot: Annotated[
+        int | None, Metric("Slot", "Slot of the member in the array; absent for spares, journals and faulty members")
+    ]
     state: Annotated[
-        str, State("State", "in_sync, rebuilding, spare, faulty, journal, replacement; unknown if not reported")
+        str, State("State", "State of the member: in_sync, rebuilding, spare, faulty, journal, replacement, unknown")
     ]
     flags: Annotated[str | None, Fact("Flags", "All words of the kernel's state", export=False, plain=True)]
-    errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected", kind=Kind.COUNTER)]
-    bad_blocks: Annotated[int | None, Metric("Bad ranges", "Ranges in the member's bad block list")]
+    errors: Annotated[int | None, Metric("Errors", "Read errors corrected by the array", kind=Kind.COUNTER)]
+    bad_blocks: Annotated[int | None, Metric("Bad ranges", "Number of ranges in the member's bad block list")]
     size: Annotated[int | None, Metric("Size", "Bytes of the member that the array uses", "bytes")]
-    offset: Annotated[
-        int | None, Metric("Offset", "Where the array's data begins on the member", "bytes", export=False)
-    ]
+    offset: Annotated[int | None, Metric("Offset", "Offset of the array's data on the member", "bytes", export=False)]
     recovery_start: Annotated[
         int | None,
-        Metric("Recovered", "Bytes from the start that are in sync; absent: all", "bytes", export=False),
+        Metric("Recovered", "Bytes from the start that are in sync; absent if all are", "bytes", export=False),
     ]

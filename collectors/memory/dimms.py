@@ -44,22 +44,22 @@ class Dimm(Reading, frozen=True, kw_only=True):
     )
 
     slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where slots share a name", plain=True)]
-    socket: Annotated[
-        str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it", plain=True)
-    ]
+    socket: Annotated[str | None, Fact("Socket", "Processor socket, from 0, if the slots' names prove it", plain=True)]
     channel: Annotated[
-        str | None, Fact("Channel", "Channel of that processor, where the slots' names prove it", plain=True)
+        str | None, Fact("Channel", "Memory channel of the processor, if the slots' names prove it", plain=True)
     ]
-    size: Annotated[int | None, Metric("Size", "Bytes of the module, 0 of an empty slot", "bytes")]
+    size: Annotated[int | None, Metric("Size", "Size of the module; 0 for an empty slot", "bytes")]
     speed: Annotated[
-        int | None, Metric("Rated", "Transfers per second that the module is made for", "per_second", scale=_TRANSFERS)
+        int | None,
+        Metric("Rated", "Rated speed of the module, in transfers per second", "per_second", scale=_TRANSFERS),
     ]
     configured: Annotated[
-        int | None, Metric("Runs at", "Transfers per second that it is set to", "per_second", scale=_TRANSFERS)
+        int | None,
+        Metric("Runs at", "Configured speed of the module, in transfers per second", "per_second", scale=_TRANSFERS),
     ]
     type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...", plain=True)]
     rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
-    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it", plain=True)]
+    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as reported by the firmware", plain=True)]
     part: Annotated[str | None, Fact("Part", "Part number", plain=True)]
     where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
@@ -84,22 +84,23 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
     basis: Annotated[
         str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)", plain=True)
     ]
-    virtual: Annotated[bool, Metric("Virtual", "1 if the firmware is that of a virtual machine", export=False)]
-    channels: Annotated[int | None, Metric("Channels", "Memory channels that can be filled")]
-    used: Annotated[int | None, Metric("Used", "Memory channels that have a module, at most")]
-    at_most: Annotated[bool, Metric("At most", "1 if fewer channels may be used", export=False)]
-    slots: Annotated[int | None, Metric("Slots", "Slots for modules")]
-    dimms: Annotated[int | None, Metric("DIMMs", "Slots that are filled")]
-    capacity: Annotated[int | None, Metric("Memory", "Bytes of all its modules", "bytes")]
+    virtual: Annotated[bool, Metric("Virtual", "Whether the firmware is that of a virtual machine", export=False)]
+    channels: Annotated[int | None, Metric("Channels", "Number of memory channels")]
+    used: Annotated[int | None, Metric("Used", "Number of memory channels with a module (upper bound)")]
+    at_most: Annotated[bool, Metric("At most", "Whether fewer channels may be in use", export=False)]
+    slots: Annotated[int | None, Metric("Slots", "Number of memory slots")]
+    dimms: Annotated[int | None, Metric("DIMMs", "Number of memory slots with a module")]
+    capacity: Annotated[int | None, Metric("Memory", "Size of all modules of the socket", "bytes")]
     fastest: Annotated[
         int | None,
-        Metric("CPU takes", "Transfers per second that the processor takes at most", "per_second", scale=_TRANSFERS),
+        Metric("CPU takes", "Maximum transfer rate that the processor supports", "per_second", scale=_TRANSFERS),
     ]
     peak: Annotated[
-        float | None, Metric("Peak", "Bytes per second of the channels in use: 8 a transfer", "bytes_per_second")
+        float | None, Metric("Peak", "Peak bandwidth of the channels in use (8 bytes per transfer)", "bytes_per_second")
     ]
     possible: Annotated[
-        float | None, Metric("Possible", "The same with all channels in use, at this speed", "bytes_per_second")
+        float | None,
+        Metric("Possible", "Peak bandwidth with all channels populated, at this speed", "bytes_per_second"),
     ]
     where: Annotated[str, Fact("Where", "Evidence of it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""

@@ -38,14 +38,12 @@ class MemoryController(Reading, frozen=True):
     controller: Annotated[str, Label("Controller", "mcN", plain=True)]
     name: Annotated[str | None, Fact("Name", "Name given by its driver", plain=True)]
     size: Annotated[int | None, Metric("Memory", "Memory behind it", "bytes")]
-    counted_for: Annotated[float | None, Metric("Counted for", "Time since the counts began", "seconds")]
-    corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
-    uncorrected: Annotated[int | None, Metric("Uncorrected", "Errors that were not", kind=Kind.COUNTER)]
-    unplaced: Annotated[
-        int | None, Metric("Unplaced", "Corrected errors of which the module is unknown", kind=Kind.COUNTER)
-    ]
+    counted_for: Annotated[float | None, Metric("Counted for", "Time since the counters were reset", "seconds")]
+    corrected: Annotated[int | None, Metric("Corrected", "Corrected memory errors", kind=Kind.COUNTER)]
+    uncorrected: Annotated[int | None, Metric("Uncorrected", "Uncorrected memory errors", kind=Kind.COUNTER)]
+    unplaced: Annotated[int | None, Metric("Unplaced", "Corrected errors without a known module", kind=Kind.COUNTER)]
     uncorrected_unplaced: Annotated[
-        int | None, Metric("Uncorrected, unplaced", "The same of those that were not corrected", kind=Kind.COUNTER)
+        int | None, Metric("Uncorrected, unplaced", "Uncorrected errors without a known module", kind=Kind.COUNTER)
     ]
 
 
@@ -62,13 +60,13 @@ class MemoryErrors(Reading, frozen=True):
 
     place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN", plain=True)]
     controller: Annotated[str, Fact("Controller", "mcN", plain=True)]
-    label: Annotated[str | None, Fact("Name", "Name of the slot, by the driver or by who labelled it", plain=True)]
+    label: Annotated[str | None, Fact("Name", "Name of the slot, from the driver or an administrator", plain=True)]
     location: Annotated[
-        str | None, Fact("Location", "As the hardware counts: channel 1 slot 0", export=False, plain=True)
+        str | None, Fact("Location", "Location by the hardware's numbering: channel 1 slot 0", export=False, plain=True)
     ]
-    size: Annotated[int | None, Metric("Memory", "Memory of it", "bytes")]
-    corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
-    uncorrected: Annotated[int | None, Metric("Uncorrected", "Errors that were not", kind=Kind.COUNTER)]
+    size: Annotated[int | None, Metric("Memory", "Size of the module", "bytes")]
+    corrected: Annotated[int | None, Metric("Corrected", "Corrected memory errors", kind=Kind.COUNTER)]
+    uncorrected: Annotated[int | None, Metric("Uncorrected", "Uncorrected memory errors", kind=Kind.COUNTER)]
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute of a field (by default the corrected errors)."""
@@ -95,8 +93,8 @@ class MemoryErrorActivity(Reading, frozen=True):
 
     place: Annotated[str, Label("Place", "As in the other tables", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
-    corrected: Annotated[int, Metric("Corrected", "New errors that were corrected")]
-    uncorrected: Annotated[int, Metric("Uncorrected", "New errors that were not")]
+    corrected: Annotated[int, Metric("Corrected", "New corrected memory errors")]
+    uncorrected: Annotated[int, Metric("Uncorrected", "New uncorrected memory errors")]
 
 
 class MemoryControllerActivity(MemoryErrorActivity, frozen=True):
@@ -201,7 +199,11 @@ EDAC = Collector(
     (MemoryController, MemoryErrors),
     (
         Need(f"list:{MC}", "which memory controllers there are"),
-        Need(f"{MC}/*", "errors of controllers and of their modules, with the names of these"),
+        Need(
+            f"{MC}/*",
+            "errors of controllers and of their modules, with the names of these",
+            filled=("*ce_count", "*ue_count", "*noinfo_count", "size", "size_mb"),
+        ),
         Need(f"list:{MC}/*", "the modules or rows of a controller"),
     ),
     SLOW,

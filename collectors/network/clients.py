@@ -43,11 +43,11 @@ class StorageClient(Reading, frozen=True):
 
     client: Annotated[str, Label("Client", "Address of the client", names=Name.IDENTIFIER)]
     service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp; by the port of this node", plain=True)]
-    address: Annotated[str, Label("Address", "Address of this node that it talks to", names=Name.IDENTIFIER)]
-    interface: Annotated[str | None, Fact("Interface", "Interface by which answers leave", names=Name.INTERFACE)]
-    connections: Annotated[int, Metric("Connections", "Connections that it has open")]
-    received: Annotated[int | None, Metric("Received", "Bytes that it sent here", "bytes", Kind.COUNTER)]
-    sent: Annotated[int | None, Metric("Sent", "Bytes that it took from here", "bytes", Kind.COUNTER)]
+    address: Annotated[str, Label("Address", "Address of this node that the client uses", names=Name.IDENTIFIER)]
+    interface: Annotated[str | None, Fact("Interface", "Interface that replies leave by", names=Name.INTERFACE)]
+    connections: Annotated[int, Metric("Connections", "Open connections of the client")]
+    received: Annotated[int | None, Metric("Received", "Bytes received from the client", "bytes", Kind.COUNTER)]
+    sent: Annotated[int | None, Metric("Sent", "Bytes sent to the client", "bytes", Kind.COUNTER)]
 
     def source(self, field: str = "") -> Source | None:
         """Return the output line of one of the client's connections."""
@@ -66,8 +66,8 @@ class StorageClientActivity(Reading, frozen=True):
     client: Annotated[str, Label("Client", "Address of the client", names=Name.IDENTIFIER)]
     service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp", plain=True)]
     address: Annotated[str, Label("Address", "Address of this node", names=Name.IDENTIFIER)]
-    received_per_second: Annotated[float, Metric("Received/s", "Bytes that it sent here", "bytes_per_second")]
-    sent_per_second: Annotated[float, Metric("Sent/s", "Bytes that it took from here", "bytes_per_second")]
+    received_per_second: Annotated[float, Metric("Received/s", "Bytes received from the client", "bytes_per_second")]
+    sent_per_second: Annotated[float, Metric("Sent/s", "Bytes sent to the client", "bytes_per_second")]
 
 
 class ClientConnection(Struct, frozen=True):

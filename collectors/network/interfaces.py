@@ -60,19 +60,25 @@ class Interface(Reading, frozen=True):
             "Kind", "physical, bond, bridge, vlan, veth, macvlan, vxlan, tun, team, loopback, virtual ...", plain=True
         ),
     ]
-    operstate: Annotated[str | None, State("State", "up, down, unknown, dormant, lowerlayerdown, notpresent, testing")]
-    up: Annotated[bool | None, Metric("Up", "1 when the administrator has it up", export=True)]
-    carrier: Annotated[bool | None, Metric("Carrier", "1 when there is a link")]
-    carrier_changes: Annotated[int | None, Metric("Carrier changes", "Carrier changes", kind=Kind.COUNTER)]
-    mtu: Annotated[int | None, Metric("MTU", "Largest payload of a frame", "bytes", exact=True)]
-    speed: Annotated[int | None, Metric("Speed", "Line speed in one direction", "bytes_per_second")]
+    operstate: Annotated[
+        str | None, State("State", "Operational state: up, down, unknown, dormant, lowerlayerdown, notpresent, testing")
+    ]
+    up: Annotated[bool | None, Metric("Up", "Whether the interface is administratively up", export=True)]
+    carrier: Annotated[bool | None, Metric("Carrier", "Whether the link is up (carrier)")]
+    carrier_changes: Annotated[
+        int | None, Metric("Carrier changes", "Changes of the carrier since boot", kind=Kind.COUNTER)
+    ]
+    mtu: Annotated[int | None, Metric("MTU", "MTU of the interface", "bytes", exact=True)]
+    speed: Annotated[int | None, Metric("Speed", "Line speed of the interface in one direction", "bytes_per_second")]
     duplex: Annotated[str | None, Fact("Duplex", "full or half", plain=True)]
-    master: Annotated[str | None, Fact("Master", "Bond, bridge or team that it is part of", names=Name.INTERFACE)]
-    parent: Annotated[str | None, Fact("Parent", "Interface that it is made on (vlan, macvlan)", names=Name.INTERFACE)]
+    master: Annotated[
+        str | None, Fact("Master", "Bond, bridge or team that contains the interface", names=Name.INTERFACE)
+    ]
+    parent: Annotated[str | None, Fact("Parent", "Lower interface (vlan, macvlan)", names=Name.INTERFACE)]
     driver: Annotated[str | None, Fact("Driver", "Kernel driver of a physical interface", plain=True)]
     mac: Annotated[str | None, Fact("Address", "Hardware address", export=False, names=Name.IDENTIFIER)]
     ifindex: Annotated[int | None, Metric("Index", "Interface number", export=False)]
-    rx_errors: Annotated[int | None, Metric("RX errors", "Frames received badly, of any kind", kind=Kind.COUNTER)]
+    rx_errors: Annotated[int | None, Metric("RX errors", "Receive errors of any kind", kind=Kind.COUNTER)]
     rx_dropped: Annotated[
         int | None,
         Metric(
@@ -81,22 +87,34 @@ class Interface(Reading, frozen=True):
             kind=Kind.COUNTER,
         ),
     ]
-    rx_missed: Annotated[int | None, Metric("RX missed", "Frames the card had no buffer for", kind=Kind.COUNTER)]
-    rx_over: Annotated[int | None, Metric("RX overflow", "Frames that overran the receiver", kind=Kind.COUNTER)]
+    rx_missed: Annotated[
+        int | None,
+        Metric("RX missed", "Received frames missed for lack of buffers (rx_missed_errors)", kind=Kind.COUNTER),
+    ]
+    rx_over: Annotated[
+        int | None, Metric("RX overflow", "Received frames lost to receiver overruns", kind=Kind.COUNTER)
+    ]
     rx_length: Annotated[
         int | None,
-        Metric("RX length", "Frames of a wrong length, most often larger than the MTU", kind=Kind.COUNTER),
+        Metric("RX length", "Received frames of a wrong length, mostly larger than the MTU", kind=Kind.COUNTER),
     ]
-    rx_crc: Annotated[int | None, Metric("RX CRC", "Frames damaged on the wire", kind=Kind.COUNTER)]
-    rx_frame: Annotated[int | None, Metric("RX alignment", "Frames with a broken end", kind=Kind.COUNTER)]
-    rx_fifo: Annotated[int | None, Metric("RX FIFO", "Frames lost in the card's queue", kind=Kind.COUNTER)]
+    rx_crc: Annotated[int | None, Metric("RX CRC", "Received frames with a wrong checksum", kind=Kind.COUNTER)]
+    rx_frame: Annotated[
+        int | None, Metric("RX alignment", "Received frames with an alignment error", kind=Kind.COUNTER)
+    ]
+    rx_fifo: Annotated[int | None, Metric("RX FIFO", "Received frames lost in the card's queue", kind=Kind.COUNTER)]
     rx_nohandler: Annotated[
-        int | None, Metric("RX no handler", "Frames received on an inactive slave", kind=Kind.COUNTER)
+        int | None,
+        Metric("RX no handler", "Frames received on an inactive bond slave (rx_nohandler)", kind=Kind.COUNTER),
     ]
-    tx_errors: Annotated[int | None, Metric("TX errors", "Frames not sent, of any kind", kind=Kind.COUNTER)]
+    tx_errors: Annotated[int | None, Metric("TX errors", "Transmit errors of any kind", kind=Kind.COUNTER)]
     tx_dropped: Annotated[int | None, Metric("TX dropped", "Frames dropped before they were sent", kind=Kind.COUNTER)]
-    tx_carrier: Annotated[int | None, Metric("TX carrier", "Frames lost because the link failed", kind=Kind.COUNTER)]
-    tx_fifo: Annotated[int | None, Metric("TX FIFO", "Frames lost in the card's send queue", kind=Kind.COUNTER)]
+    tx_carrier: Annotated[
+        int | None, Metric("TX carrier", "Frames not sent because the link failed", kind=Kind.COUNTER)
+    ]
+    tx_fifo: Annotated[
+        int | None, Metric("TX FIFO", "Frames not sent because the card's queue failed", kind=Kind.COUNTER)
+    ]
     collisions: Annotated[int | None, Metric("Collisions", "Collisions (half duplex)", kind=Kind.COUNTER)]
 
     @property
@@ -125,18 +143,20 @@ class Traffic(Reading, frozen=True):
     interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     rx_bytes: Annotated[int, Metric("RX", "Bytes received", "bytes", kind=Kind.COUNTER)]
     rx_packets: Annotated[int, Metric("RX packets", "Packets received", kind=Kind.COUNTER)]
-    rx_errors: Annotated[int, Metric("RX errors", "Packets received badly", kind=Kind.COUNTER, export=False)]
+    rx_errors: Annotated[int, Metric("RX errors", "Receive errors", kind=Kind.COUNTER, export=False)]
     rx_dropped: Annotated[
         int, Metric("RX dropped", "Packets dropped or missed on receipt", kind=Kind.COUNTER, export=False)
     ]
-    rx_fifo: Annotated[int, Metric("RX FIFO", "Lost in the receive queue", kind=Kind.COUNTER, export=False)]
-    rx_frame: Annotated[int, Metric("RX frame", "Wrong length, checksum or overrun", kind=Kind.COUNTER, export=False)]
+    rx_fifo: Annotated[int, Metric("RX FIFO", "Packets lost in the receive queue", kind=Kind.COUNTER, export=False)]
+    rx_frame: Annotated[
+        int, Metric("RX frame", "Packets with a wrong length or checksum, or overrun", kind=Kind.COUNTER, export=False)
+    ]
     rx_multicast: Annotated[int, Metric("RX multicast", "Multicast packets received", kind=Kind.COUNTER)]
     tx_bytes: Annotated[int, Metric("TX", "Bytes sent", "bytes", kind=Kind.COUNTER)]
     tx_packets: Annotated[int, Metric("TX packets", "Packets sent", kind=Kind.COUNTER)]
-    tx_errors: Annotated[int, Metric("TX errors", "Packets not sent", kind=Kind.COUNTER, export=False)]
+    tx_errors: Annotated[int, Metric("TX errors", "Transmit errors", kind=Kind.COUNTER, export=False)]
     tx_dropped: Annotated[int, Metric("TX dropped", "Packets dropped on sending", kind=Kind.COUNTER, export=False)]
-    tx_fifo: Annotated[int, Metric("TX FIFO", "Lost in the send queue", kind=Kind.COUNTER, export=False)]
+    tx_fifo: Annotated[int, Metric("TX FIFO", "Packets lost in the send queue", kind=Kind.COUNTER, export=False)]
     tx_collisions: Annotated[int, Metric("Collisions", "Collisions", kind=Kind.COUNTER, export=False)]
     tx_carrier: Annotated[
         int,
@@ -165,10 +185,10 @@ class InterfaceActivity(Reading, frozen=True):
     tx_bytes_per_second: Annotated[float, Metric("TX", "Bytes sent per second", "bytes_per_second")]
     rx_packets_per_second: Annotated[float, Metric("RX pkt/s", "Packets received per second", "per_second")]
     tx_packets_per_second: Annotated[float, Metric("TX pkt/s", "Packets sent per second", "per_second")]
-    rx_size: Annotated[float | None, Metric("RX size", "Bytes of a received packet, on average", "bytes")]
-    tx_size: Annotated[float | None, Metric("TX size", "Bytes of a sent packet, on average", "bytes")]
-    rx_errors_per_second: Annotated[float, Metric("RX err/s", "Bad packets per second", "per_second")]
-    tx_errors_per_second: Annotated[float, Metric("TX err/s", "Unsent packets per second", "per_second")]
+    rx_size: Annotated[float | None, Metric("RX size", "Mean size of a received packet", "bytes")]
+    tx_size: Annotated[float | None, Metric("TX size", "Mean size of a sent packet", "bytes")]
+    rx_errors_per_second: Annotated[float, Metric("RX err/s", "Receive errors per second", "per_second")]
+    tx_errors_per_second: Annotated[float, Metric("TX err/s", "Transmit errors per second", "per_second")]
     rx_dropped_per_second: Annotated[float, Metric("RX drop/s", "Dropped or missed packets per second", "per_second")]
     tx_dropped_per_second: Annotated[float, Metric("TX drop/s", "Packets dropped on sending", "per_second")]
 
@@ -289,7 +309,7 @@ NETWORK = Collector(
     "Traffic of the network interfaces",
     read_traffic,
     (Traffic,),
-    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface"),),
+    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface", filled=True),),
     LIVE,
     derives=(Derivation(Traffic, InterfaceActivity, activity),),
 )
@@ -302,8 +322,12 @@ INTERFACES = Collector(
     (
         Need(f"list:{CLASS}", "which interfaces there are"),
         Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
-        Need(f"{CLASS}/*/*", "MTU, speed, duplex, state, carrier, kind, addresses"),
-        Need(f"{CLASS}/*/statistics/*", "errors and drops one by one"),
+        Need(
+            f"{CLASS}/*/*",
+            "MTU, speed, duplex, state, carrier, kind, addresses",
+            filled=("mtu", "speed", "duplex", "operstate", "carrier", "carrier_changes", "flags", "ifindex"),
+        ),
+        Need(f"{CLASS}/*/statistics/*", "errors and drops one by one", filled=True),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
         Need(f"link:{CLASS}/*/device/driver", "the driver"),
     ),

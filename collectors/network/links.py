@@ -77,14 +77,14 @@ class Bond(Reading, frozen=True):
     interface: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...", plain=True)]
     hash_policy: Annotated[
-        str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...", plain=True)
+        str | None, Fact("Hash", "Hash policy that spreads frames over the slaves: layer2, layer3+4 ...", plain=True)
     ]
     active_slave: Annotated[
-        str | None, Fact("Active", "The slave in use, where only one is", export=False, names=Name.INTERFACE)
+        str | None, Fact("Active", "Active slave, in modes with a single one", export=False, names=Name.INTERFACE)
     ]
-    link: Annotated[str | None, State("Link", "mii_status of the bond: up, down")]
-    slaves: Annotated[int | None, Metric("Slaves", "Interfaces in the bond")]
-    miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
+    link: Annotated[str | None, State("Link", "Link state of the bond: up, down")]
+    slaves: Annotated[int | None, Metric("Slaves", "Number of interfaces in the bond")]
+    miimon: Annotated[float | None, Metric("Link check", "Interval of the link check; 0 without one", "seconds")]
 
 
 class BondSlave(Reading, frozen=True):
@@ -116,10 +116,10 @@ class BondSlave(Reading, frozen=True):
 
     bond: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     interface: Annotated[str, Label("Slave", "Kernel name of the slave", names=Name.INTERFACE)]
-    state: Annotated[str | None, State("State", "active or backup")]
-    link: Annotated[str | None, State("Link", "mii_status of the slave: up, down, going down, going back")]
-    link_failures: Annotated[int | None, Metric("Failures", "Times its link failed", kind=Kind.COUNTER)]
-    aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator that it belongs to", export=False)]
+    state: Annotated[str | None, State("State", "State of the slave: active or backup")]
+    link: Annotated[str | None, State("Link", "Link state of the slave: up, down, going down, going back")]
+    link_failures: Annotated[int | None, Metric("Failures", "Link failures of the slave", kind=Kind.COUNTER)]
+    aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator of the slave", export=False)]
 
 
 LINK_COMMAND = ("ip", "-j", "-d", "link", "show")
@@ -242,10 +242,14 @@ LINKS = Collector(
     (
         Need(f"list:{CLASS}", "which interfaces there are"),
         Need(f"list:{CLASS}/*", "the interfaces below them, and their kind"),
-        Need(f"{CLASS}/*/*", "kind, numbers, state"),
+        Need(f"{CLASS}/*/*", "kind, numbers, state", filled=("ifindex", "iflink", "operstate", "type")),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
-        Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),
-        Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave"),
+        Need(
+            f"{CLASS}/*/bonding/*",
+            "mode, slaves and link of a bond",
+            filled=("mode", "mii_status", "miimon", "xmit_hash_policy"),
+        ),
+        Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave", filled=True),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
         Need("cmd:ip -j -d link*", "the same, as others recorded it", redact=json_texts("ifname", "link", "info_kind")),
     ),

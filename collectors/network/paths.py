@@ -36,35 +36,39 @@ class Tcp(Reading, frozen=True):
     }
 
     in_segments: Annotated[int | None, Metric("In", "Segments received", kind=Kind.COUNTER)]
-    out_segments: Annotated[int | None, Metric("Out", "Segments sent, without those sent again", kind=Kind.COUNTER)]
-    retransmitted: Annotated[int | None, Metric("Retrans", "Segments sent again", kind=Kind.COUNTER)]
-    in_errors: Annotated[int | None, Metric("Bad", "Segments received badly", kind=Kind.COUNTER)]
-    checksum_errors: Annotated[int | None, Metric("Bad checksum", "Segments with a wrong checksum", kind=Kind.COUNTER)]
-    established: Annotated[int | None, Metric("Established", "Connections now")]
+    out_segments: Annotated[
+        int | None, Metric("Out", "TCP segments sent, excluding retransmissions", kind=Kind.COUNTER)
+    ]
+    retransmitted: Annotated[int | None, Metric("Retrans", "TCP segments retransmitted", kind=Kind.COUNTER)]
+    in_errors: Annotated[int | None, Metric("Bad", "TCP segments received in error", kind=Kind.COUNTER)]
+    checksum_errors: Annotated[
+        int | None, Metric("Bad checksum", "TCP segments with a wrong checksum", kind=Kind.COUNTER)
+    ]
+    established: Annotated[int | None, Metric("Established", "Established TCP connections")]
     timeouts: Annotated[int | None, Metric("Timeouts", "Retransmission timeouts", kind=Kind.COUNTER)]
     backlog_drops: Annotated[
-        int | None, Metric("Backlog drops", "Segments dropped because a socket was full", kind=Kind.COUNTER)
+        int | None,
+        Metric("Backlog drops", "TCP segments dropped because a socket's backlog was full", kind=Kind.COUNTER),
     ]
     listen_drops: Annotated[
-        int | None, Metric("Listen drops", "Connections refused by a full queue", kind=Kind.COUNTER)
+        int | None,
+        Metric("Listen drops", "TCP connections dropped because the accept queue was full", kind=Kind.COUNTER),
     ]
-    mtu_probe_failures: Annotated[
-        int | None, Metric("MTU probe lost", "Large probes of TCP that were lost", kind=Kind.COUNTER)
-    ]
+    mtu_probe_failures: Annotated[int | None, Metric("MTU probe lost", "Failed TCP MTU probes", kind=Kind.COUNTER)]
     mtu_probe_successes: Annotated[
-        int | None, Metric("MTU probe passed", "Large probes of TCP that arrived", kind=Kind.COUNTER)
+        int | None, Metric("MTU probe passed", "Successful TCP MTU probes", kind=Kind.COUNTER)
     ]
-    fragments_created: Annotated[int | None, Metric("Fragments", "IPv4 fragments made", kind=Kind.COUNTER)]
+    fragments_created: Annotated[int | None, Metric("Fragments", "IPv4 fragments created", kind=Kind.COUNTER)]
     fragment_failures: Annotated[
         int | None,
-        Metric("Too large", "IPv4 packets that must not be fragmented and were too large", kind=Kind.COUNTER),
+        Metric("Too large", "IPv4 packets not sent because fragmentation was forbidden", kind=Kind.COUNTER),
     ]
     reassembly_failures: Annotated[
-        int | None, Metric("Reassembly failed", "IPv4 packets that lacked a fragment", kind=Kind.COUNTER)
+        int | None, Metric("Reassembly failed", "IPv4 packets that could not be reassembled", kind=Kind.COUNTER)
     ]
     unreachable_received: Annotated[
         int | None,
-        Metric("Unreachable", "ICMP messages of type 3, among them 'fragmentation needed'", kind=Kind.COUNTER),
+        Metric("Unreachable", "ICMP messages of type 3 (destination unreachable) received", kind=Kind.COUNTER),
     ]
 
 
@@ -80,12 +84,12 @@ class TcpActivity(Reading, frozen=True):
     in_per_second: Annotated[float | None, Metric("In/s", "Segments received per second", "per_second")]
     out_per_second: Annotated[float | None, Metric("Out/s", "Segments sent per second", "per_second")]
     retransmitted_per_second: Annotated[
-        float | None, Metric("Retrans/s", "Segments sent again per second", "per_second")
+        float | None, Metric("Retrans/s", "TCP segments retransmitted per second", "per_second")
     ]
-    retransmitted_ratio: Annotated[
-        float | None, Metric("Retrans", "Share of the segments sent that were sent again", "ratio")
+    retransmitted_ratio: Annotated[float | None, Metric("Retrans", "Share of retransmitted TCP segments", "ratio")]
+    timeouts_per_second: Annotated[
+        float | None, Metric("Timeouts/s", "Retransmission timeouts per second", "per_second")
     ]
-    timeouts_per_second: Annotated[float | None, Metric("Timeouts/s", "Timeouts per second", "per_second")]
 
 
 class Softnet(Reading, frozen=True):
@@ -96,9 +100,13 @@ class Softnet(Reading, frozen=True):
     rows_of = Source(SOFTNET)
 
     cpu: Annotated[str, Label("CPU", "Number of the CPU", plain=True)]
-    processed: Annotated[int, Metric("Processed", "Packets handled", kind=Kind.COUNTER)]
-    dropped: Annotated[int, Metric("Dropped", "Packets dropped because the queue was full", kind=Kind.COUNTER)]
-    squeezed: Annotated[int, Metric("Squeezed", "Times the CPU ran out of budget with packets left", kind=Kind.COUNTER)]
+    processed: Annotated[int, Metric("Processed", "Packets processed by the CPU's receive queue", kind=Kind.COUNTER)]
+    dropped: Annotated[
+        int, Metric("Dropped", "Packets dropped because the CPU's receive queue was full", kind=Kind.COUNTER)
+    ]
+    squeezed: Annotated[
+        int, Metric("Squeezed", "Softirq budget overruns with packets left (time_squeeze)", kind=Kind.COUNTER)
+    ]
 
 
 class PathMtu(Reading, frozen=True):
@@ -116,12 +124,14 @@ class PathMtu(Reading, frozen=True):
     }
     joins = (Join("destination", "interface", Relation.CARRIED),)
 
-    destination: Annotated[str, Label("Destination", "Address that the exception is for", names=Name.IDENTIFIER)]
-    interface: Annotated[str | None, Fact("Interface", "Interface that the path leaves by", names=Name.INTERFACE)]
+    destination: Annotated[str, Label("Destination", "Destination address", names=Name.IDENTIFIER)]
+    interface: Annotated[str | None, Fact("Interface", "Interface of the path", names=Name.INTERFACE)]
     gateway: Annotated[str | None, Fact("Gateway", "First router of the path", names=Name.IDENTIFIER)]
-    mtu: Annotated[int, Metric("Path MTU", "Largest packet that passes", "bytes", exact=True)]
-    interface_mtu: Annotated[int | None, Metric("Interface MTU", "MTU of that interface", "bytes", exact=True)]
-    expires: Annotated[float | None, Metric("Expires", "Time until it is forgotten", "seconds", export=False)]
+    mtu: Annotated[int, Metric("Path MTU", "Path MTU", "bytes", exact=True)]
+    interface_mtu: Annotated[int | None, Metric("Interface MTU", "MTU of the interface", "bytes", exact=True)]
+    expires: Annotated[
+        float | None, Metric("Expires", "Time until the path MTU entry expires", "seconds", export=False)
+    ]
 
     def source(self, field: str = "") -> Source | None:
         """Return the command's output, or the interface's MTU."""
@@ -317,9 +327,9 @@ TCP = Collector(
     read_tcp,
     (Tcp, Softnet),
     (
-        Need(SNMP, "segments, retransmissions, fragments, ICMP"),
-        Need(NETSTAT, "timeouts, drops, probes of the path MTU"),
-        Need(SOFTNET, "packets dropped before the stack saw them"),
+        Need(SNMP, "segments, retransmissions, fragments, ICMP", filled=True),
+        Need(NETSTAT, "timeouts, drops, probes of the path MTU", filled=True),
+        Need(SOFTNET, "packets dropped before the stack saw them", filled=True),
     ),
     LIVE,
     derives=(Derivation(Tcp, TcpActivity, tcp_activity),),
@@ -332,8 +342,8 @@ PATHS = Collector(
     read_paths,
     (PathMtu,),
     (
-        *(Command(argv, "destinations with a smaller MTU than their interface") for argv in ROUTES),
-        Need("/sys/class/net/*/mtu", "the MTU of the interface, to compare"),
+        *(Command(argv, "destinations with a smaller MTU than their interface", filled=True) for argv in ROUTES),
+        Need("/sys/class/net/*/mtu", "the MTU of the interface, to compare", filled=True),
     ),
     SLOW,
     deadline=15.0,

@@ -27,7 +27,10 @@ class SessionState(Reading, frozen=True):
     }
 
     session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0", plain=True)]
-    state: Annotated[str | None, State("State", "LOGGED_IN, FAILED, FREE; live, connecting, resetting, dead ...")]
+    state: Annotated[
+        str | None,
+        State("State", "State of the session: LOGGED_IN, FAILED, FREE; live, connecting, resetting, dead ..."),
+    ]
 
     def source(self, field: str = "") -> Source | None:
         """Return the state file."""
@@ -49,9 +52,9 @@ SESSION_STATES = Collector(
     (SessionState,),
     (
         Need(f"list:{ISCSI}", "which iSCSI sessions there are"),
-        Need(f"{ISCSI}/*/state", "whether they are logged in"),
+        Need(f"{ISCSI}/*/state", "whether they are logged in", filled=True),
         Need(f"list:{NVME}", "which NVMe controllers there are"),
-        Need(f"{NVME}/*/state", "whether they are live"),
+        Need(f"{NVME}/*/state", "whether they are live", filled=True),
     ),
     LIVE,
 )

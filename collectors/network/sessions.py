@@ -48,24 +48,30 @@ class StorageSession(Reading, frozen=True):
     session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0, nbd0", plain=True)]
     transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma, nvme-fc or nbd", plain=True)]
     devices: Annotated[
-        str | None, Fact("Devices", "Kernel names of the disks it brings, with commas", names=Name.DEVICE)
+        str | None, Fact("Devices", "Kernel names of the session's disks, separated by commas", names=Name.DEVICE)
     ]
     peer: Annotated[str | None, Fact("Peer", "Address and port of the other end", names=Name.IDENTIFIER)]
     target: Annotated[str | None, Fact("Target", "Requested target: an IQN, an NQN", names=Name.IDENTIFIER)]
     state: Annotated[
-        str | None, State("State", "LOGGED_IN, FAILED ... (iSCSI), live, connecting ... (NVMe), connected")
+        str | None,
+        State("State", "State of the session: LOGGED_IN, FAILED ... (iSCSI), live, connecting ... (NVMe), connected"),
     ]
-    max_request: Annotated[int | None, Metric("Largest request", "Of the disk that takes least", "bytes", exact=True)]
+    max_request: Annotated[
+        int | None,
+        Metric("Largest request", "Largest request of the disk that supports the least", "bytes", exact=True),
+    ]
     max_receive: Annotated[
-        int | None, Metric("Receives", "iSCSI: data of a PDU to this node (max_recv_dlength)", "bytes", exact=True)
+        int | None,
+        Metric("Receives", "iSCSI: largest data segment to this node (max_recv_dlength)", "bytes", exact=True),
     ] = None
     max_send: Annotated[
-        int | None, Metric("Sends", "iSCSI: data of a PDU from this node (max_xmit_dlength)", "bytes", exact=True)
+        int | None,
+        Metric("Sends", "iSCSI: largest data segment from this node (max_xmit_dlength)", "bytes", exact=True),
     ] = None
     first_burst: Annotated[
-        int | None, Metric("First burst", "iSCSI: data sent without being asked for", "bytes", exact=True)
+        int | None, Metric("First burst", "iSCSI: largest unsolicited data (first_burst_len)", "bytes", exact=True)
     ] = None
-    max_burst: Annotated[int | None, Metric("Burst", "iSCSI: data of one burst", "bytes", exact=True)] = None
+    max_burst: Annotated[int | None, Metric("Burst", "iSCSI: largest data of one burst", "bytes", exact=True)] = None
     paths: Annotated[
         str | None,
         Fact("Paths", "Kernel names of an NVMe controller's paths to its disks", export=False, plain=True),
@@ -181,12 +187,12 @@ SESSIONS = Collector(
     (StorageSession,),
     (
         Need(f"list:{ISCSI}", "which iSCSI sessions there are"),
-        Need(f"{ISCSI}/*", "their target, state and bursts"),
+        Need(f"{ISCSI}/*", "their target, state and bursts", filled=("state",)),
         Need(f"list:{ISCSI}/*", "their disks"),
         Need(f"list:{CONNECTIONS}", "their connections"),
         Need(f"{CONNECTIONS}/*", "address and limits of a connection"),
         Need(f"list:{NVME}", "which NVMe controllers there are"),
-        Need(f"{NVME}/*", "transport, address and state"),
+        Need(f"{NVME}/*", "transport, address and state", filled=("state", "transport")),
         Need(f"list:{NVME}/*", "their namespaces"),
         Need(f"list:{BLOCK}", "which NBDs there are"),
         Need(f"{BLOCK}/nbd*/*", "whether an NBD is served"),

@@ -41,14 +41,18 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
     resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
-    agent: Annotated[str, Fact("Agent", "What starts and watches it", plain=True)]
+    agent: Annotated[str, Fact("Agent", "Resource agent", plain=True)]
     state: Annotated[
-        str, State("State", "blocked, failed, stopped, unpromoted, unmanaged, disabled or running, worst first")
+        str,
+        State(
+            "State",
+            "Worst state of an instance: blocked, failed, stopped, unpromoted, unmanaged, disabled, running",
+        ),
     ]
-    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.EVIDENCE)]
-    instances: Annotated[int, Metric("Instances", "Instances that it may have")]
-    running: Annotated[int, Metric("Running", "Instances that are active")]
-    failures: Annotated[int, Metric("Failures", "Failed actions not yet cleaned up")]
+    where: Annotated[str, Fact("Where", "Nodes that run the resource, and its role", export=False, names=Name.EVIDENCE)]
+    instances: Annotated[int, Metric("Instances", "Configured number of instances")]
+    running: Annotated[int, Metric("Running", "Active instances of the resource")]
+    failures: Annotated[int, Metric("Failures", "Failed actions of the resource that are not cleaned up")]
     said: Annotated[str | None, Fact("Said", "Message of its last failed action", export=False, names=Name.TEXT)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 

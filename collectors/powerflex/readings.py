@@ -42,28 +42,30 @@ class ScaleioPool(Reading, frozen=True, kw_only=True):
     pool: Annotated[str, Label("Pool", "Its name", names=Name.VOLUME)]
     ident: Annotated[str | None, Fact("Id", "Its id", names=Name.IDENTIFIER)]
     media: Annotated[str | None, Fact("Media", "SSD or HDD if all devices are of one kind, else mixed", plain=True)]
-    zero_padding: Annotated[str | None, State("Zero padding", "on or off: whether space is zeroed before it is given")]
-    checksum: Annotated[str | None, State("Checksum", "on or off")]
-    rmcache: Annotated[str | None, State("RAM cache", "on or off: whether it uses the read cache in its nodes' RAM")]
-    rmcache_nodes: Annotated[int | None, Metric("RAM cache nodes", "Nodes of it whose RAM read cache is on")]
-    rmcache_size: Annotated[int | None, Metric("RAM cache", "Memory of these nodes for it", "bytes")]
-    thin_volumes: Annotated[int | None, Metric("Thin", "Thin volumes and snapshots in it")]
-    devices: Annotated[int | None, Metric("Devices", "Devices in it")]
-    rebuild: Annotated[str | None, State("Rebuild", "on or off")]
-    rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Policy of rebuilds in the system's word", plain=True)]
+    zero_padding: Annotated[str | None, State("Zero padding", "Whether zero padding is enabled: on or off")]
+    checksum: Annotated[str | None, State("Checksum", "Whether it is enabled: on or off")]
+    rmcache: Annotated[
+        str | None, State("RAM cache", "Whether the pool uses the RAM read cache of its nodes: on or off")
+    ]
+    rmcache_nodes: Annotated[int | None, Metric("RAM cache nodes", "Number of nodes with the RAM read cache enabled")]
+    rmcache_size: Annotated[int | None, Metric("RAM cache", "Memory reserved for the RAM read cache", "bytes")]
+    thin_volumes: Annotated[int | None, Metric("Thin", "Number of thin volumes and snapshots")]
+    devices: Annotated[int | None, Metric("Devices", "Number of devices")]
+    rebuild: Annotated[str | None, State("Rebuild", "Whether it is enabled: on or off")]
+    rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Rebuild policy, as reported", plain=True)]
     rebuild_ios: Annotated[int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device")]
     rebuild_limit: Annotated[int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second")]
-    rebuild_throttle: Annotated[int | None, Metric("Rebuild throttle", "Of each SDS, by domain", "bytes_per_second")]
-    rebalance: Annotated[str | None, State("Rebalance", "on or off")]
-    rebalance_policy: Annotated[
-        str | None, Fact("Rebalance by", "Policy of rebalancing in the system's word", plain=True)
+    rebuild_throttle: Annotated[
+        int | None, Metric("Rebuild throttle", "Limit of each SDS, by protection domain", "bytes_per_second")
     ]
+    rebalance: Annotated[str | None, State("Rebalance", "Whether it is enabled: on or off")]
+    rebalance_policy: Annotated[str | None, Fact("Rebalance by", "Rebalance policy, as reported", plain=True)]
     rebalance_ios: Annotated[int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device")]
     rebalance_limit: Annotated[
         int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second")
     ]
     rebalance_throttle: Annotated[
-        int | None, Metric("Rebalance throttle", "Of each SDS, by domain", "bytes_per_second")
+        int | None, Metric("Rebalance throttle", "Limit of each SDS, by protection domain", "bytes_per_second")
     ]
     jobs: Annotated[int | None, Metric("Jobs", "Rebuild and rebalance jobs of a device at a time")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
@@ -85,15 +87,17 @@ class Gateway(Reading, frozen=True, kw_only=True):
     title: ClassVar[str] = "Gateways"
     rows_of = Source(f"answer:{GATEWAY}")
 
-    gateway: Annotated[str, Label("Gateway", "Host and port of the one that answered last", names=Name.HOST)]
-    state: Annotated[str, State("State", "ok or stale")]
-    age: Annotated[float | None, Metric("Age", "Since its last answer", "seconds")]
-    version: Annotated[str | None, Fact("Version", "Version that it reports", plain=True)]
+    gateway: Annotated[str, Label("Gateway", "Host and port of the gateway that responded last", names=Name.HOST)]
+    state: Annotated[str, State("State", "State of the gateway's data: ok or stale")]
+    age: Annotated[float | None, Metric("Age", "Age of the last gateway response", "seconds")]
+    version: Annotated[str | None, Fact("Version", "Reported version", plain=True)]
     login: Annotated[str | None, Fact("Login", "token (1.x to 3.x) or bearer (4.x)", plain=True)]
     verified: Annotated[
         str | None, Fact("Verified", "By system, ca, fingerprint; NOT VERIFIED; or none: plain HTTP", plain=True)
     ]
-    gateways: Annotated[int | None, Metric("Configured", "Gateways that are configured")]
-    failures: Annotated[int | None, Metric("Failures", "Attempts that failed since the last answer")]
-    dropped: Annotated[str | None, Fact("Not known", "Properties it does not know", export=False, plain=True)]
-    trouble: Annotated[str | None, Fact("Trouble", "Why it does not answer", export=False, names=Name.TEXT)]
+    gateways: Annotated[int | None, Metric("Configured", "Number of configured gateways")]
+    failures: Annotated[int | None, Metric("Failures", "Failed attempts since the last response")]
+    dropped: Annotated[
+        str | None, Fact("Not known", "Properties that the gateway does not support", export=False, plain=True)
+    ]
+    trouble: Annotated[str | None, Fact("Trouble", "Error of the last attempt", export=False, names=Name.TEXT)]

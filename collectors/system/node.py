@@ -40,11 +40,11 @@ _SOURCES: Mapping[str, Sources] = {
     "swapped_in": Source(VMSTAT, "pswpin "),
     "swapped_out": Source(VMSTAT, "pswpout "),
 }
-_LOAD = "Tasks that run, are ready to run or sleep uninterruptibly, fading mean"
+_LOAD = "Runnable tasks and tasks in uninterruptible sleep, exponential mean"
 _SPENT = "Seconds since boot spent"
 _SHARE = "Share of the processor's time, 0 to 1,"
-_SOME = "in which one task or more was stalled for want of the resource"
-_FULL = "in which all tasks that are not idle were stalled at once for want of the resource"
+_SOME = "in which some task was stalled on the resource"
+_FULL = "in which all non-idle tasks were stalled on the resource"
 
 
 class Node(Reading, frozen=True):
@@ -59,39 +59,31 @@ class Node(Reading, frozen=True):
     kernel: Annotated[str | None, Fact("Kernel", "Kernel release", plain=True)] = None
     boot_time: Annotated[
         int | None,
-        Metric("Booted", "Unix time of boot, seconds (btime)", "seconds", name="sdstop_node_boot_time_seconds"),
+        Metric("Booted", "Unix timestamp of boot (btime)", "seconds", name="sdstop_node_boot_time_seconds"),
     ] = None
-    uptime: Annotated[float | None, Metric("Up", "Seconds since boot, sleep included", "seconds", export=False)] = None
-    cpus: Annotated[int | None, Metric("CPUs", "Processors online, counted by their lines")] = None
-    load1: Annotated[float | None, Metric("Load 1", f"{_LOAD} of the last minute")] = None
-    load5: Annotated[float | None, Metric("Load 5", f"{_LOAD} of the last 5 minutes")] = None
-    load15: Annotated[float | None, Metric("Load 15", f"{_LOAD} of the last 15 minutes")] = None
-    tasks_running: Annotated[
-        int | None, Metric("Running", "Tasks that run or are ready to run, at this moment (procs_running)")
-    ] = None
-    tasks_blocked: Annotated[
-        int | None, Metric("Blocked", "Tasks that sleep until their I/O is done, at this moment (procs_blocked)")
-    ] = None
-    memory_total: Annotated[
-        int | None, Metric("Memory", "Bytes of memory that the kernel manages (MemTotal)", "bytes")
-    ] = None
+    uptime: Annotated[float | None, Metric("Up", "Time since boot, including suspend", "seconds", export=False)] = None
+    cpus: Annotated[int | None, Metric("CPUs", "Number of online CPUs")] = None
+    load1: Annotated[float | None, Metric("Load 1", f"{_LOAD} of 1 minute")] = None
+    load5: Annotated[float | None, Metric("Load 5", f"{_LOAD} of 5 minutes")] = None
+    load15: Annotated[float | None, Metric("Load 15", f"{_LOAD} of 15 minutes")] = None
+    tasks_running: Annotated[int | None, Metric("Running", "Runnable tasks (procs_running)")] = None
+    tasks_blocked: Annotated[int | None, Metric("Blocked", "Tasks blocked on I/O (procs_blocked)")] = None
+    memory_total: Annotated[int | None, Metric("Memory", "Memory managed by the kernel (MemTotal)", "bytes")] = None
     memory_available: Annotated[
         int | None,
-        Metric("Available", "Bytes that programs can have without swapping, an estimate (MemAvailable)", "bytes"),
+        Metric("Available", "Estimated memory available without swapping (MemAvailable)", "bytes"),
     ] = None
-    memory_dirty: Annotated[
-        int | None, Metric("Dirty", "Bytes of page cache that wait to be written to storage (Dirty)", "bytes")
-    ] = None
+    memory_dirty: Annotated[int | None, Metric("Dirty", "Dirty page cache (Dirty)", "bytes")] = None
     memory_writeback: Annotated[
-        int | None, Metric("Writeback", "Bytes of page cache being written to storage now (Writeback)", "bytes")
+        int | None, Metric("Writeback", "Page cache being written to storage (Writeback)", "bytes")
     ] = None
-    swap_total: Annotated[int | None, Metric("Swap", "Bytes of swap space (SwapTotal)", "bytes")] = None
-    swap_free: Annotated[int | None, Metric("Swap free", "Bytes of swap space not in use (SwapFree)", "bytes")] = None
-    swapped_in: Annotated[
-        int | None, Metric("Swapped in", "Pages read back from swap space since boot (pswpin)", kind=_COUNTER)
-    ] = None
+    swap_total: Annotated[int | None, Metric("Swap", "Swap space (SwapTotal)", "bytes")] = None
+    swap_free: Annotated[int | None, Metric("Swap free", "Free swap space (SwapFree)", "bytes")] = None
+    swapped_in: Annotated[int | None, Metric("Swapped in", "Pages swapped in since boot (pswpin)", kind=_COUNTER)] = (
+        None
+    )
     swapped_out: Annotated[
-        int | None, Metric("Swapped out", "Pages written to swap space since boot (pswpout)", kind=_COUNTER)
+        int | None, Metric("Swapped out", "Pages swapped out since boot (pswpout)", kind=_COUNTER)
     ] = None
 
 
@@ -158,40 +150,28 @@ class Pressure(Reading, frozen=True):
     }
 
     resource: Annotated[str, Label("Resource", "io, memory, cpu or irq", plain=True)]
-    some_avg10: Annotated[
-        float | None, Metric("Some, 10 s", f"Share of time, 0 to 1, fading mean of 10 s, {_SOME} (avg10)", "ratio")
-    ] = None
-    some_avg60: Annotated[
-        float | None, Metric("Some, 60 s", f"Share of time, 0 to 1, fading mean of 60 s, {_SOME} (avg60)", "ratio")
-    ] = None
-    some_avg300: Annotated[
-        float | None, Metric("Some, 300 s", f"Share of time, 0 to 1, fading mean of 300 s, {_SOME} (avg300)", "ratio")
-    ] = None
+    some_avg10: Annotated[float | None, Metric("Some, 10 s", f"Share of time {_SOME} (PSI avg10)", "ratio")] = None
+    some_avg60: Annotated[float | None, Metric("Some, 60 s", f"Share of time {_SOME} (PSI avg60)", "ratio")] = None
+    some_avg300: Annotated[float | None, Metric("Some, 300 s", f"Share of time {_SOME} (PSI avg300)", "ratio")] = None
     some_total: Annotated[
         int | None,
         Metric(
             "Some",
-            f"Seconds since boot {_SOME} (total)",
+            f"Seconds since boot {_SOME} (PSI total)",
             "seconds",
             _COUNTER,
             1e-6,
             "sdstop_pressure_some_seconds_total",
         ),
     ] = None
-    full_avg10: Annotated[
-        float | None, Metric("Full, 10 s", f"Share of time, 0 to 1, fading mean of 10 s, {_FULL} (avg10)", "ratio")
-    ] = None
-    full_avg60: Annotated[
-        float | None, Metric("Full, 60 s", f"Share of time, 0 to 1, fading mean of 60 s, {_FULL} (avg60)", "ratio")
-    ] = None
-    full_avg300: Annotated[
-        float | None, Metric("Full, 300 s", f"Share of time, 0 to 1, fading mean of 300 s, {_FULL} (avg300)", "ratio")
-    ] = None
+    full_avg10: Annotated[float | None, Metric("Full, 10 s", f"Share of time {_FULL} (PSI avg10)", "ratio")] = None
+    full_avg60: Annotated[float | None, Metric("Full, 60 s", f"Share of time {_FULL} (PSI avg60)", "ratio")] = None
+    full_avg300: Annotated[float | None, Metric("Full, 300 s", f"Share of time {_FULL} (PSI avg300)", "ratio")] = None
     full_total: Annotated[
         int | None,
         Metric(
             "Full",
-            f"Seconds since boot {_FULL} (total)",
+            f"Seconds since boot {_FULL} (PSI total)",
             "seconds",
             _COUNTER,
             1e-6,
@@ -415,13 +395,13 @@ NODE = Collector(
     read_node,
     (Node, Cpu),
     (
-        Need(STAT, "processor time, boot time, tasks that wait for I/O"),
-        Need(MEMINFO, "memory, page cache that must still be written"),
+        Need(STAT, "processor time, boot time, tasks that wait for I/O", filled=True),
+        Need(MEMINFO, "memory, page cache that must still be written", filled=True),
         Need(VMSTAT, "pages swapped in and out", keep=lines_of(r"pswp(?:in|out) ")),
-        Need(LOADAVG, "load"),
-        Need(UPTIME, "time since boot"),
+        Need(LOADAVG, "load", filled=True),
+        Need(UPTIME, "time since boot", filled=True),
         Need(HOSTNAME, "the node's name"),
-        Need(RELEASE, "the kernel: the meaning of counters depends on it"),
+        Need(RELEASE, "the kernel: the meaning of counters depends on it", filled=True),
         Need(VERSION, "the same, where a capture has only that", redact=without_builder),
     ),
     LIVE,
@@ -434,6 +414,6 @@ PRESSURE = Collector(
     "Pressure stall information",
     read_pressure,
     (Pressure,),
-    (Need(f"{PRESSURES}/*", "time that tasks are stalled for want of I/O, memory or processors"),),
+    (Need(f"{PRESSURES}/*", "time that tasks are stalled for want of I/O, memory or processors", filled=True),),
     LIVE,
 )

@@ -32,12 +32,12 @@ class ProcessIo(Reading, frozen=True):
     }
 
     pid: Annotated[int, Label("PID", "Process")]
-    started: Annotated[float | None, Label("Started", "Unix time it began: distinguishes reused numbers")]
+    started: Annotated[float | None, Label("Started", "Unix timestamp of its start, which distinguishes reused PIDs")]
     name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
     user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
     cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
-    read_bytes: Annotated[int, Metric("Read", "Bytes fetched from storage", "bytes", Kind.COUNTER)]
-    write_bytes: Annotated[int, Metric("Written", "Bytes sent to storage", "bytes", Kind.COUNTER)]
+    read_bytes: Annotated[int, Metric("Read", "Bytes read from storage", "bytes", Kind.COUNTER)]
+    write_bytes: Annotated[int, Metric("Written", "Bytes written to storage", "bytes", Kind.COUNTER)]
 
 
 class ProcessActivity(Reading, frozen=True):
@@ -53,12 +53,12 @@ class ProcessActivity(Reading, frozen=True):
     }
 
     pid: Annotated[int, Label("PID", "Process")]
-    started: Annotated[float | None, Label("Started", "Unix time it began")]
+    started: Annotated[float | None, Label("Started", "Unix timestamp of its start")]
     name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
     user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
     cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
-    read_bytes_per_second: Annotated[float, Metric("Read", "Bytes fetched from storage", "bytes_per_second")]
-    write_bytes_per_second: Annotated[float, Metric("Write", "Bytes sent to storage", "bytes_per_second")]
+    read_bytes_per_second: Annotated[float, Metric("Read", "Bytes read from storage", "bytes_per_second")]
+    write_bytes_per_second: Annotated[float, Metric("Write", "Bytes written to storage", "bytes_per_second")]
 
 
 class ProcessSummary(Reading, frozen=True):
@@ -68,9 +68,11 @@ class ProcessSummary(Reading, frozen=True):
     title: ClassVar[str] = "Processes"
     rows_of = Unplaced("it counts over all processes")
 
-    processes: Annotated[int | None, Metric("Processes", "Processes and kernel threads", name="sdstop_processes")]
+    processes: Annotated[
+        int | None, Metric("Processes", "Number of processes and kernel threads", name="sdstop_processes")
+    ]
     denied: Annotated[
-        int | None, Metric("Hidden", "Processes whose I/O only root may see", name="sdstop_processes_hidden")
+        int | None, Metric("Hidden", "Processes whose I/O counters need root", name="sdstop_processes_hidden")
     ]
 
 
@@ -87,9 +89,9 @@ class StorageThread(Reading, frozen=True):
     }
 
     pid: Annotated[int, Label("PID", "Thread")]
-    started: Annotated[float | None, Label("Started", "Unix time it began")]
+    started: Annotated[float | None, Label("Started", "Unix timestamp of its start")]
     name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
-    cpu: Annotated[float, Metric("CPU", "Processor time it spent", "seconds", Kind.COUNTER)]
+    cpu: Annotated[float, Metric("CPU", "CPU time of the thread", "seconds", Kind.COUNTER)]
 
 
 class StorageThreadActivity(Reading, frozen=True):
@@ -105,9 +107,9 @@ class StorageThreadActivity(Reading, frozen=True):
     }
 
     pid: Annotated[int, Label("PID", "Thread")]
-    started: Annotated[float | None, Label("Started", "Unix time it began")]
+    started: Annotated[float | None, Label("Started", "Unix timestamp of its start")]
     name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
-    busy: Annotated[float, Metric("CPU", "Share of one processor's time", "ratio")]
+    busy: Annotated[float, Metric("CPU", "CPU time as a share of one processor", "ratio")]
 
 
 def at_work(before: StorageThread, after: StorageThread, seconds: float) -> StorageThreadActivity | None:

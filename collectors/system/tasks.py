@@ -36,13 +36,13 @@ class BlockedTask(Reading, frozen=True):
     name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     kernel: Annotated[bool, Fact("Kernel", "Whether it is a kernel thread")]
     wait: Annotated[str | None, Fact("Waits in", "Kernel function it sleeps in (wchan)", plain=True)]
-    switches: Annotated[int | None, Metric("Switches", "Context switches, of both kinds", kind=Kind.COUNTER)]
+    switches: Annotated[int | None, Metric("Switches", "Context switches", kind=Kind.COUNTER)]
     moved: Annotated[
         int | None, Metric("Moved", "Bytes read and written, of tasks held back by dirty pages", "bytes", Kind.COUNTER)
     ] = None
     mount: Annotated[str | None, Fact("Mount", "Mount point of the file it waits for", names=Name.PATH)] = None
     filesystem: Annotated[str | None, Fact("File system", "Type of the file system it waits for", plain=True)] = None
-    device: Annotated[str | None, Fact("Device", "Block device it waits for", names=Name.DEVICE)] = None
+    device: Annotated[str | None, Fact("Device", "Block device that the task waits for", names=Name.DEVICE)] = None
     number: Annotated[str | None, Fact("Number", "MAJOR:MINOR of the block device", export=False, plain=True)] = None
 
 
@@ -55,11 +55,9 @@ class BlockedTasks(Reading, frozen=True):
 
     blocked: Annotated[
         int,
-        Metric(
-            "In D state", "Tasks in uninterruptible sleep, whatever they wait for", name="sdstop_tasks_uninterruptible"
-        ),
+        Metric("In D state", "Tasks in uninterruptible sleep (state D)", name="sdstop_tasks_uninterruptible"),
     ]
-    denied: Annotated[int, Metric("Hidden", "Tasks in D state whose open files only root may see", export=False)] = 0
+    denied: Annotated[int, Metric("Hidden", "Tasks in state D whose open files need root", export=False)] = 0
 
 
 def parse(said: Any) -> Iterator[Reading]:

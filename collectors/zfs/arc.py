@@ -72,7 +72,7 @@ ARC = Collector(
     "ZFS's ARC and L2ARC",
     read,
     (Cache,),
-    (Need(ARCSTATS, "hits, misses and sizes of both"),),
+    (Need(ARCSTATS, "hits, misses and sizes of both", filled=True),),
     LIVE,
     derives=(Derivation(Cache, CacheActivity, activity),),
 )

@@ -88,8 +88,8 @@ ZFS_STATE = Collector(
     (PoolState, IntentLog),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Need(f"{KSTATS}/*/state", "state of each pool, even when it does not answer"),
-        Need(f"{KSTATS}/zil", "waits for the intent log, and where it is written"),
+        Need(f"{KSTATS}/*/state", "state of each pool, even when it does not answer", filled=True),
+        Need(f"{KSTATS}/zil", "waits for the intent log, and where it is written", filled=True),
     ),
     LIVE,
     devices=r"zd\d+",
@@ -103,7 +103,11 @@ ZFS_DATASETS = Collector(
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(f"list:{KSTATS}/*", "which datasets it has"),
-        Need(f"{KSTATS}/*/objset-0x*", "reads, writes and waits for the intent log of each file system and volume"),
+        Need(
+            f"{KSTATS}/*/objset-0x*",
+            "reads, writes and waits for the intent log of each file system and volume",
+            filled=True,
+        ),
     ),
     _SECONDS,
     deadline=5.0,

@@ -66,7 +66,9 @@ class PoolState(Reading, frozen=True):
     }
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
-    state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
+    state: Annotated[
+        str, State("State", "State of the pool: ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")
+    ]
     where: Annotated[
         str, Fact("Where", "Command that reported it, if not the kernel", export=False, names=Name.EVIDENCE)
     ] = ""
@@ -93,23 +95,23 @@ class Pool(Reading, frozen=True, kw_only=True):
     }
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
-    state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)]
-    size: Annotated[int | None, Metric("Size", "Size of its vdevs", "bytes")] = None
-    allocated: Annotated[int | None, Metric("Allocated", "Used part of the capacity", "bytes")] = None
-    free: Annotated[int | None, Metric("Free", "Unused part of the capacity", "bytes")] = None
-    fragmentation: Annotated[float | None, Metric("Fragmented", "How fragmented its free space is", "ratio")] = None
-    data_errors: Annotated[
-        int | None, Metric("Data errors", "Blocks or files that are lost: no copy of them was good")
-    ] = None
+    state: Annotated[
+        str, State("State", "State of the pool: ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)
+    ]
+    size: Annotated[int | None, Metric("Size", "Total size of the pool's vdevs", "bytes")] = None
+    allocated: Annotated[int | None, Metric("Allocated", "Used capacity of the pool", "bytes")] = None
+    free: Annotated[int | None, Metric("Free", "Free capacity of the pool", "bytes")] = None
+    fragmentation: Annotated[float | None, Metric("Fragmented", "Fragmentation of the free space", "ratio")] = None
+    data_errors: Annotated[int | None, Metric("Data errors", "Lost blocks or files, without an intact copy")] = None
     status: Annotated[str | None, Fact("Status", "Problem as ZFS reports it", export=False, plain=True)] = None
     errors: Annotated[str | None, Fact("Errors", "Lost data as ZFS reports it", export=False, names=Name.TEXT)] = None
     last_scan: Annotated[
         str | None, Fact("Last scan", "The last scrub or resilver that ended", export=False, plain=True)
     ] = None
     scan_errors: Annotated[
-        int | None, Metric("Scan errors", "Errors that the last scrub or resilver could not repair", export=False)
+        int | None, Metric("Scan errors", "Unrepaired errors of the last scrub or resilver", export=False)
     ] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def used(self) -> float | None:
@@ -165,30 +167,30 @@ class Vdev(Reading, frozen=True, kw_only=True):
             "Vdev", "raidz2-0, draid2:8d:60c:2s-0/spare-3, a leaf's name; spares/NAME for a spare", names=Name.DEVICE
         ),
     ]
-    state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, OFFLINE, UNAVAIL, REMOVED, AVAIL, INUSE")]
+    state: Annotated[
+        str, State("State", "State of the vdev: ONLINE, DEGRADED, FAULTED, OFFLINE, UNAVAIL, REMOVED, AVAIL, INUSE")
+    ]
     kind: Annotated[
         str, Fact("Kind", "disk, file, mirror, raidz1, draid2, draid-spare, spare, replacing ...", plain=True)
     ]
     group: Annotated[str, Fact("Group", "data, logs, cache, special, dedup, spares", plain=True)]
-    parent: Annotated[str | None, Fact("In", "The vdev it is a child of", names=Name.DEVICE)] = None
+    parent: Annotated[str | None, Fact("In", "Parent vdev", names=Name.DEVICE)] = None
     device: Annotated[str | None, Fact("Device", "Kernel name of the device, of leaves", names=Name.DEVICE)] = None
-    read_errors: Annotated[int | None, Metric("Read", "Reads that failed", kind=_COUNTER)] = None
-    write_errors: Annotated[int | None, Metric("Write", "Writes that failed", kind=_COUNTER)] = None
-    checksum_errors: Annotated[int | None, Metric("Checksum", "Checksum errors", kind=_COUNTER)] = None
-    slow_ios: Annotated[
-        int | None, Metric("Slow", "I/Os that took longer than zio_slow_io_ms, 30 s", kind=_COUNTER)
-    ] = None
+    read_errors: Annotated[int | None, Metric("Read", "Read errors of the vdev", kind=_COUNTER)] = None
+    write_errors: Annotated[int | None, Metric("Write", "Write errors of the vdev", kind=_COUNTER)] = None
+    checksum_errors: Annotated[int | None, Metric("Checksum", "Checksum errors of the vdev", kind=_COUNTER)] = None
+    slow_ios: Annotated[int | None, Metric("Slow", "I/Os slower than zio_slow_io_ms (30 s)", kind=_COUNTER)] = None
     note: Annotated[
         str | None,
         Fact("Note", "What zpool status adds: too many errors, was /dev/sdx1", export=False, names=Name.PATHS),
     ] = None
     path: Annotated[
-        str | None, Fact("Path", "The leaf's device as the pool knows it", export=False, names=Name.PATH)
+        str | None, Fact("Path", "Device path of the leaf, as known to the pool", export=False, names=Name.PATH)
     ] = None
     place: Annotated[int, Metric("Place", "Line of the tree", export=False)] = 0
-    depth: Annotated[int, Metric("Depth", "Vdevs above it", export=False)] = 0
-    leaf: Annotated[int, Metric("Leaf", "1 if it is a device", export=False)] = 0
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    depth: Annotated[int, Metric("Depth", "Number of vdevs above it", export=False)] = 0
+    leaf: Annotated[int, Metric("Leaf", "Whether the vdev is a device", export=False)] = 0
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
     line: Annotated[str, Fact("Line", "Its line there", export=False, names=Name.EVIDENCE)] = ""
 
     @property
@@ -262,12 +264,12 @@ class Dataset(Reading, frozen=True):
     written_bytes: Annotated[int | None, Metric("Written", "Bytes written", "bytes", kind=_COUNTER)] = None
     commits: Annotated[int | None, Metric("Commits", "Intent-log commits", kind=_COUNTER)] = None
     log_bytes: Annotated[
-        int | None, Metric("Logged", "Bytes of the intent log on the pool's own disks", "bytes", kind=_COUNTER)
+        int | None, Metric("Logged", "Intent-log bytes written to the pool's own disks", "bytes", kind=_COUNTER)
     ] = None
     slog_bytes: Annotated[
-        int | None, Metric("Logged apart", "Bytes of the intent log on log devices", "bytes", kind=_COUNTER)
+        int | None, Metric("Logged apart", "Intent-log bytes written to log devices", "bytes", kind=_COUNTER)
     ] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
 
 
 class DatasetActivity(Reading, frozen=True):
@@ -287,7 +289,7 @@ class DatasetActivity(Reading, frozen=True):
     writes: Annotated[float | None, Metric("Writes", "Writes", "per_second")]
     read_bytes: Annotated[float | None, Metric("Read", "Bytes read", "bytes_per_second")]
     written_bytes: Annotated[float | None, Metric("Written", "Bytes written", "bytes_per_second")]
-    commits: Annotated[float | None, Metric("Commits", "Waits for the intent log", "per_second")]
+    commits: Annotated[float | None, Metric("Commits", "Intent-log commits", "per_second")]
 
 
 def activity(before: Dataset, after: Dataset, seconds: float) -> DatasetActivity | None:
@@ -322,11 +324,11 @@ class IntentLog(Reading, frozen=True):
     log: Annotated[str, Label("Log", "zil", plain=True)]
     commits: Annotated[int | None, Metric("Commits", "Intent-log commits", kind=_COUNTER)]
     log_writes: Annotated[
-        int | None, Metric("Log writes", "Records of it written to the pools' own disks", kind=_COUNTER)
+        int | None, Metric("Log writes", "Intent-log records written to the pools' own disks", kind=_COUNTER)
     ]
-    log_bytes: Annotated[int | None, Metric("Logged", "Bytes of that", "bytes", kind=_COUNTER)]
-    slog_writes: Annotated[int | None, Metric("Apart", "Records of it written to log devices", kind=_COUNTER)]
-    slog_bytes: Annotated[int | None, Metric("Logged apart", "Bytes of that", "bytes", kind=_COUNTER)]
+    log_bytes: Annotated[int | None, Metric("Logged", "Intent-log bytes", "bytes", kind=_COUNTER)]
+    slog_writes: Annotated[int | None, Metric("Apart", "Intent-log records written to log devices", kind=_COUNTER)]
+    slog_bytes: Annotated[int | None, Metric("Logged apart", "Intent-log bytes", "bytes", kind=_COUNTER)]
 
 
 _SET = ("sync", "logbias", "compression", "primarycache", "recordsize", "volblocksize", "volsize", "used")
@@ -359,12 +361,12 @@ class DatasetSettings(Reading, frozen=True, kw_only=True):
     logbias: Annotated[str | None, Fact("Log bias", "latency or throughput", plain=True)] = None
     compression: Annotated[str | None, Fact("Compression", "Algorithm or off", plain=True)] = None
     primarycache: Annotated[str | None, Fact("Cached", "all, metadata, none", export=False, plain=True)] = None
-    recordsize: Annotated[int | None, Metric("Record", "Largest block of a file in it", "bytes", exact=True)] = None
-    volblocksize: Annotated[int | None, Metric("Block", "Block of a volume", "bytes", exact=True)] = None
+    recordsize: Annotated[int | None, Metric("Record", "Record size of the file system", "bytes", exact=True)] = None
+    volblocksize: Annotated[int | None, Metric("Block", "Block size of the volume", "bytes", exact=True)] = None
     volsize: Annotated[int | None, Metric("Size", "Size of a volume", "bytes")] = None
-    used: Annotated[int | None, Metric("Used", "Space it takes, with its children", "bytes")] = None
+    used: Annotated[int | None, Metric("Used", "Space used, including children", "bytes")] = None
     device: Annotated[str | None, Fact("Device", "Kernel name of a volume's device, as zd16", names=Name.DEVICE)] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
 
 
 TUNABLES = {
@@ -391,22 +393,24 @@ class Tuning(Reading, frozen=True):
     version: Annotated[str | None, Fact("Version", "Version of the module", plain=True)]
     resilver_min_time: Annotated[
         int | None,
-        Metric("Resilver time", "Least time of each transaction group for a resilver", "seconds", scale=0.001),
+        Metric("Resilver time", "Minimum time per transaction group for a resilver", "seconds", scale=0.001),
     ]
     scrub_min_time: Annotated[
-        int | None, Metric("Scrub time", "Least time of each transaction group for a scrub", "seconds", scale=0.001)
+        int | None, Metric("Scrub time", "Minimum time per transaction group for a scrub", "seconds", scale=0.001)
     ]
     scan_vdev_limit: Annotated[
-        int | None, Metric("In flight", "Bytes that a resilver or scrub has under way for each disk at most", "bytes")
+        int | None, Metric("In flight", "Maximum bytes in flight per disk for a resilver or scrub", "bytes")
     ]
-    scrub_max_active: Annotated[int | None, Metric("At work", "I/Os of a resilver or scrub that each disk has at most")]
+    scrub_max_active: Annotated[int | None, Metric("At work", "Maximum concurrent resilver or scrub I/Os per disk")]
     rebuild_vdev_limit: Annotated[
-        int | None, Metric("Rebuild in flight", "Bytes that a sequential rebuild has under way for each disk", "bytes")
+        int | None, Metric("Rebuild in flight", "Maximum bytes in flight per disk for a sequential rebuild", "bytes")
     ]
     rebuild_max_active: Annotated[
-        int | None, Metric("Rebuild at work", "I/Os of a sequential rebuild that each disk has at most")
+        int | None, Metric("Rebuild at work", "Maximum concurrent sequential rebuild I/Os per disk")
     ]
-    scan_suspended: Annotated[int | None, Metric("Suspended", "1 if scans are suspended (zfs_scan_suspend_progress)")]
+    scan_suspended: Annotated[
+        int | None, Metric("Suspended", "Whether scans are suspended (zfs_scan_suspend_progress)")
+    ]
 
 
 class VdevLoad(Reading, frozen=True, kw_only=True):
@@ -426,14 +430,21 @@ class VdevLoad(Reading, frozen=True, kw_only=True):
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     vdev: Annotated[str, Label("Vdev", "The pool itself, or a vdev as zpool iostat calls it", names=Name.DEVICE)]
     read_wait: Annotated[
-        int | None, Metric("Read wait", "Mean time of a read, queued and on the disk", "seconds", scale=1e-9)
+        int | None, Metric("Read wait", "Mean read latency since the import, including queueing", "seconds", scale=1e-9)
     ]
-    write_wait: Annotated[int | None, Metric("Write wait", "The same of a write", "seconds", scale=1e-9)]
-    disk_read_wait: Annotated[int | None, Metric("Disk read", "Of that, on the disk", "seconds", scale=1e-9)]
-    disk_write_wait: Annotated[int | None, Metric("Disk write", "Of that, on the disk", "seconds", scale=1e-9)]
+    write_wait: Annotated[
+        int | None,
+        Metric("Write wait", "Mean write latency since the import, including queueing", "seconds", scale=1e-9),
+    ]
+    disk_read_wait: Annotated[
+        int | None, Metric("Disk read", "Mean disk latency since the import, without queueing", "seconds", scale=1e-9)
+    ]
+    disk_write_wait: Annotated[
+        int | None, Metric("Disk write", "Mean disk latency since the import, without queueing", "seconds", scale=1e-9)
+    ]
     sync_reads: Annotated[int | None, Metric("Sync reads", "Queued synchronous reads")]
     sync_writes: Annotated[int | None, Metric("Sync writes", "Queued synchronous writes")]
-    async_reads: Annotated[int | None, Metric("Async reads", "Prefetches in the queue")]
-    async_writes: Annotated[int | None, Metric("Async writes", "Writes of transaction groups in the queue")]
-    scrubs: Annotated[int | None, Metric("Scrubs", "Reads of scrubs and resilvers in the queue")]
-    rebuilds: Annotated[int | None, Metric("Rebuilds", "I/Os of sequential rebuilds in the queue, since 2.2")]
+    async_reads: Annotated[int | None, Metric("Async reads", "Queued asynchronous reads (prefetch)")]
+    async_writes: Annotated[int | None, Metric("Async writes", "Queued asynchronous writes (transaction groups)")]
+    scrubs: Annotated[int | None, Metric("Scrubs", "Queued scrub and resilver reads")]
+    rebuilds: Annotated[int | None, Metric("Rebuilds", "Queued sequential rebuild I/Os (since 2.2)")]

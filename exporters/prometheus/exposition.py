@@ -31,13 +31,17 @@ LONGEST = 500
 
 
 class Heading(Struct, frozen=True):
-    """Metric metadata. `name` is the sample name (with `_total` or `_info`; histograms without `_bucket`)."""
+    """Metric metadata. `name` is the sample name (with `_total` or `_info`; histograms without `_bucket`).
+
+    `help` is a sentence that names the quantity and can be read alone; `source` is for the documentation.
+    """
 
     name: str
     type: Type
     help: str
     labels: tuple[str, ...] = ()
     unit: str = ""
+    source: str = ""
 
     @property
     def bare(self) -> str:

@@ -42,7 +42,12 @@ def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
     others = [c for c in declared.columns if c.exported and not isinstance(c.mark, Fact | Label)]
     if facts or not others:
         names = (*declared.labels, *(c.name for c in facts))
-        found[""] = Heading(f"sdstop_{declared.family}_info", "info", f"{declared.title}: facts, always 1", names)
+        found[""] = Heading(
+            f"sdstop_{declared.family}_info",
+            "info",
+            f"{declared.title}: metadata as labels; the value is always 1.",
+            names,
+        )
     for column in others:
         found[column.name] = _heading(declared, column, source_of(family, column, collector))
     return found
@@ -50,13 +55,15 @@ def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
 
 def _heading(declared: Schema, column: Column, source: str) -> Heading:
     name, mark = metric_name(declared.family, column), column.mark
-    said = f"{declared.title}: {mark.help} ({source})"
+    said = f"{mark.help or column.title}."
     match mark:
         case State():
-            return Heading(name, "gauge", said, (*declared.labels, "state"))
+            return Heading(
+                name, "gauge", f"{said[:-1]}; 1 for the current state.", (*declared.labels, "state"), "", source
+            )
         case Buckets():
-            return Heading(name, "histogram", said, (*declared.labels, "le"), mark.unit)
+            return Heading(name, "histogram", said, (*declared.labels, "le"), mark.unit, source)
         case Metric(kind=Kind.COUNTER):
-            return Heading(name, "counter", said, declared.labels, mark.unit)
+            return Heading(name, "counter", said, declared.labels, mark.unit, source)
         case _:
-            return Heading(name, "gauge", said, declared.labels, column.unit)
+            return Heading(name, "gauge", said, declared.labels, column.unit, source)

@@ -27,57 +27,93 @@ REASONS = {
 }  # fmt: skip
 
 _BY = ("collector",)
-BUILD = Heading("sdstop_build_info", "info", "Version of sdstop and of its Python", ("python", "version"))
-FRAME = Heading("sdstop_frame_timestamp_seconds", "gauge", "Unix time of the sample that this page shows")
-LATE = Heading("sdstop_frames_late_total", "counter", "Samples not judged because a newer one was waiting")
-TOOK = Heading(
-    "sdstop_frame_seconds", "gauge", "Time from the sample that this page shows to its findings", (), "seconds"
-)
+BUILD = Heading("sdstop_build_info", "info", "Build information; the value is always 1.", ("python", "version"))
+FRAME = Heading("sdstop_frame_timestamp_seconds", "gauge", "Unix timestamp of the exposed sample.")
+LATE = Heading("sdstop_frames_late_total", "counter", "Samples that were not judged because a newer one was waiting.")
+TOOK = Heading("sdstop_frame_seconds", "gauge", "Time from the exposed sample to its findings.", (), "seconds")
 ERRED = Heading(
-    "sdstop_internal_errors_total", "counter", "Exceptions, each of which cost one part of a sample", ("name", "part")
+    "sdstop_internal_errors_total",
+    "counter",
+    "Internal errors, each of which cost one part of a sample.",
+    ("name", "part"),
 )
-ENABLED = Heading("sdstop_collector_enabled", "gauge", "1 if switched on", _BY)
-APPLICABLE = Heading("sdstop_collector_applicable", "gauge", "0 if this node has nothing for it, no error", _BY)
-SUCCESS = Heading("sdstop_collector_success", "gauge", "1 unless the last run failed, was denied or hangs", _BY)
-DURATION = Heading("sdstop_collector_duration_seconds", "gauge", "Wall time of the last finished run", _BY, "seconds")
-RUNNING = Heading("sdstop_collector_running_seconds", "gauge", "Age of a run that hangs, else 0", _BY, "seconds")
-INTERVAL = Heading(
-    "sdstop_collector_interval_seconds", "gauge", "Time between runs; +Inf: again only when something changed", _BY,
+ENABLED = Heading("sdstop_collector_enabled", "gauge", "Whether the collector is enabled (1 = yes).", _BY)
+APPLICABLE = Heading(
+    "sdstop_collector_applicable", "gauge", "Whether the collector applies to this node (0 = nothing to collect).", _BY
+)
+SUCCESS = Heading(
+    "sdstop_collector_success", "gauge", "Whether the last run of the collector succeeded (1 = yes).", _BY
+)
+DURATION = Heading(
+    "sdstop_collector_duration_seconds", "gauge", "Duration of the collector's last completed run.", _BY, "seconds"
+)
+RUNNING = Heading(
+    "sdstop_collector_running_seconds",
+    "gauge",
+    "Elapsed time of the collector's current run if it is overdue, otherwise 0.",
+    _BY,
     "seconds",
+)
+INTERVAL = Heading(
+    "sdstop_collector_interval_seconds", "gauge",
+    "Collection interval; +Inf if the collector runs only on change.", _BY, "seconds",
 )  # fmt: skip
 SUCCEEDED = Heading(
-    "sdstop_collector_last_success_timestamp_seconds", "gauge", "Unix time of the last successful run", _BY, "seconds"
+    "sdstop_collector_last_success_timestamp_seconds",
+    "gauge",
+    "Unix timestamp of the collector's last successful run.",
+    _BY,
+    "seconds",
 )
-ERRORS = Heading("sdstop_collector_errors_total", "counter", "Failed runs by reason", ("collector", "reason"))
-STALE = Heading("sdstop_collector_stale", "gauge", "1 while its readings are withheld: missing, or too old", _BY)
+ERRORS = Heading(
+    "sdstop_collector_errors_total", "counter", "Failed runs of the collector by reason.", ("collector", "reason")
+)
+STALE = Heading(
+    "sdstop_collector_stale",
+    "gauge",
+    "Whether the collector's series are withheld: its data is missing or too old (1 = yes).",
+    _BY,
+)
 RELOADED = Heading(
-    "sdstop_config_last_reload_successful", "gauge", "Whether the last configuration reload succeeded (1: yes)"
+    "sdstop_config_last_reload_successful", "gauge", "Whether the last configuration reload succeeded (1 = yes)."
 )
-DROPPED = Heading("sdstop_series_dropped", "gauge", "Series dropped by the series limit or as duplicates", _BY)
+DROPPED = Heading(
+    "sdstop_series_dropped",
+    "gauge",
+    "Series of the collector that were dropped by the series limit or as duplicates.",
+    _BY,
+)
 
 FINDINGS = Heading(
-    "sdstop_findings", "gauge", "Active findings; absent if the rule could not be checked", ("rule", "severity")
+    "sdstop_findings", "gauge", "Active findings; absent if the rule could not be checked.", ("rule", "severity")
 )
 ACTIVE = Heading(
-    "sdstop_finding_active", "gauge", f"1 for each active finding, the {MOST_FINDINGS} most severe",
+    "sdstop_finding_active", "gauge", f"Active findings (the {MOST_FINDINGS} most severe); the value is always 1.",
     ("rule", "severity", "subject"),
 )  # fmt: skip
-HIDDEN = Heading("sdstop_findings_dropped", "gauge", "Active findings omitted from sdstop_finding_active")
+HIDDEN = Heading("sdstop_findings_dropped", "gauge", "Active findings omitted from sdstop_finding_active.")
 LASTED = Heading(
-    "sdstop_finding_seconds_total", "counter", "Time with an active finding, independent of scrapes",
+    "sdstop_finding_seconds_total", "counter",
+    "Time with an active finding of the rule, accumulated independently of scrapes.",
     ("rule", "severity"), "seconds",
 )  # fmt: skip
 EVALUATED = Heading(
-    "sdstop_rule_evaluated_timestamp_seconds", "gauge", "Unix time of the last evaluation of the rule", ("rule",)
+    "sdstop_rule_evaluated_timestamp_seconds", "gauge", "Unix timestamp of the last evaluation of the rule.", ("rule",)
 )
 UNCHECKED = Heading(
-    "sdstop_rule_unchecked", "gauge", "Number of applicable subjects that the rule could not check", ("rule",)
+    "sdstop_rule_unchecked", "gauge", "Number of applicable subjects that the rule could not check.", ("rule",)
 )
 
-CPU = Heading("process_cpu_seconds_total", "counter", "CPU time of the exporter, without its sampler", (), "seconds")
-PEAK = Heading("process_resident_memory_peak_bytes", "gauge", "Largest resident memory so far", (), "bytes")
-STARTED = Heading("process_start_time_seconds", "gauge", "Unix time the exporter started", (), "seconds")
-MAX_FDS = Heading("process_max_fds", "gauge", "Files that may be open")
+CPU = Heading(
+    "process_cpu_seconds_total",
+    "counter",
+    "Total user and system CPU time of the exporter process, excluding the sampler.",
+    (),
+    "seconds",
+)
+PEAK = Heading("process_resident_memory_peak_bytes", "gauge", "Peak resident memory size.", (), "bytes")
+STARTED = Heading("process_start_time_seconds", "gauge", "Unix timestamp of the start of the process.", (), "seconds")
+MAX_FDS = Heading("process_max_fds", "gauge", "Maximum number of open file descriptors.")
 
 OF_SOURCES = (
     BUILD, FRAME, TOOK, LATE, ERRED, RELOADED, ENABLED, APPLICABLE, SUCCESS, STALE, DURATION, RUNNING, INTERVAL,

@@ -39,7 +39,7 @@ class DiskSaturation(Reading, frozen=True):
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     seconds: Annotated[
         float,
-        Metric("Saturated", "Time in which it was busy all along and more requests waited than it takes at once",
+        Metric("Saturated", "Seconds in which the disk was continuously busy with more requests than its queue depth",
                "seconds", _SECONDS, name="sdstop_disk_saturated_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -54,7 +54,7 @@ class ArrayHeat(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Name of the array's device", names=Name.DEVICE)]
     seconds: Annotated[
         float,
-        Metric("Hot", "Time in which its requests queued on one member while others were idle",
+        Metric("Hot", "Seconds in which the array's requests queued on one member while others were idle",
                "seconds", _SECONDS, name="sdstop_array_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -70,7 +70,7 @@ class MemberHeat(Reading, frozen=True):
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
     seconds: Annotated[
         float,
-        Metric("Hot", "Time in which the array's requests queued on this member",
+        Metric("Hot", "Seconds in which the array's requests queued on this member",
                "seconds", _SECONDS, name="sdstop_array_member_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
@@ -84,11 +84,11 @@ class LimitSaturation(Reading, frozen=True):
 
     volume: Annotated[str, Label("Volume", "Limited volume or device", names=Name.VOLUME)]
     owner: Annotated[str, Label("Owner", "Throttled client", names=Name.HOST)]
-    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd", plain=True)]
+    kind: Annotated[str, Label("Kind", "Enforced by: powerflex, cgroup, qemu, rbd", plain=True)]
     direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
     seconds: Annotated[
         float,
-        Metric("At limit", "Time in which at least 95 % of the limit was used",
+        Metric("At limit", "Seconds in which at least 95% of the limit was used",
                "seconds", _SECONDS, name="sdstop_limit_saturated_seconds_total"),
     ] = 0.0  # fmt: skip
 

@@ -103,18 +103,25 @@ def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
 def metrics_page(collectors: Sequence[Collector]) -> str:
     """Return docs/metrics.md."""
     rows = [
-        (f"`{h.name}`", h.type, h.unit, ", ".join(f"`{name}`" for name in h.labels), h.help + _repeated(h.name))
+        (
+            f"`{h.name}`",
+            h.type,
+            h.unit,
+            ", ".join(f"`{name}`" for name in h.labels),
+            h.help + _repeated(h.name),
+            h.source,
+        )
         for h in prometheus.catalogue(collectors)
     ]
     head = ["# Metrics", "", _GENERATED, "", _TRUTH, ""]
-    return "\n".join([*head, *_markdown(("metric", "type", "unit", "labels", "description (source)"), rows), ""])
+    return "\n".join([*head, *_markdown(("metric", "type", "unit", "labels", "description", "source"), rows), ""])
 
 
 def _repeated(name: str) -> str:
     """Return the note on a metric that node_exporter also provides, "" for others."""
     if name in DISKS:
-        return f"; of members only by default, as {DISKS[name]} of node_exporter"
-    return f"; not by default, it is {OTHERS[name]} of node_exporter" if name in OTHERS else ""
+        return f" By default of members only: node_exporter has {DISKS[name]}."
+    return f" Not exported by default: node_exporter has {OTHERS[name]}." if name in OTHERS else ""
 
 
 _TRUTH = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from sdstop.core.text import added
 V = TypeVar("V")
 
 
-class StripeMember(Struct, frozen=True):
+class StripeMember(Struct, frozen=True, gc=False):
     """One member disk over one interval, with the figures of `iostat -x` in base units.
 
     `queue` is the mean number of outstanding requests (aqu-sz), `busy` is 0..1 (util), rates are per second,
@@ -32,7 +32,7 @@ class StripeMember(Struct, frozen=True):
     write_wait: float | None
 
 
-class StripeColumn(Struct, frozen=True):
+class StripeColumn(Struct, frozen=True, gc=False):
     """One stripe column: a disk, or the present legs of one mirror.
 
     `capacity` is the column's share of the array's address space relative to an even one (1.0 when all members have the
@@ -82,9 +82,11 @@ class Second(Struct, frozen=True, dict=True):
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, cached because each second is judged in several windows."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        return cast("V", self._memo[key])
+        memo = self._memo
+        if key not in memo:
+            memo[key] = make()
+        found: V = memo[key]
+        return found
 
 
 class StripeLimits(Struct, frozen=True):

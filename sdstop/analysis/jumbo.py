@@ -84,7 +84,7 @@ def split_effect(carried: int, block: int = BLOCK) -> str:
     if carried < block:
         return "No request arrives in whole blocks"
     shares = {size: 1 - whole_share(carried, size, block) for size in SIZES if size > carried}
-    parts = ", ".join(f"{human.quantity(size, 'bytes')} {human.percent(share)} %" for size, share in shares.items())
+    parts = ", ".join(f"{human.quantity(size, 'bytes')} {human.percent(share)}%" for size, share in shares.items())
     return f"Requests up to {carried} bytes arrive whole; of larger ones a part comes in pieces: {parts}"
 
 

@@ -69,7 +69,7 @@ _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), a
 _ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, _mean_wait)
 
 
-class _Row(Struct, frozen=True):
+class _Row(Struct, frozen=True, gc=False):
     """Waits of the members that completed enough requests of one type in one second."""
 
     requests: _Requests

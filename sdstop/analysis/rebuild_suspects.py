@@ -79,7 +79,7 @@ def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
         return
     worst = max(told, key=lambda load: load.moves / (load.carries or 1.0))
     share = worst.moves / (worst.carries or 1.0)
-    words = f"{human.flow(worst.moves)} go through {worst.hba.hba}, {human.percent(share)} % of what its links carry"
+    words = f"{human.flow(worst.moves)} go through {worst.hba.hba}, {human.percent(share)}% of what its links carry"
     if share >= HBA_FULL:
         yield Suspect(words, "proven", "spread its disks over more HBAs: see hba-oversubscribed", (worst.hba,))
     elif len(told) == len(behind):
@@ -142,7 +142,7 @@ def _processors(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     one = max(means, key=lambda cpu: means[cpu], default=None)
     if hardest is not None and hardest[1] >= CPU_FULL and known.rebuild.kind == "md":
         row, busy = hardest
-        text, advice = f"one processor: {row.name} takes {human.percent(busy)} % of it", "top -H; perf top"
+        text, advice = f"one processor: {row.name} takes {human.percent(busy)}% of it", "top -H; perf top"
         if row.name.endswith(_PARITY):
             text = f"{text}, and computes all parity alone"
             advice = (
@@ -152,18 +152,16 @@ def _processors(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
         yield Suspect(text, "proven", advice, (row,))
     elif overall >= CPUS_FULL:
         share = math.fsum(busy for _, busy in threads)
-        its = f", {human.percent(share / len(means))} % by its own threads" if threads and means else ""
+        its = f", {human.percent(share / len(means))}% by its own threads" if threads and means else ""
         rows = (newest["all"], *((hardest[0],) if hardest is not None else ()))
-        yield Suspect(f"the processors: {human.percent(overall)} % busy{its}", "possible", "top -H", rows)
+        yield Suspect(f"the processors: {human.percent(overall)}% busy{its}", "possible", "top -H", rows)
     elif one is not None and means[one] >= CPU_FULL and one in newest:
-        text = (
-            f"one processor: cpu{one} is {human.percent(means[one])} % busy, as with a single thread that does it all"
-        )
+        text = f"one processor: cpu{one} is {human.percent(means[one])}% busy, as with a single thread that does it all"
         yield Suspect(text, "possible", "top -H: whose thread is it?", (newest[one],))
     else:
-        most = f", cpu{one} {human.percent(means[one])} %" if one is not None else ""
-        its = f", the busiest thread of it, {hardest[0].name}, {human.percent(hardest[1])} %" if hardest else ""
-        yield Suspect(f"the processors ({human.percent(overall)} % busy{most}{its})", "none", readings=(newest["all"],))
+        most = f", cpu{one} {human.percent(means[one])}%" if one is not None else ""
+        its = f", the busiest thread of it, {hardest[0].name}, {human.percent(hardest[1])}%" if hardest else ""
+        yield Suspect(f"the processors ({human.percent(overall)}% busy{most}{its})", "none", readings=(newest["all"],))
 
 
 def _threads(window: Window, known: RebuildAnalysis) -> list[tuple[StorageThreadActivity, float]]:

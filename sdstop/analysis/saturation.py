@@ -17,6 +17,12 @@ QUEUE = 2.0
 """Minimum queue length at which requests wait on a rotating disk."""
 DEPTH = 32.0
 """Minimum queue length for other devices that do not report a queue depth (SATA: 32)."""
+FAR = 3.0
+"""Service time above which a saturated device is not at a healthy limit, as a multiple of its own past or its peers."""
+_ALIKE = 2.0
+"""Largest ratio between request sizes whose service times are compared."""
+_PAST = 5
+"""Minimum number of earlier samples that a device is compared with."""
 _STACKED = frozenset({"md", "dm", "bcache", "drbd", "loop", "zvol", "partition", "ram", "zram"})
 """Kinds of devices whose requests are served by others."""
 
@@ -52,6 +58,39 @@ def saturated(window: Window, moments: Sequence[Moment[DiskActivity]], busy: flo
             rate = median(row.completed_per_second for row in rows)
             found.append(Saturated(name, median(row.busy or 0.0 for row in rows), queue, median(waits), rate))
     return found
+
+
+def times_its_past(window: Window, moments: Sequence[Moment[DiskActivity]], name: str) -> float | None:
+    """Return a device's service time as a multiple of the one before these samples, None if that is unknown."""
+    every = window.moments(DiskActivity)
+    return _times(_rows(moments, name), _rows(every[: len(every) - len(moments)], name), _PAST)
+
+
+def times_its_peers(moments: Sequence[Moment[DiskActivity]], name: str, peers: Sequence[str]) -> float | None:
+    """Return a device's service time as a multiple of its peers' median, None if fewer than two complete requests."""
+    others = [rows for peer in peers if peer != name and len(rows := _rows(moments, peer)) >= _PAST]
+    return (
+        _times(_rows(moments, name), [row for rows in others for row in rows], 2 * _PAST) if len(others) > 1 else None
+    )
+
+
+def _times(rows: Sequence[DiskActivity], others: Sequence[DiskActivity], fewest: int) -> float | None:
+    if not rows:
+        return None
+    size = median(row.size or 0.0 for row in rows)
+    alike = [row for row in others if size and row.size and size / _ALIKE <= row.size <= size * _ALIKE]
+    return median(map(_served, rows)) / median(map(_served, alike)) if len(alike) >= fewest else None
+
+
+def _rows(moments: Sequence[Moment[DiskActivity]], name: str) -> list[DiskActivity]:
+    """Return the samples of a device in which it completed at least one request a second and was busy."""
+    rows = (moment.rows.get(name) for moment in moments)
+    return [row for row in rows if row is not None and row.busy and row.completed_per_second >= 1]
+
+
+def _served(row: DiskActivity) -> float:
+    """Return the busy seconds per request: more load makes requests wait longer, and this shorter."""
+    return (row.busy or 0.0) / row.completed_per_second
 
 
 def depth(device: BlockDevice) -> float:

@@ -127,13 +127,13 @@ def worst_of(served: TargetAnalysis) -> tuple[CacheAnalysis, CacheSteps] | None:
 def _went(caching: CacheAnalysis, course: CacheSteps) -> str:
     to = human.safe(caching.cache.slow or "the disks")
     share = human.percent(caching.bypass_share(course))
-    return f"{share} % of {caching.what} {course.when} past cache {human.safe(caching.cache.cache)} to {to}"
+    return f"{share}% of {caching.what} {course.when} past cache {human.safe(caching.cache.cache)} to {to}"
 
 
 def impact_texts(served: TargetAnalysis) -> Iterator[str]:
     """Yield the effects of frames on requests, and their cost."""
     small = served.sizes.small if served.sizes is not None else None
-    counted = f"counted: {human.percent(small)} % of what arrives are no whole blocks" if small is not None else ""
+    counted = f"counted: {human.percent(small)}% of what arrives are no whole blocks" if small is not None else ""
     if served.carried % served.block:
         hurt = split_effect(served.carried, served.block)
         yield f"{hurt} ({counted})" if counted else hurt

@@ -139,9 +139,16 @@ def _sample(moment: Moment[DiskActivity], before: Moment[DiskActivity]) -> _Samp
         waiting = earlier.waiting if earlier is not None else _devices(_in_flight(before))
         rows = _in_flight(moment)
         still = waiting & _devices(row for row in rows if not row.completed_per_second)
-        known = _Sample(_devices(rows), still, still, _NONE, _NONE).following(earlier.still if earlier else _NONE)
+        now = _shared(_devices(rows), waiting)
+        still = _shared(still, earlier.still if earlier is not None else now)
+        known = _Sample(now, still, still, _NONE, _NONE).following(earlier.still if earlier is not None else _NONE)
         moment.memo["standstill"] = known
     return known
+
+
+def _shared(devices: frozenset[str], like: frozenset[str]) -> frozenset[str]:
+    """Return the same set as in the sample before, if it is equal: those of 5000 devices take 0.5 MB a sample."""
+    return like if devices == like else devices
 
 
 def _in_flight(moment: Moment[DiskActivity]) -> list[DiskActivity]:

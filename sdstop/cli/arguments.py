@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import sdstop
+from sdstop.core.suggestion import nearest, quoted
 
 DASHBOARD = ""
 """The command without a name."""
@@ -54,25 +54,22 @@ class Parser(argparse.ArgumentParser):
             word = found[1]
             known = self._option_string_actions
             message = _unknown_option(word, known) if word[0] == "-" else f"unexpected argument {quoted(word)}"
+        elif found := re.fullmatch(r"(argument \S+: invalid choice: '(.*)') \(choose from (.*)\)", message, re.DOTALL):
+            message = found[1] + (
+                _suggestion(found[2], re.findall(r"[\w-]+", found[3])) or f" (choose from {found[3]})"
+            )
         elif found := re.fullmatch(r"the following arguments are required: (\S+)", message):
             message = f"missing option {found[1]}"
         raise UsageError(f"{message}; run '{self.prog} --help'")
 
 
-def quoted(text: str) -> str:
-    """Return a user's word in double quotes, escaped so that it cannot act on the terminal."""
-    return json.dumps(text)
-
-
 def _suggestion(word: str, known: Iterable[str]) -> str:
-    import difflib  # only needed after a mistake
-
-    near = difflib.get_close_matches(word, known, 1, 0.7)
-    return f" (did you mean {quoted(near[0])}?)" if near else ""
+    near = nearest(word, known, 0.7)
+    return f" (did you mean {quoted(near)}?)" if near else ""
 
 
 def _unknown_command(word: str) -> str:
-    known = [command for command in COMMANDS if command]
+    known = [*filter(None, COMMANDS), *_ALIASES]
     if "/" in word or Path(word).exists():
         return f"unknown command {quoted(word)}; open a capture with --from {shlex.quote(word)}"
     return f"unknown command {quoted(word)}{_suggestion(word, known)}"
@@ -149,10 +146,11 @@ def _options(parser: Parser, command: str) -> None:
         _fleet_options(parser)
     if command in {DASHBOARD, "fleet"}:
         add("--ascii", action="store_true", default=None, help="use ASCII characters only")
-        add("--mouse", action="store_true", help="enable the mouse")
+        mouse = parser.add_mutually_exclusive_group()
+        mouse.add_argument("--no-mouse", dest="mouse", action="store_false", default=None, help="disable the mouse")
+        mouse.add_argument("--mouse", action="store_true", default=None, help=argparse.SUPPRESS)  # the default
         add(
             "--theme",
-            default="auto",
             choices=("auto", "dark", "light", "terminal"),
             help="colors for which background (default auto); terminal: its own 16 colors",
         )
@@ -273,9 +271,25 @@ def split(argv: Sequence[str]) -> tuple[str, list[str]]:
                 unknown = _unknown_option(word, known)
         elif word in COMMANDS and word:
             return word, [*argv[:place], *argv[place + 1 :]]
+        elif word in _ALIASES and not unknown:
+            return _aliased(word, argv[place + 1 :])
         else:
             raise UsageError(f"{unknown or _unknown_command(word)}; run 'sdstop --help'")
     return DASHBOARD, list(argv)
+
+
+_ALIASES = ("help", "version")
+"""Words that people type for an option of the same name."""
+
+
+def _aliased(word: str, others: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the command and the option for `help`, `help COMMAND` and `version`. Raises UsageError."""
+    command, unused = (others[0], others[1:]) if word == "help" and others else (DASHBOARD, others)
+    if command not in COMMANDS:
+        raise UsageError(f"{_unknown_command(command)}; run 'sdstop --help'")
+    if unused:
+        raise UsageError(f"unexpected argument {quoted(unused[0])}; run 'sdstop --help'")
+    return command, [f"--{word}"]
 
 
 def parse(command: str, words: Sequence[str]) -> argparse.Namespace:

@@ -14,19 +14,29 @@ limit = 5000
 gateways = ["https://gateway"]
 user = "monitor"
 
-Unsupported settings are rejected in one line that names the file and the setting.
+[ui]
+time = "utc"
+mouse = false
+columns = {disks = ["DEVICE", "aqu", "await", "%util"]}
+
+The table [ui] is also read from /etc/sdstop/config.toml and from $XDG_CONFIG_HOME/sdstop/config.toml. Unsupported
+settings are rejected in one line that names the file and the setting.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from sdstop.cli.problem import Problem
 from sdstop.core.config_error import ConfigError, unknown
+from sdstop.core.format import safe
 from sdstop.core.settings import convert, in_file, read_text, read_toml
+from sdstop.tui.settings import UiSettings, found_files, ui_settings
 
 if TYPE_CHECKING:
     from sdstop.core.finding import NodeRule, Rule
@@ -50,6 +60,16 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sampler: SamplerSettings = SamplerSettings()
     export: dict[str, Any] = {}
     powerflex: dict[str, Any] | None = None
+    ui: UiSettings = UiSettings()
+
+
+def appearance(options: argparse.Namespace) -> UiSettings:
+    """Return the `[ui]` settings of the files that are found without being named, and of `--config`. Raises Problem."""
+    given: Path | None = options.config
+    try:
+        return ui_settings([*found_files(), *([given] if given is not None else [])])
+    except ConfigError as error:
+        raise Problem(safe(error, 500), 2) from error
 
 
 class Config(msgspec.Struct, frozen=True):

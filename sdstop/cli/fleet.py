@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-import sdstop
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 
@@ -44,17 +43,18 @@ def _configured(options: argparse.Namespace) -> Configured:
 
 
 def _shown(options: argparse.Namespace, watcher: FleetWatcher, url: str) -> int:
-    from sdstop.tui.terminal import Options, usable_terminal
+    from sdstop.tui.terminal import usable_terminal
 
     reason = None if options.once or options.format else usable_terminal()
     if options.once or options.format or reason is not None:
         if reason is not None:
             output.say(f"sdstop: {reason}, so this is a text table instead of the dashboard")
         return _printed(watcher, url, options.format or "text")
+    from sdstop.cli.config import appearance
+    from sdstop.cli.dashboard import looks
     from sdstop.tui.fleet import run as show
 
-    looks = Options(options.ascii, options.mouse, options.theme, options.no_color, sdstop.__version__)
-    return show(watcher, url, options.interval, looks)
+    return show(watcher, url, options.interval, looks(options, appearance(options)))
 
 
 def _printed(watcher: FleetWatcher, url: str, form: str) -> int:

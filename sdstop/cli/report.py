@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
+from sdstop.cli.config import appearance
 from sdstop.cli.watch import Watch, begin, configured, watched
+from sdstop.core.format import times_in
+from sdstop.core.zone import zone_for
 
 if TYPE_CHECKING:
     from sdstop.core.session import Look, Session
@@ -16,12 +19,14 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Write the report. Raises Problem."""
     if len(options.sources) > 1:
-        with output.Target(options.output) as target:
-            target.write(_comparison(options))
+        with output.Target(options.output) as target, times_in(zone_for(appearance(options).time, {})):
+            target.write(_comparison(options))  # nodes may be in several zones: UTC unless the user chose another
         return 0
+    choice = appearance(options).time
     with begin(options) as watch, output.Target(options.output) as target:
         write = _WRITERS[options.format]
-        target.write(write(watch, options))
+        with times_in(zone_for(choice, watch.origin.facts)):
+            target.write(write(watch, options))
     return 0
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from sdstop.cli.arguments import DASHBOARD, quoted
+from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.config import Config, load
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
@@ -22,6 +22,8 @@ from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
+from sdstop.core.suggestion import unknown_name
+from sdstop.core.zone import FACT
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
@@ -198,6 +200,7 @@ def _begin(options: argparse.Namespace) -> Watch:
     if deep and not sized and not getattr(options, "io_sizes", None):
         _without_sizes(root, collectors)
     counting = _counting(options, collectors) if sized or getattr(options, "io_sizes", None) else None
+    from sdstop.node.zone import time_zone
     from sdstop.sampler import Sampler
 
     gateway = _gateway(config, options.command)
@@ -209,7 +212,9 @@ def _begin(options: argparse.Namespace) -> Watch:
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
-    origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
+    rule = time_zone(root)
+    facts = {FACT: rule} if rule is not None else {}
+    origin = Origin(name, live=True, privileged=os.geteuid() == 0, facts=facts, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
 
 
@@ -318,7 +323,7 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
     wanted = {name.strip() for name in names.split(",")} - {""}
     known = {collector.name for collector in BUILTIN}
     for name in sorted(wanted - known):
-        raise Problem(f"unknown collector {quoted(name)}; valid: {', '.join(sorted(known))}", 2)
+        raise Problem(unknown_name("collector", name, known), 2)
     if not wanted:
         raise Problem(f"--collectors: empty list; valid: {', '.join(sorted(known))}", 2)
     return tuple(collector for collector in BUILTIN if collector.name in wanted)

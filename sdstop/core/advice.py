@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sdstop.core.shell import quoted
 
 
-class ShellCommand(Struct, frozen=True):
+class ShellCommand(Struct, frozen=True, gc=False):
     """Command to paste into a shell: one argument list, or several that are connected by pipes.
 
     `into` is a file that the output is written to (`echo idle > FILE`); `note` is a noun phrase, shown after `#`;

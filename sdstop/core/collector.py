@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -38,7 +39,8 @@ class Need(Struct, frozen=True):
     reading, and to evidence from other captures. `redact` returns the data that redaction keeps before it replaces
     names: without free text and names that are in no field of a reading. Both are idempotent and never raise. `split`
     receives a recorded command and its output and returns the intervals it reports, oldest first, none if it reports no
-    several; it never raises (sdstop.core.interval).
+    several; it never raises (sdstop.core.interval). `filled` marks evidence that the node never returns empty: all of
+    it, or the files with these names; if such a file is empty, its content was lost.
     """
 
     what: str
@@ -47,19 +49,22 @@ class Need(Struct, frozen=True):
     keep: Callable[[bytes], bytes] | None = None
     redact: Callable[[bytes], bytes] | None = None
     split: Callable[[str, bytes], Sequence[Interval]] | None = None
+    filled: bool | tuple[str, ...] = False
 
 
 class Command(Struct, frozen=True):
     """Read-only command that a collector runs on a live node.
 
     In `argv`, `*` matches one word that is not an option; everything else is run as written. With `keep`, a pattern,
-    only output lines that begin with a match are kept; the others may contain secrets.
+    only output lines that begin with a match are kept; the others may contain secrets. With `filled`, a successful run
+    never prints nothing.
     """
 
     argv: tuple[str, ...]
     why: str
     privilege: str = ""
     keep: str = ""
+    filled: bool = False
 
     @property
     def what(self) -> str:
@@ -137,6 +142,14 @@ class Collector(Struct, frozen=True):
         """Whether a live node can be asked; otherwise it reads only recorded output of other people's commands."""
         return not self.needs or any(
             not isinstance(need, Need) or not need.what.startswith("cmd:") for need in self.needs
+        )
+
+    def is_filled(self, key: str) -> bool:
+        """Return whether the node never returns this evidence empty (see Need)."""
+        return any(
+            need.filled is True or any(fnmatchcase(key, f"*/{name}") for name in need.filled or ())
+            for need in self.needs
+            if not isinstance(need, Question) and need.filled and fnmatchcase(key, need.what)
         )
 
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from sdstop.core.format import safe
+from sdstop.core.suggestion import nearest
 
 _WHERE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
@@ -43,11 +44,9 @@ class InvalidSetting(ValueError):  # noqa: N818
 
 def unknown(what: str, name: str, known: Collection[str], valid: str | None = None) -> str:
     """Return the message for an unknown name, with the closest match or all valid names."""
-    from difflib import get_close_matches  # noqa: PLC0415  # needed only for errors
-
-    near = get_close_matches(name, known, 1)
+    near = nearest(name, known)
     return f"unknown {what}; " + (
-        f"did you mean {near[0]}?" if near else valid or f"valid: {', '.join(sorted(known)) or 'none'}"
+        f"did you mean {near}?" if near else valid or f"valid: {', '.join(sorted(known)) or 'none'}"
     )
 
 

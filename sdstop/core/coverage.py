@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -42,7 +42,7 @@ def without_source(window: Window, rule: Rule, said: Iterable[Verdict] = ()) -> 
     device is the only sign of an array. Devices that have a verdict of the rule are left out.
     """
     known: Mapping[str, _Devices] = window.once("devices of sources", lambda: _devices_of_sources(window))
-    if not any(each.run.outcome is Outcome.ABSENT for each in known.values()):
+    if not known:
         return
     families = dict.fromkeys(each.family for each in rule.covered)
     names = dict.fromkeys(name for family in families for name in window.providers.get(family, ()) if name in known)
@@ -66,13 +66,13 @@ class _Devices(Struct, frozen=True):
 
 
 def _devices_of_sources(window: Window) -> dict[str, _Devices]:
-    """Return the sources that devices of this node depend on."""
+    """Return the sources that devices of this node depend on; none if all of them were recorded."""
     found = {}
     for name, run in window.now.runs.items():
         devices = _devices(window.topology, run.devices) if run.devices else ()
         if devices:
             found[name] = _Devices(run, devices)
-    return found
+    return found if any(each.run.outcome is Outcome.ABSENT for each in found.values()) else {}
 
 
 def _devices(topology: Topology, pattern: str) -> tuple[str, ...]:
@@ -129,7 +129,12 @@ def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Cal
 
 def _first_name(covers: Covers) -> Callable[[Any], str | None]:
     role, identity = next(iter(covers.family.things.items()), ("", None))
-    template = covers.subject or (_template(identity, role) if identity is not None else "")
+    return _filling(covers.subject or (_template(identity, role) if identity is not None else ""))
+
+
+@cache
+def _filling(template: str) -> Callable[[Any], str | None]:
+    """Return what fills a template from a row."""
     simple = _FIELD.fullmatch(template)
     if simple is None:
         return lambda row: filled(template, row)

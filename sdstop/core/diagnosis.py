@@ -27,6 +27,10 @@ PAST = 1000
 """Maximum number of ended episodes kept for findings that recurred."""
 
 
+class Superseded(Exception):  # noqa: N818
+    """Raised instead of a judgement that is not wanted any more."""
+
+
 class Judgement(Struct, frozen=True):
     """Results of all rules for one window: findings worst first, each cause followed by the findings it explains.
 
@@ -55,7 +59,7 @@ class Judgement(Struct, frozen=True):
         return tuple(finding for finding in self.every if not finding.members)
 
 
-class Episode(Struct, frozen=True):
+class Episode(Struct, frozen=True, gc=False):
     """A finding with its time span; `until` and `ended` are None while it is active.
 
     `since` and `until` are Unix seconds, for display; `began`, `ended`, `found` (when it was reported first) and `seen`
@@ -87,16 +91,22 @@ def judge(
     configured: Mapping[str, Mapping[str, float]],
     guard: Guard | None = None,
     held: Folds = frozenset(),
+    unwanted: Callable[[], bool] = bool,
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
     A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
-    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before.
+    raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
+    Superseded as soon as a rule ends and the judgement is `unwanted`.
     """
     guard = guard or Guard()
-    ordered, checked = _in_order(rules), list[_Checked]()
+    ordered, checked, findings = _in_order(rules), list[_Checked](), list[Finding]()
     for rule in ordered:
-        checked.append(_checked(window, rule, configured, guard, _findings(checked) if rule.after else ()))
+        if unwanted():
+            raise Superseded
+        one = _checked(window, rule, configured, guard, findings)
+        checked.append(one)
+        findings += _findings((one,))
     return _judgement(window, ordered, checked, guard, held)
 
 
@@ -157,7 +167,7 @@ def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: G
     def helpless(said: str) -> _Checked:
         return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
 
-    gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule))
+    gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule)) if rule.remembers else ()
     checked = guard.call(Part.RULE, rule.id, check, helpless)
     return replace(checked, gone=gone) if gone else checked
 
@@ -200,21 +210,22 @@ _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
     """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
+    by_family, known_runs = window.now.by_family, window.now.runs
     for family in rule.needs:
-        known = window.now.run_of(family) is not None
+        known = family in by_family
         if known and (not family.joined or window.rows(family)):
             continue
         names = window.providers.get(family, ())
-        runs = [window.now.runs[name] for name in names if name in window.now.runs]
-        if known and not any(run.outcome in _BADNESS for run in runs):
+        runs = [known_runs[name] for name in names if name in known_runs]
+        bad = [run for run in runs if run.outcome in _BADNESS]
+        if known and not bad:
             continue  # no rows of a joined family is a valid result unless one of its sources failed
         if len(runs) < len(names):
             return Unchecked(f"{' and '.join(names)} has not answered yet", gap=Gap.EARLY)
-        for outcome in _BADNESS:
-            for run in runs:
-                if run.outcome is outcome:
-                    gap = Gap.DENIED if outcome is Outcome.DENIED else Gap.FAULTY
-                    return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
+        if bad:
+            run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
+            gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
+            return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
         if any(run.ok for run in runs):
             return Unchecked("needs two frames", gap=Gap.EARLY)
         lacking = [run for run in runs if not run.recorded]
@@ -301,7 +312,7 @@ class Diagnosis(Struct):
 
     def folded_before(self, number: int) -> Folds:
         """Return the folds of the frame before the one with this number."""
-        return next((folds for since, folds in reversed(self.folds) if since < number), frozenset())
+        return next((folds for since, folds in reversed(tuple(self.folds)) if since < number), frozenset())
 
     def _judge(self, window: Window, until: float | None) -> Judgement:
         held = self.folded_before(window.now.number)

@@ -135,7 +135,7 @@ class Origin(Struct, frozen=True):
     made: str = "a capture"
 
 
-class Cite(Struct, frozen=True):
+class Cite(Struct, frozen=True, gc=False):
     """Quotation from raw evidence.
 
     `key` and `frame` identify the evidence; `excerpt` is the quoted text, `mark` the relevant part of it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from sdstop.core.evidence import Defect, Evidence, Outcome, command_key, http_key, http_keys, slug
@@ -25,6 +25,10 @@ _ERRORS: Mapping[Outcome, type[Unreadable]] = {
 }
 
 
+def _any_length(_: str) -> bool:
+    return False
+
+
 class EvidenceHost(Host):
     """Host backed by evidence alone; reads of missing evidence raise Absent, "not recorded"."""
 
@@ -36,6 +40,8 @@ class EvidenceHost(Host):
         self.defects: dict[Defect, None] = {}
         self.last = ""
         """Key of the evidence read last, which a parser that fails is likely to have been given."""
+        self.is_filled: Callable[[str], bool] = _any_length
+        """Whether evidence with a key is never empty (see Need)."""
         self._links: dict[str, str] = {}
         self._real: dict[str, tuple[str, int]] = {}
         self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
@@ -188,8 +194,15 @@ class EvidenceHost(Host):
             self.defect(item.key, item.fault)
         if item.outcome is not Outcome.OK:
             self._refuse(item)
+        if len(item.data) < 2 and not item.data.strip():
+            self._doubt(shown or key, item)
         self.last = item.key
         return item
+
+    def _doubt(self, asked: str, item: Evidence) -> None:
+        """Note that a piece of evidence is empty if the node never returns it so; a link always has a target."""
+        if not item.exit and (asked.startswith("link:") or self.is_filled(asked)):
+            self.defect(item.key, "empty")
 
     def _refuse(self, item: Evidence) -> NoReturn:
         raise _ERRORS[item.outcome](item.key, item.detail)

@@ -29,6 +29,8 @@ _KNOWN = 4096
 """Maximum number of excerpts kept of a text."""
 _ENDS = " ,\t\n"
 _WORD = re.compile(r"\w+")
+_NAME_WORD = re.compile(r"(?<!\w)\d*[^\W\d]\w*")
+"""Word that is not a number; of 20 words in a line of counters, one is."""
 _MASK = (1 << 32) - 1
 
 
@@ -93,8 +95,9 @@ class IndexedText:
         """Return the position of the needle in its first line, and the starts of the further lines that contain it."""
         self.searches += 1
         words = [*_WORD.finditer(needle)]
-        if words and self.searches > _SEARCHES:
-            found = self._first_lines(self._indexed(needle, words), needle)
+        names = [word for word in words if not word[0].isdecimal()]
+        if names and self.searches > _SEARCHES:
+            found = self._first_lines(self._indexed(needle, names), needle)
         else:
             found = self._first_lines(self._found(needle, whole=True), needle)
         return found or self._first_lines(self._found(needle, whole=False), needle)
@@ -129,7 +132,7 @@ class IndexedText:
         return not begins and not ends
 
     def _indexed(self, needle: str, words: list[re.Match[str]]) -> Iterator[int]:
-        """Yield the positions of `_found` for a needle with these words, which are whole ones of the text."""
+        """Yield the positions of `_found` for a needle with these names, which are whole words of the text."""
         index, best = self._index, (len(self._index) + 1, 0, 0, 0)
         for word in words:
             start = (hash(word[0]) & _MASK) << 32
@@ -144,8 +147,8 @@ class IndexedText:
 
     @cached_property
     def _index(self) -> array[int]:
-        """Words of the text, sorted: the hash of each in the upper, its position in the lower 32 bits."""
-        found = ((hash(word[0]) & _MASK) << 32 | word.start() for word in _WORD.finditer(self._text))
+        """Words of the text except numbers, sorted: the hash in the upper, the position in the lower 32 bits."""
+        found = ((hash(word[0]) & _MASK) << 32 | word.start() for word in _NAME_WORD.finditer(self._text))
         return array("Q", sorted(found))
 
 

@@ -51,7 +51,7 @@ class Damage(enum.StrEnum):
 _DAMAGES = {damage: rank for rank, damage in enumerate(Damage)}
 
 
-class Value(Struct, frozen=True):
+class Value(Struct, frozen=True, gc=False):
     """Quantity (or word) compared by a rule, in base units.
 
     It was compared with one of these: `of`, a maximum or total ("1 of 4"); `above`, the threshold that it exceeds
@@ -72,7 +72,7 @@ class Value(Struct, frozen=True):
         return next((number for number in (self.of, self.above, self.below) if number is not None), None)
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class Finding(Struct, frozen=True, kw_only=True, gc=False):
     """Fault of `subject`, a stable ID such as `md2`, `md2/sdc`, `eth1`.
 
     `title` is at most 40 cells, the fault first and in capitals, without the subject. `cause` and `impact` are one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct, field
 
@@ -17,6 +17,8 @@ from sdstop.core.topology import Topologies, Topology
 R = TypeVar("R", bound=Reading)
 V = TypeVar("V")
 
+_NOTHING: Any = object()
+"""Placeholder of a missing result: a result may be None."""
 KEEP = 75.0
 """Seconds of snapshots to keep: the longest window of any rule or strip is 60."""
 FEWEST = 16
@@ -76,9 +78,10 @@ class Window(Struct, frozen=True, eq=False):
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, called once per window: rules share expensive results."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        return cast("V", self._memo[key])
+        found: V = self._memo.get(key, _NOTHING)
+        if found is _NOTHING:
+            found = self._memo[key] = make()
+        return found
 
     def of_run(self, family: type[Reading], key: Hashable, make: Callable[[], V]) -> V:
         """Return the result of `make`, called once per run that produced a family's newest rows.
@@ -88,13 +91,14 @@ class Window(Struct, frozen=True, eq=False):
         run = self.now.run_of(family)
         if run is None:
             return make()
-        if key not in run.memo:
-            run.memo[key] = make()
-        return cast("V", run.memo[key])
+        found: V = run.memo.get(key, _NOTHING)
+        if found is _NOTHING:
+            found = run.memo[key] = make()
+        return found
 
     def rows(self, family: type[R]) -> Mapping[Hashable, R]:
         """Return a family's newest rows."""
-        return self.now.rows(family)
+        return self.snapshots[-1].rows(family)
 
     def get(self, family: type[R], key: Hashable) -> R | None:
         """Return one of the newest rows, or None if not present."""
@@ -126,7 +130,7 @@ class Window(Struct, frozen=True, eq=False):
             if run is None or run is seen:
                 continue
             seen = run
-            rows = cast("Mapping[Hashable, R]", run.tables[family])
+            rows: Any = run.tables[family]
             found.append(Moment(run.started, run.taken, run.seconds, rows, run.memo))
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ def placed(findings: Sequence[Finding], topology: Topology, rules: Sequence[Rule
             named.setdefault(cause, []).append(finding.id)
     if named:
         findings = [replace(f, explains=(*f.explains, *named[f.id])) if f.id in named else f for f in findings]
-    kinds = {rule.id: kinds_of(rule) for rule in rules}
+    kinds = _kinds(findings, rules)
     things = [thing_of(topology, finding.subject, kinds.get(finding.rule, _ANY)) for finding in findings]
     about: dict[str, dict[int, list[str]]] = {}
     for finding, thing in zip(findings, things, strict=True):
@@ -54,6 +54,12 @@ def kinds_of(rule: Rule) -> frozenset[ThingKind]:
     """Return the kinds of the things that a rule covers: a cluster and a device may have the same name."""
     subjects = (next(iter(covers.family.things.values()), None) for covers in rule.covered)
     return frozenset(subject.kind for subject in subjects if subject and isinstance(subject.kind, ThingKind))
+
+
+def _kinds(findings: Iterable[Finding], rules: Iterable[Rule]) -> dict[str, frozenset[ThingKind]]:
+    """Return the kinds of the things that each rule with a finding covers."""
+    found = {finding.rule for finding in findings}
+    return {rule.id: kinds_of(rule) for rule in rules if rule.id in found}
 
 
 def _placed(
@@ -96,7 +102,7 @@ def qualified(
     "All 12 members in sync" stays true of an array while half of its disks hang; alone it would be misleading.
     Only things that hold the data of others are followed down, not the HBA of a disk. `findings` are the worst first.
     """
-    kinds = {rule.id: kinds_of(rule) for rule in rules}
+    kinds = _kinds(findings, rules)
     worst: dict[str, Finding] = {}
     for finding in findings:
         for each in finding.members or (finding,):

@@ -89,6 +89,7 @@ class Replay:
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
         else:
             self.host.touched, self.host.defects, self.host.last = set(), {}, ""
+            self.host.is_filled = collector.is_filled
             outcome, reason, base, recorded = self._read(collector)
             keys, defects = frozenset(self.host.touched), tuple(self.host.defects)
             if outcome is Outcome.OK and not noted and not self._recorded(keys):

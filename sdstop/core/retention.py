@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import translate
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ _OWN_NET = re.compile(r"/proc/(?:self|thread-self|\d+)/net/")
 _TREES = ("/sys/", "/dev/")
 """Trees whose files are reachable by many paths through links, and hold one value each."""
 _SPOKEN = ("cmd", "slug")
+_translated = cache(translate)
 
 
 class Retention:
@@ -46,7 +47,7 @@ class Retention:
 
     @cached_property
     def _files(self) -> re.Pattern[str]:
-        return re.compile("|".join(sorted(translate(what) for what in self._whats if what.startswith("/"))) or "(?!)")
+        return re.compile("|".join(sorted(_translated(what) for what in self._whats if what.startswith("/"))) or "(?!)")
 
     @cached_property
     def _programs(self) -> re.Pattern[str]:
@@ -99,9 +100,9 @@ def _by_pattern(parts: Mapping[str, Keep]) -> tuple[tuple[re.Pattern[str], Keep]
 def _pattern(what: str) -> str:
     """Return the pattern of a need's keys; commands and requests may be recorded by their slug only."""
     if what.startswith("http:"):
-        return rf"http(?:-slug)?:{translate(what[5:])}"
+        return rf"http(?:-slug)?:{_translated(what[5:])}"
     if not what.startswith("cmd:"):
-        return translate(what)
+        return _translated(what)
     words = what[4:].rstrip("*")
     end = ".*" if what.endswith("*") else ""
     return rf"(?s:cmd:{re.escape(words)}{end}|slug:{re.escape(slug(words))}{end})\Z"

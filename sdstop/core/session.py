@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, commands_of
-from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
+from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Rule
@@ -205,22 +205,25 @@ class Session:
             raise LookupError("no frame yet")
         return self._head
 
-    def look(self, index: int) -> Look:
-        """Return the state of the node at frame `index` of the timeline (0 is the oldest one kept)."""
+    def look(self, index: int, unwanted: Callable[[], bool] = bool) -> Look:
+        """Return the state of the node at frame `index` of the timeline (0 is the oldest one kept).
+
+        Raises Superseded between two frames or rules as soon as the result is `unwanted`. One thread may ask.
+        """
         frames = self.timeline.frames
         last = len(frames) - 1
         index = max(0, min(index, last))
         if index == last:
             return self.head()
-        replay, history = self._replayed(index)
+        replay, history = self._replayed(index, unwanted)
         self._back = frames[index].number, replay, history
         window = history.window(replay.host.evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
         held = self.diagnosis.folded_before(frames[index].number)
-        judgement = judge(window, self.rules, self.diagnosis.configured, self.guard, held)
+        judgement = judge(window, self.rules, self.diagnosis.configured, self.guard, held, unwanted)
         return Look(index, window, judgement, replay.host)
 
-    def _replayed(self, index: int) -> tuple[Replay, History]:
+    def _replayed(self, index: int, unwanted: Callable[[], bool]) -> tuple[Replay, History]:
         """Replay the frames up to `index`; go on with the last replay if it ended at one of the frames needed."""
         frames = self.timeline.frames
         start = index
@@ -231,11 +234,16 @@ class Session:
             reached = next((at for at in range(index, start - 1, -1) if frames[at].number <= number), None)
             if reached is not None and frames[reached].number == number:
                 for at in range(reached + 1, index + 1):
+                    if unwanted():
+                        raise Superseded
                     self._add(history, replay, self.timeline.frame(at))
+                    self._back = frames[at].number, replay, history
                 return replay, history
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
         history = History(self._providers, past=self._history.past)
         for frame in self.timeline.recall(start, index + 1):
+            if unwanted():
+                raise Superseded
             self._add(history, replay, frame)
         return replay, history
 

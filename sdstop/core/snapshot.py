@@ -217,7 +217,9 @@ class Snapshot(Struct, frozen=True, eq=False):
     def rows(self, family: type[R]) -> Mapping[Hashable, R]:
         """Return a family's rows by identity; empty if there are none (see `run_of` for the cause)."""
         run = self.by_family.get(family)
-        return cast("Mapping[Hashable, R]", run.tables[family]) if run is not None else {}
+        rows: Any = {} if run is None else run.tables[family]
+        found: Mapping[Hashable, R] = rows
+        return found
 
     def get(self, family: type[R], key: Hashable) -> R | None:
         """Return one row, or None if not present."""

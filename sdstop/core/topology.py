@@ -7,7 +7,7 @@ counters did. Rules, views and reports ask it instead of following links.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from sdstop.core.format import natural
 from sdstop.core.joins import CONTAINS, Naming, Relation, ThingKind
@@ -47,10 +47,10 @@ class Topology:
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result of `make`, called once per topology: for results that depend on the structure alone."""
-        found = self._memo.get(key)
+        found: T | None = self._memo.get(key)
         if found is None:
             found = self._memo[key] = make()
-        return cast("T", found)
+        return found
 
     def find(self, name: str, kinds: Iterable[ThingKind] = ()) -> Thing | None:
         """Return the thing with a name, or of a finding's subject; None if it is unknown.

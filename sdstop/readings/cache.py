@@ -43,35 +43,35 @@ class Cache(Reading, frozen=True):
 
     cache: Annotated[
         str,
-        Label(
-            "Cache", "Its name as an operator reads it: vg/volume, a mapping, bcache0, arc, l2arc", names=Name.VOLUME
-        ),
+        Label("Cache", "Name: vg/volume, a mapping, bcache0, arc, l2arc", names=Name.VOLUME),
     ]
     kind: Annotated[str, Label("Kind", "flashcache, dm-cache, dm-writecache, bcache, arc or l2arc", plain=True)]
     device: Annotated[
-        str | None, Fact("Device", "Kernel name of the device that is cached, as dm-3 or bcache0", names=Name.DEVICE)
+        str | None, Fact("Device", "Kernel name of the cached device, as dm-3 or bcache0", names=Name.DEVICE)
     ] = None
-    fast: Annotated[str | None, Fact("Fast", "Kernel names of its cache devices, with commas", names=Name.DEVICE)] = (
-        None
-    )
+    fast: Annotated[
+        str | None, Fact("Fast", "Kernel names of its cache devices, separated by commas", names=Name.DEVICE)
+    ] = None
     slow: Annotated[str | None, Fact("Slow", "Kernel name of its backing device", names=Name.DEVICE)] = None
     counts: Annotated[str, Fact("Counts", "Unit of its counters: requests, or blocks", plain=True)] = "requests"
-    mode: Annotated[str | None, State("Mode", "writeback, writethrough, writearound, passthrough, none")] = None
-    state: Annotated[str | None, State("State", "ok, clean, dirty, no cache, read-only, needs check, failed ...")] = (
-        None
-    )
+    mode: Annotated[
+        str | None, State("Mode", "Mode of the cache: writeback, writethrough, writearound, passthrough, none")
+    ] = None
+    state: Annotated[
+        str | None, State("State", "State of the cache: ok, clean, dirty, no cache, read-only, needs check, failed ...")
+    ] = None
     policy: Annotated[str | None, Fact("Policy", "Replacement policy: smq, mq, fifo, lru ...", plain=True)] = None
-    size: Annotated[int | None, Metric("Size", "Room for data", "bytes")] = None
-    used: Annotated[int | None, Metric("Used", "Data that is cached", "bytes")] = None
-    dirty: Annotated[int | None, Metric("Dirty", "Data that is nowhere but in the cache yet", "bytes")] = None
-    block_size: Annotated[int | None, Metric("Block", "Unit in which it caches", "bytes", exact=True)] = None
-    metadata_size: Annotated[int | None, Metric("Metadata", "Room for its metadata", "bytes")] = None
-    metadata_used: Annotated[int | None, Metric("Metadata used", "Metadata in use", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Cache capacity", "bytes")] = None
+    used: Annotated[int | None, Metric("Used", "Cached data", "bytes")] = None
+    dirty: Annotated[int | None, Metric("Dirty", "Dirty data not yet written back", "bytes")] = None
+    block_size: Annotated[int | None, Metric("Block", "Cache block size", "bytes", exact=True)] = None
+    metadata_size: Annotated[int | None, Metric("Metadata", "Metadata capacity of the cache", "bytes")] = None
+    metadata_used: Annotated[int | None, Metric("Metadata used", "Metadata of the cache in use", "bytes")] = None
     skips_from: Annotated[int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes")] = None
     reads: Annotated[int | None, Metric("Reads", "Read requests", kind=_COUNTER)] = None
     writes: Annotated[int | None, Metric("Writes", "Write requests", kind=_COUNTER)] = None
-    read_hits: Annotated[int | None, Metric("Read hits", "Reads answered by the cache", kind=_COUNTER)] = None
-    write_hits: Annotated[int | None, Metric("Write hits", "Write hits: writes to cached data", kind=_COUNTER)] = None
+    read_hits: Annotated[int | None, Metric("Read hits", "Read hits", kind=_COUNTER)] = None
+    write_hits: Annotated[int | None, Metric("Write hits", "Write hits", kind=_COUNTER)] = None
     read_misses: Annotated[
         int | None, Metric("Read misses", "Read misses that could have been hits", kind=_COUNTER)
     ] = None
@@ -88,32 +88,33 @@ class Cache(Reading, frozen=True):
         int | None, Metric("Sequential", "Requests bypassed as sequential", kind=_COUNTER)
     ] = None
     evicted_by_bypass: Annotated[
-        int | None, Metric("Evicted", "Cached blocks dropped since a bypassing request touched them", kind=_COUNTER)
+        int | None, Metric("Evicted", "Cached blocks invalidated by bypassing requests", kind=_COUNTER)
     ] = None
-    promotions: Annotated[int | None, Metric("Promotions", "Blocks taken into the cache", kind=_COUNTER)] = None
-    demotions: Annotated[int | None, Metric("Demotions", "Blocks dropped for others", kind=_COUNTER)] = None
+    promotions: Annotated[int | None, Metric("Promotions", "Blocks promoted into the cache", kind=_COUNTER)] = None
+    demotions: Annotated[int | None, Metric("Demotions", "Blocks evicted from the cache", kind=_COUNTER)] = None
     no_room: Annotated[
-        int | None, Metric("No room", "Requests that found only dirty or busy blocks in their way", kind=_COUNTER)
+        int | None,
+        Metric("No room", "Requests not cached because all candidate blocks were dirty or busy", kind=_COUNTER),
     ] = None
     cleaned: Annotated[int | None, Metric("Cleaned", "Dirty blocks written back", kind=_COUNTER)] = None
     fast_errors: Annotated[int | None, Metric("Errors", "I/O errors of the cache device", kind=_COUNTER)] = None
     slow_errors: Annotated[int | None, Metric("Slow errors", "I/O errors of the backing device", kind=_COUNTER)] = None
     write_back_rate: Annotated[
-        int | None, Metric("Writeback rate", "Rate at which it is to write dirty data back", "bytes_per_second")
+        int | None, Metric("Writeback rate", "Target rate of writing dirty data back", "bytes_per_second")
     ] = None
-    writes_back: Annotated[int | None, Metric("Writes back", "0 if writing back is switched off")] = None
+    writes_back: Annotated[int | None, Metric("Writes back", "Whether writeback is running")] = None
     printed_read_hits: Annotated[
         float | None,
-        Metric("Printed", "Read hits of all reads as its driver prints it, cut off to whole percents", "ratio",
+        Metric("Printed", "Read hit ratio as printed by the driver, truncated to whole percents", "ratio",
                export=False),
     ] = None  # fmt: skip
     needs_whole_blocks: Annotated[
-        int | None, Metric("Whole blocks", "1 if only requests of exactly a block can be cached", export=False)
+        int | None, Metric("Whole blocks", "Whether only requests of exactly one block can be cached", export=False)
     ] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
     settings: Annotated[
-        str, Fact("Settings", "The evidence its settings were read from, if another", export=False, names=Name.EVIDENCE)
+        str, Fact("Settings", "Evidence of the settings, if not the same", export=False, names=Name.EVIDENCE)
     ] = ""
 
     def source(self, field: str = "") -> Source | None:
@@ -174,8 +175,8 @@ class CacheActivity(Reading, frozen=True, kw_only=True):
         "cache": Identity(ThingKind.CACHE, Naming.LINK, aliases=(("mapper/{cache}", Naming.LINK),)),
     }
 
-    cache: Annotated[str, Label("Cache", "As of the cache", names=Name.VOLUME)]
-    kind: Annotated[str, Label("Kind", "As of the cache", plain=True)]
+    cache: Annotated[str, Label("Cache", "See the cache", names=Name.VOLUME)]
+    kind: Annotated[str, Label("Kind", "See the cache", plain=True)]
     reads: Annotated[float | None, Metric("Reads", "Read requests", "per_second")]
     writes: Annotated[float | None, Metric("Writes", "Write requests", "per_second")]
     hits: Annotated[float | None, Metric("Hits", "Requests that hit", "per_second")]
@@ -184,16 +185,16 @@ class CacheActivity(Reading, frozen=True, kw_only=True):
     hit_share: Annotated[float | None, Metric("Hit", "Hits per request", "ratio")]
     read_hit_share: Annotated[float | None, Metric("Read hit", "Read hits per read request", "ratio")]
     write_hit_share: Annotated[float | None, Metric("Write hit", "Write hits per write request", "ratio")]
-    cacheable_hit_share: Annotated[float | None, Metric("Hit of cacheable", "Hits of hits and misses", "ratio")]
+    cacheable_hit_share: Annotated[float | None, Metric("Hit of cacheable", "Hits per cacheable request", "ratio")]
     bypass_share: Annotated[float | None, Metric("Bypass", "Share of requests that bypassed the cache", "ratio")]
     evicted: Annotated[float | None, Metric("Evicted", "Blocks dropped by bypassing requests", "per_second")]
-    promotions: Annotated[float | None, Metric("Promotions", "Blocks taken in", "per_second")]
-    demotions: Annotated[float | None, Metric("Demotions", "Blocks dropped for others", "per_second")]
+    promotions: Annotated[float | None, Metric("Promotions", "Blocks promoted into the cache", "per_second")]
+    demotions: Annotated[float | None, Metric("Demotions", "Blocks evicted from the cache", "per_second")]
     cleaned: Annotated[float | None, Metric("Cleaned", "Dirty blocks written back", "per_second")]
-    no_room: Annotated[float | None, Metric("No room", "Requests that found no room", "per_second")]
-    errors: Annotated[float | None, Metric("Errors", "I/O errors of both sides", "per_second")]
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
+    no_room: Annotated[float | None, Metric("No room", "Requests not cached for lack of room", "per_second")]
+    errors: Annotated[float | None, Metric("Errors", "I/O errors of cache and backing device", "per_second")]
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | None:

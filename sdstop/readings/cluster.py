@@ -14,16 +14,16 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd", plain=True)
 _CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none", names=Name.VOLUME)
-_HEALTHY = Metric("Healthy", "1 where its state is the good one, 0 where it is not")
+_HEALTHY = Metric("Healthy", "Whether the state is healthy (1 = yes)")
 _ORIGIN = Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)
 _IDENT = Fact("Id", "Its id", names=Name.IDENTIFIER)
 
-_READS = Metric("r/s", "Reads of clients, as the cluster counted them over its last seconds", "per_second")
-_WRITES = Metric("w/s", "Writes of clients, as the cluster counted them over its last seconds", "per_second")
-_READ = Metric("Read", "Bytes that clients read", "bytes_per_second")
-_WRITE = Metric("Write", "Bytes that clients wrote", "bytes_per_second")
-_READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "seconds")
-_WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
+_READS = Metric("r/s", "Client reads per second, as reported by the cluster", "per_second")
+_WRITES = Metric("w/s", "Client writes per second, as reported by the cluster", "per_second")
+_READ = Metric("Read", "Bytes read by clients per second, as reported by the cluster", "bytes_per_second")
+_WRITE = Metric("Write", "Bytes written by clients per second, as reported by the cluster", "bytes_per_second")
+_READ_WAIT = Metric("r_await", "Mean read latency, as seen by clients", "seconds")
+_WRITE_WAIT = Metric("w_await", "Mean write latency, as seen by clients", "seconds")
 
 
 class Cluster(Reading, frozen=True, kw_only=True):
@@ -45,28 +45,30 @@ class Cluster(Reading, frozen=True, kw_only=True):
     kind: Annotated[str, _KIND]
     ident: Annotated[str | None, _IDENT]
     version: Annotated[str | None, Fact("Version", "Software of the cluster", plain=True)]
-    state: Annotated[str | None, State("State", "ClusteredNormal, HEALTH_WARN ...: the cluster's own word")]
-    healthy: Annotated[int | None, _HEALTHY]
-    leader: Annotated[str | None, Fact("Leader", "Who leads: master MDM, first monitor", names=Name.HOST)]
-    managers: Annotated[int | None, Metric("Managers", "Managers that a whole cluster has")]
-    managers_up: Annotated[int | None, Metric("Managers up", "Managers that are there")]
-    replicas: Annotated[int | None, Metric("Replicas", "Copies of its own records that a whole cluster has")]
-    replicas_up: Annotated[int | None, Metric("Replicas up", "Copies of its own records that are there")]
-    tolerates: Annotated[
-        int | None, Metric("Tolerates", "Further managers it may lose, whichever they are, and still be led")
+    state: Annotated[
+        str | None, State("State", "Cluster state as reported by the cluster: ClusteredNormal, HEALTH_WARN ...")
     ]
-    nodes: Annotated[int | None, Metric("Nodes", "Nodes that hold data")]
-    nodes_up: Annotated[int | None, Metric("Nodes up", "Nodes that hold data and are there")]
-    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of all its devices", "bytes")]
+    healthy: Annotated[int | None, _HEALTHY]
+    leader: Annotated[str | None, Fact("Leader", "Leader: master MDM, first monitor", names=Name.HOST)]
+    managers: Annotated[int | None, Metric("Managers", "Configured managers")]
+    managers_up: Annotated[int | None, Metric("Managers up", "Managers online")]
+    replicas: Annotated[int | None, Metric("Replicas", "Configured copies of the cluster's own records")]
+    replicas_up: Annotated[int | None, Metric("Replicas up", "Copies of the cluster's own records online")]
+    tolerates: Annotated[
+        int | None, Metric("Tolerates", "Number of further manager failures tolerated in the worst case")
+    ]
+    nodes: Annotated[int | None, Metric("Nodes", "Configured data nodes")]
+    nodes_up: Annotated[int | None, Metric("Nodes up", "Data nodes online")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of the cluster", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
-    spare: Annotated[int | None, Metric("Spare", "Raw capacity set aside for rebuilds", "bytes")]
-    degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than it should have", "bytes")]
-    failed: Annotated[int | None, Metric("Failed", "Data that no copy can be reached of", "bytes")]
+    spare: Annotated[int | None, Metric("Spare", "Raw capacity reserved for rebuilds", "bytes")]
+    degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than configured", "bytes")]
+    failed: Annotated[int | None, Metric("Failed", "Unavailable data (no reachable copy)", "bytes")]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
     read: Annotated[float | None, _READ] = None
     write: Annotated[float | None, _WRITE] = None
-    epoch: Annotated[int | None, Metric("Epoch", "Grows with each new leader or map", exact=True)] = None
+    epoch: Annotated[int | None, Metric("Epoch", "Epoch: increases with each new leader or map", exact=True)] = None
     says: Annotated[
         str | None, Fact("Says", "Problems that the cluster itself reports", export=False, names=Name.TEXT)
     ] = None
@@ -103,20 +105,20 @@ class ClusterNode(Reading, frozen=True, kw_only=True):
     role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer", plain=True)]
     node: Annotated[str, Label("Node", "Its name in the cluster, or its id", names=Name.HOST)]
     ident: Annotated[str | None, _IDENT]
-    address: Annotated[str | None, Fact("Address", "Its addresses, parted by blanks", names=Name.IDENTIFIER)]
+    address: Annotated[str | None, Fact("Address", "Addresses, separated by spaces", names=Name.IDENTIFIER)]
     area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root", names=Name.VOLUME)]
     domain: Annotated[
-        str | None, Fact("Domain", "What fails together with it: fault set, rack, or itself", names=Name.VOLUME)
+        str | None, Fact("Domain", "Failure domain: fault set, rack, or the node itself", names=Name.VOLUME)
     ]
-    state: Annotated[str | None, State("State", "States as the cluster reports them, problems first")]
+    state: Annotated[str | None, State("State", "State as reported by the cluster, problems first")]
     healthy: Annotated[int | None, _HEALTHY]
     maintenance: Annotated[str | None, Fact("Maintenance", "Current maintenance, if any", plain=True)]
-    leads: Annotated[bool, Fact("Leads", "Whether it is the one that leads", export=False)]
-    devices: Annotated[int | None, Metric("Devices", "Devices it brings")]
-    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
+    leads: Annotated[bool, Fact("Leads", "Whether it is the leader", export=False)]
+    devices: Annotated[int | None, Metric("Devices", "Number of devices of the node")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
     version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
-    local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
+    local: Annotated[bool, Fact("Here", "Whether it is the node that this data is from", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
@@ -150,26 +152,28 @@ class ClusterPool(Reading, frozen=True, kw_only=True):
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[
-        str, Label("Pool", "Its name, with its protection domain in front if there are several", names=Name.VOLUME)
+        str, Label("Pool", "Name, after that of its protection domain if there are several", names=Name.VOLUME)
     ]
     kind: Annotated[str, _KIND]
     ident: Annotated[str | None, _IDENT]
     area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root", names=Name.VOLUME)]
-    copies: Annotated[int | None, Metric("Copies", "Copies of all data; absent for erasure codes")]
-    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
+    copies: Annotated[int | None, Metric("Copies", "Number of copies; absent for erasure coding")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
     spare: Annotated[
         int | None, Metric("Spare", "Raw capacity reserved for rebuilds; absent if not supported", "bytes")
     ]
-    spare_ratio: Annotated[float | None, Metric("Spare set", "Share that is set aside, as configured", "ratio")]
-    filled: Annotated[float | None, Metric("Filled", "Share in use of what may be used", "ratio")]
-    near_full: Annotated[float | None, Metric("Near full", "Share filled from which the cluster warns", "ratio")]
-    full: Annotated[float | None, Metric("Full", "Share filled from which it alarms, or refuses writes", "ratio")]
-    domains: Annotated[int | None, Metric("Domains", "Failure domains that it lies on")]
+    spare_ratio: Annotated[float | None, Metric("Spare set", "Configured share of spare capacity", "ratio")]
+    filled: Annotated[float | None, Metric("Filled", "Used share of the usable capacity", "ratio")]
+    near_full: Annotated[float | None, Metric("Near full", "Fill level at which the cluster warns", "ratio")]
+    full: Annotated[float | None, Metric("Full", "Fill level at which the cluster alarms or refuses writes", "ratio")]
+    domains: Annotated[int | None, Metric("Domains", "Number of failure domains")]
     largest: Annotated[int | None, Metric("Largest", "Raw capacity of its largest failure domain", "bytes")]
-    largest_domain: Annotated[str | None, Fact("Largest domain", "Which that is", names=Name.VOLUME)]
-    degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than it should have", "bytes")]
-    failed: Annotated[int | None, Metric("Failed", "Data that no copy can be reached of", "bytes")]
+    largest_domain: Annotated[
+        str | None, Fact("Largest domain", "Name of the largest failure domain", names=Name.VOLUME)
+    ]
+    degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than configured", "bytes")]
+    failed: Annotated[int | None, Metric("Failed", "Unavailable data (no reachable copy)", "bytes")]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
     read: Annotated[float | None, _READ] = None
@@ -202,11 +206,11 @@ class FailureDomain(Reading, frozen=True, kw_only=True):
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     domain: Annotated[str, Label("Domain", "Fault set, node, host or rack", names=Name.HOST)]
     of: Annotated[str, Fact("Is a", "fault set, node, host, rack", plain=True)]
-    nodes: Annotated[int | None, Metric("Nodes", "Nodes in it that have devices in this pool")]
-    devices: Annotated[int | None, Metric("Devices", "Devices in it that belong to this pool")]
-    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of these", "bytes")]
-    used: Annotated[int | None, Metric("Used", "Raw capacity in use of these", "bytes")]
-    nodes_down: Annotated[int | None, Metric("Down", "Unhealthy nodes of these")]
+    nodes: Annotated[int | None, Metric("Nodes", "Number of nodes with devices in this pool")]
+    devices: Annotated[int | None, Metric("Devices", "Number of devices in this pool")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of these devices", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Used raw capacity of these devices", "bytes")]
+    nodes_down: Annotated[int | None, Metric("Down", "Number of unhealthy nodes in the failure domain")]
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
@@ -246,24 +250,24 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
     )
 
     cluster: Annotated[str, _CLUSTER]
-    node: Annotated[str, Label("Node", "The node it is in, by its name in the cluster", names=Name.HOST)]
-    device: Annotated[str, Label("Device", "Its path as the cluster has it, or its name", names=Name.PATH)]
+    node: Annotated[str, Label("Node", "Node of the device, by its name in the cluster", names=Name.HOST)]
+    device: Annotated[str, Label("Device", "Path of the device as known to the cluster, or its name", names=Name.PATH)]
     ident: Annotated[str | None, _IDENT]
     pool: Annotated[str | None, Fact("Pool", "Pool that it belongs to", names=Name.VOLUME)]
     name: Annotated[str | None, Fact("Name", "Name given by an administrator", names=Name.VOLUME)]
-    path: Annotated[str | None, Fact("Path now", "Where its node found it last", names=Name.PATH)]
+    path: Annotated[str | None, Fact("Path now", "Path at which its node last found it", names=Name.PATH)]
     original: Annotated[str | None, Fact("Path added", "Path under which it was added", names=Name.PATH)]
-    state: Annotated[str | None, State("State", "States as the cluster reports them, problems first")]
+    state: Annotated[str | None, State("State", "State as reported by the cluster, problems first")]
     healthy: Annotated[int | None, _HEALTHY]
     media: Annotated[str | None, Fact("Media", "HDD, SSD, NVMe ...", plain=True)]
     model: Annotated[str | None, Fact("Model", "Model, as registered in the cluster", plain=True)]
     serial: Annotated[str | None, Fact("Serial", "Serial number, as registered in the cluster", names=Name.SERIAL)]
-    capacity: Annotated[int | None, Metric("Capacity", "Bytes that the cluster may use of it", "bytes")]
-    used: Annotated[int | None, Metric("Used", "Bytes in use of it", "bytes")]
-    read_wait: Annotated[float | None, Metric("r_await", "Mean time of a read of it", "seconds")]
-    write_wait: Annotated[float | None, Metric("w_await", "Mean time of a write to it", "seconds")]
+    capacity: Annotated[int | None, Metric("Capacity", "Capacity of the device for the cluster", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Used capacity of the device", "bytes")]
+    read_wait: Annotated[float | None, Metric("r_await", "Mean read latency of the device", "seconds")]
+    write_wait: Annotated[float | None, Metric("w_await", "Mean write latency of the device", "seconds")]
     local: Annotated[
-        str | None, Fact("Here", "Kernel name, if it is in the node that was read", export=False, names=Name.DEVICE)
+        str | None, Fact("Here", "Kernel name, if it is in this node", export=False, names=Name.DEVICE)
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
@@ -302,20 +306,20 @@ class ClusterVolume(Reading, frozen=True, kw_only=True):
     cluster: Annotated[str, _CLUSTER]
     volume: Annotated[str, Label("Volume", "Its name, or its id where it has none", names=Name.VOLUME)]
     ident: Annotated[str | None, _IDENT]
-    pool: Annotated[str | None, Fact("Pool", "Pool that it lies in", names=Name.VOLUME)]
+    pool: Annotated[str | None, Fact("Pool", "Pool of the volume", names=Name.VOLUME)]
     provisioning: Annotated[str | None, Fact("Kind", "thin, thick or snapshot", plain=True)]
-    size: Annotated[int | None, Metric("Size", "Size that its clients see", "bytes")]
-    clients: Annotated[int | None, Metric("Clients", "Clients that it is mapped to")]
-    mapped: Annotated[str | None, Fact("Mapped to", "Names of the first of these", export=False, names=Name.EVIDENCE)]
+    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes")]
+    clients: Annotated[int | None, Metric("Clients", "Number of clients that the volume is mapped to")]
+    mapped: Annotated[str | None, Fact("Mapped to", "Names of the first clients", export=False, names=Name.EVIDENCE)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
     read: Annotated[float | None, _READ] = None
     write: Annotated[float | None, _WRITE] = None
     read_wait: Annotated[float | None, _READ_WAIT] = None
     write_wait: Annotated[float | None, _WRITE_WAIT] = None
-    local: Annotated[
-        str | None, Fact("Here", "Kernel name, if the node that was read has it", export=False, names=Name.DEVICE)
-    ] = None
+    local: Annotated[str | None, Fact("Here", "Kernel name, if this node has it", export=False, names=Name.DEVICE)] = (
+        None
+    )
     origin: Annotated[str, _ORIGIN] = ""
 
 
@@ -343,9 +347,9 @@ class ClusterClient(Reading, frozen=True, kw_only=True):
     client: Annotated[str, Label("Client", "Its name, or its address, or its id", names=Name.HOST)]
     ident: Annotated[str | None, _IDENT]
     address: Annotated[str | None, Fact("Address", "Its address", names=Name.IDENTIFIER)]
-    state: Annotated[str | None, State("State", "In the cluster's words")]
+    state: Annotated[str | None, State("State", "State as reported by the cluster")]
     healthy: Annotated[int | None, _HEALTHY]
-    volumes: Annotated[int | None, Metric("Volumes", "Volumes mapped to it")]
+    volumes: Annotated[int | None, Metric("Volumes", "Number of mapped volumes")]
     version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
@@ -353,7 +357,7 @@ class ClusterClient(Reading, frozen=True, kw_only=True):
     write: Annotated[float | None, _WRITE] = None
     read_wait: Annotated[float | None, _READ_WAIT] = None
     write_wait: Annotated[float | None, _WRITE_WAIT] = None
-    local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
+    local: Annotated[bool, Fact("Here", "Whether it is the node that this data is from", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
     statistics: Annotated[
         str, Fact("Statistics", "Key of the evidence of its numbers", export=False, names=Name.EVIDENCE)

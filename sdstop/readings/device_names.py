@@ -34,13 +34,13 @@ class DevicePath(Reading, frozen=True, kw_only=True):
 
     holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool", names=Name.VOLUME)]
     place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev", names=Name.VOLUME)]
-    path: Annotated[str, Label("Name", "The device as it is looked for", names=Name.PATH)]
+    path: Annotated[str, Label("Name", "Name by which the device is configured", names=Name.PATH)]
     kind: Annotated[str, Fact("Kind", "file, powerflex or zfs", plain=True)]
     now: Annotated[str | None, Fact("Name now", "Last known path, if reported", names=Name.PATH)] = None
-    healthy: Annotated[int | None, Metric("Healthy", "1 where it is well, 0 where it is not")] = None
+    healthy: Annotated[int | None, Metric("Healthy", "Whether the device is healthy")] = None
     device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node", names=Name.DEVICE)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def local_path(self) -> str | None:

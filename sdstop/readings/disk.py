@@ -59,24 +59,28 @@ class Disk(Reading, frozen=True):
         int,
         Metric("Read", "Bytes read", "bytes", _COUNTER, SECTOR, "sdstop_disk_read_bytes_total"),
     ]
-    read_time: Annotated[int, Metric("Read time", "Time reads took, summed over reads", "seconds", _COUNTER, 0.001)]
+    read_time: Annotated[
+        int, Metric("Read time", "Total time spent reading, summed over requests", "seconds", _COUNTER, 0.001)
+    ]
     writes: Annotated[int, Metric("Writes", "Writes completed", kind=_COUNTER)]
     writes_merged: Annotated[int, Metric("Writes merged", "Writes merged into another", kind=_COUNTER)]
     write_sectors: Annotated[
         int,
         Metric("Written", "Bytes written", "bytes", _COUNTER, SECTOR, "sdstop_disk_written_bytes_total"),
     ]
-    write_time: Annotated[int, Metric("Write time", "Time writes took, summed over writes", "seconds", _COUNTER, 0.001)]
+    write_time: Annotated[
+        int, Metric("Write time", "Total time spent writing, summed over requests", "seconds", _COUNTER, 0.001)
+    ]
     in_flight: Annotated[
         int | None,
-        Metric("In flight", "Requests begun and not completed", name="sdstop_disk_io_now"),
+        Metric("In flight", "Requests in flight", name="sdstop_disk_io_now"),
     ]
     io_time: Annotated[int, Metric("Busy time", "Time with a request in flight", "seconds", _COUNTER, 0.001)]
     weighted_time: Annotated[
         int,
         Metric(
             "Weighted time",
-            "Time of all requests, summed at completion",
+            "Weighted I/O time (time summed over all requests)",
             "seconds",
             _COUNTER,
             0.001,
@@ -92,14 +96,15 @@ class Disk(Reading, frozen=True):
         Metric("Discarded", "Bytes discarded", "bytes", _COUNTER, SECTOR, "sdstop_disk_discarded_bytes_total"),
     ] = None
     discard_time: Annotated[
-        int | None, Metric("Discard time", "Time discards took, summed", "seconds", _COUNTER, 0.001)
+        int | None,
+        Metric("Discard time", "Total time spent discarding, summed over requests", "seconds", _COUNTER, 0.001),
     ] = None
     flushes: Annotated[
         int | None, Metric("Flushes", "Flushes completed; not counted for partitions", kind=_COUNTER)
     ] = None
-    flush_time: Annotated[int | None, Metric("Flush time", "Time flushes took, summed", "seconds", _COUNTER, 0.001)] = (
-        None
-    )
+    flush_time: Annotated[
+        int | None, Metric("Flush time", "Total time spent flushing, summed over requests", "seconds", _COUNTER, 0.001)
+    ] = None
 
 
 class DiskActivity(Reading, frozen=True):
@@ -122,7 +127,7 @@ class DiskActivity(Reading, frozen=True):
     reads_merged_ratio: Annotated[
         float | None, Metric("%rrqm", "Share of reads that were merged before they were issued", "ratio")
     ]
-    read_wait: Annotated[float | None, Metric("r_await", "Mean time a read took, queueing included", "seconds")]
+    read_wait: Annotated[float | None, Metric("r_await", "Mean read latency, including queueing", "seconds")]
     read_size: Annotated[float | None, Metric("rareq-sz", "Mean size of reads", "bytes")]
     writes_per_second: Annotated[float, Metric("w/s", "Writes completed", "per_second")]
     write_bytes_per_second: Annotated[float, Metric("Write", "Bytes written", "bytes_per_second")]
@@ -130,7 +135,7 @@ class DiskActivity(Reading, frozen=True):
     writes_merged_ratio: Annotated[
         float | None, Metric("%wrqm", "Share of writes that were merged before they were issued", "ratio")
     ]
-    write_wait: Annotated[float | None, Metric("w_await", "Mean time a write took, queueing included", "seconds")]
+    write_wait: Annotated[float | None, Metric("w_await", "Mean write latency, including queueing", "seconds")]
     write_size: Annotated[float | None, Metric("wareq-sz", "Mean size of writes", "bytes")]
     discards_per_second: Annotated[float | None, Metric("d/s", "Discards completed", "per_second")]
     discard_bytes_per_second: Annotated[float | None, Metric("Discard", "Bytes discarded", "bytes_per_second")]
@@ -138,16 +143,17 @@ class DiskActivity(Reading, frozen=True):
     discards_merged_ratio: Annotated[
         float | None, Metric("%drqm", "Share of discards that were merged before they were issued", "ratio")
     ]
-    discard_wait: Annotated[float | None, Metric("d_await", "Mean time a discard took", "seconds")]
+    discard_wait: Annotated[float | None, Metric("d_await", "Mean discard latency", "seconds")]
     discard_size: Annotated[float | None, Metric("dareq-sz", "Mean size of discards", "bytes")]
     flushes_per_second: Annotated[float | None, Metric("f/s", "Flushes completed", "per_second")]
-    flush_wait: Annotated[float | None, Metric("f_await", "Mean time a flush took", "seconds")]
-    queue: Annotated[float | None, Metric("aqu-sz", "Mean requests outstanding, credited at completion", "")]
+    flush_wait: Annotated[float | None, Metric("f_await", "Mean flush latency", "seconds")]
+    queue: Annotated[float | None, Metric("aqu-sz", "Mean outstanding requests, credited at completion", "")]
     busy: Annotated[
         float | None,
-        Metric("%util", "Share of time with a request in flight; may exceed 1, and does not measure the load of "
-               "a device that serves several at once", "ratio"),
-    ]  # fmt: skip
+        Metric(
+            "%util", "Share of time with a request in flight, which is not load if several are served at once", "ratio"
+        ),
+    ]
     completed_per_second: Annotated[float, Metric("tps", "Reads, writes and discards completed", "per_second")]
     wait: Annotated[float | None, Metric("await", "Mean time of reads, writes and discards", "seconds")]
     size: Annotated[float | None, Metric("areq-sz", "Mean size of reads, writes and discards", "bytes")]

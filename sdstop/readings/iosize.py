@@ -40,11 +40,13 @@ class RequestSizes(Reading, frozen=True, kw_only=True):
         Mapping[int, int],
         Buckets("Requests", "Requests by size", "bytes", name="sdstop_request_size_bytes", shown="histogram"),
     ]
-    larger: Annotated[int | None, Metric("Larger", "Requests above the largest bound", export=False)] = None
-    exact: Annotated[int, Metric("Exact", "1 if bounds are the sizes that requests had", export=False)] = 1
-    lost: Annotated[int | None, Metric("Lost", "Requests that found the counter's table full", export=False)] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
+    larger: Annotated[int | None, Metric("Larger", "Requests larger than the largest bound", export=False)] = None
+    exact: Annotated[int, Metric("Exact", "Whether bounds are exact request sizes", export=False)] = 1
+    lost: Annotated[
+        int | None, Metric("Lost", "Requests not counted because the counter's table was full", export=False)
+    ] = None
+    where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def counts(self) -> dict[int, int]:

@@ -43,47 +43,47 @@ class Limit(Reading, frozen=True):
     joins = (Join("owner", "volume", Relation.USED),)
 
     volume: Annotated[
-        str, Label("Volume", "Volume, image, drive of a machine, or block device that is limited", names=Name.VOLUME)
+        str, Label("Volume", "Limited volume, image, drive of a virtual machine, or block device", names=Name.VOLUME)
     ]
     owner: Annotated[
         str,
         Label(
-            "Owner", "Throttled client: SDC, control group, machine; empty: every user of the volume", names=Name.HOST
+            "Owner",
+            "Throttled client: SDC, control group, virtual machine; empty: every user of the volume",
+            names=Name.HOST,
         ),
     ]
-    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd", plain=True)]
+    kind: Annotated[str, Label("Kind", "Enforced by: powerflex, cgroup, qemu, rbd", plain=True)]
     direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
-    limited: Annotated[str | None, State("Limited", "both, iops, bandwidth, none")]
+    limited: Annotated[str | None, State("Limited", "Kind of active limit: both, iops, bandwidth or none")]
     iops: Annotated[
         float | None,
-        Metric("IOPS", "Requests a second that are let through", "per_second", name="sdstop_limit_requests_per_second"),
+        Metric("IOPS", "IOPS limit", "per_second", name="sdstop_limit_requests_per_second"),
     ] = None
     bandwidth: Annotated[
         float | None,
-        Metric("Bandwidth", "Bytes a second let through", "bytes_per_second", name="sdstop_limit_bytes_per_second"),
+        Metric("Bandwidth", "Bandwidth limit", "bytes_per_second", name="sdstop_limit_bytes_per_second"),
     ] = None
     iops_burst: Annotated[
         float | None,
-        Metric(
-            "IOPS burst", "Requests a second in a burst", "per_second", name="sdstop_limit_burst_requests_per_second"
-        ),
+        Metric("IOPS burst", "IOPS limit in a burst", "per_second", name="sdstop_limit_burst_requests_per_second"),
     ] = None
     iops_burst_length: Annotated[
         float | None,
-        Metric("For", "How long such a burst may last", "seconds", name="sdstop_limit_burst_requests_length_seconds"),
+        Metric("For", "Maximum burst duration", "seconds", name="sdstop_limit_burst_requests_length_seconds"),
     ] = None
     bandwidth_burst: Annotated[
         float | None,
         Metric(
             "Bandwidth burst",
-            "Bytes a second in a burst",
+            "Bandwidth limit in a burst",
             "bytes_per_second",
             name="sdstop_limit_burst_bytes_per_second",
         ),
     ] = None
     bandwidth_burst_length: Annotated[
         float | None,
-        Metric("For", "How long such a burst may last", "seconds", name="sdstop_limit_burst_bytes_length_seconds"),
+        Metric("For", "Maximum burst duration", "seconds", name="sdstop_limit_burst_bytes_length_seconds"),
     ] = None
     iops_size: Annotated[
         int | None, Metric("IOPS size", "Request size that counts as one I/O; larger ones count as several", "bytes")
@@ -91,29 +91,33 @@ class Limit(Reading, frozen=True):
     group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit", names=Name.VOLUME)] = (
         None
     )
-    unheld: Annotated[str | None, Fact("Not held", "Why it is not enforced; empty: it is enforced", plain=True)] = None
+    unheld: Annotated[str | None, Fact("Not held", "Why the limit is not enforced; empty if it is", plain=True)] = None
     device: Annotated[
         str | None, Fact("Device", "Block device of this node below the limited volume", names=Name.DEVICE)
     ] = None
     size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", export=False)] = None
-    used_requests: Annotated[int | None, Metric("Requests", "Requests that passed", kind=Kind.COUNTER)] = None
-    used_bytes: Annotated[int | None, Metric("Bytes", "Bytes that passed", "bytes", Kind.COUNTER)] = None
+    used_requests: Annotated[
+        int | None, Metric("Requests", "Requests completed under the limit", kind=Kind.COUNTER)
+    ] = None
+    used_bytes: Annotated[int | None, Metric("Bytes", "Bytes transferred under the limit", "bytes", Kind.COUNTER)] = (
+        None
+    )
     stalled: Annotated[
         float | None,
-        Metric("Stalled", "Least time in which a task of the owner waited for I/O", "seconds", Kind.COUNTER),
+        Metric("Stalled", "Minimum time in which a task of the owner was stalled on I/O", "seconds", Kind.COUNTER),
     ] = None
     requests_rate: Annotated[
         float | None,
         Metric(
-            "Used IOPS", "Requests a second, as reported", "per_second",
+            "Used IOPS", "Requests per second, as reported", "per_second",
             name="sdstop_limit_used_requests_per_second",
         ),
     ] = None  # fmt: skip
     bytes_rate: Annotated[
         float | None,
-        Metric("Used", "Bytes a second, as reported", "bytes_per_second", name="sdstop_limit_used_bytes_per_second"),
+        Metric("Used", "Bytes per second, as reported", "bytes_per_second", name="sdstop_limit_used_bytes_per_second"),
     ] = None
-    sharers: Annotated[int | None, Metric("Sharers", "Owners to whom those rates belong together")] = None
+    sharers: Annotated[int | None, Metric("Sharers", "Number of owners that the reported rates are summed over")] = None
     wait: Annotated[
         float | None, Metric("Wait", "Mean request latency including throttling, as reported", "seconds")
     ] = None
@@ -182,17 +186,19 @@ class LimitUse(Reading, frozen=True):
 
     volume: Annotated[str, Label("Volume", "Limited volume or device", names=Name.VOLUME)]
     owner: Annotated[str, Label("Owner", "Throttled client", names=Name.HOST)]
-    kind: Annotated[str, Label("Kind", "Who enforces it", plain=True)]
+    kind: Annotated[str, Label("Kind", "Enforced by", plain=True)]
     direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
-    requests_per_second: Annotated[float | None, Metric("IOPS", "Requests that passed", "per_second")]
-    bytes_per_second: Annotated[float | None, Metric("Bandwidth", "Bytes that passed", "bytes_per_second")]
-    request_size: Annotated[float | None, Metric("Size", "Mean size of a request", "bytes")]
-    sharers: Annotated[int, Metric("Sharers", "Owners to whom the rates belong together")]
-    stalled: Annotated[
-        float | None, Metric("Stalled", "Least time in which a task of the owner waited for I/O", "ratio")
+    requests_per_second: Annotated[float | None, Metric("IOPS", "Requests completed under the limit", "per_second")]
+    bytes_per_second: Annotated[
+        float | None, Metric("Bandwidth", "Bytes transferred under the limit", "bytes_per_second")
     ]
-    wait: Annotated[float | None, Metric("Wait", "Mean time of a request, the limit's wait included", "seconds")]
-    disk_wait: Annotated[float | None, Metric("Disks' wait", "Mean time of a request below the limit", "seconds")]
+    request_size: Annotated[float | None, Metric("Size", "Mean size of a request", "bytes")]
+    sharers: Annotated[int, Metric("Sharers", "Number of owners that the rates are summed over")]
+    stalled: Annotated[
+        float | None, Metric("Stalled", "Minimum time in which a task of the owner was stalled on I/O", "ratio")
+    ]
+    wait: Annotated[float | None, Metric("Wait", "Mean request latency including throttling", "seconds")]
+    disk_wait: Annotated[float | None, Metric("Disks' wait", "Mean request latency excluding throttling", "seconds")]
 
 
 def use(before: Limit, after: Limit, seconds: float) -> LimitUse | None:

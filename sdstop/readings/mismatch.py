@@ -27,8 +27,8 @@ class Mismatch(Reading, frozen=True, kw_only=True):
     thing: Annotated[str, Label("Array", "md array, or RESOURCE/PEER of DRBD", names=Name.VOLUME)]
     kind: Annotated[str, Fact("Kind", "md or drbd", plain=True)]
     found_by: Annotated[str | None, Fact("Found by", "check, repair, verify, resync ...", plain=True)]
-    running: Annotated[bool, Fact("Running", "Whether it still compares")]
-    differ: Annotated[int | None, Metric("Differs", "Bytes that differ", "bytes")]
+    running: Annotated[bool, Fact("Running", "Whether the comparison is running")]
+    differ: Annotated[int | None, Metric("Differs", "Mismatched bytes", "bytes")]
     size: Annotated[int | None, Metric("Size", "Size of the array", "bytes")] = None
     mirror: Annotated[bool, Fact("Mirror", "Whether copies were compared, not data and parity")] = True
     peer: Annotated[str | None, Fact("Peer", "Peer of the DRBD resource", names=Name.HOST)] = None

@@ -41,7 +41,7 @@ class Rebuild(Reading, frozen=True):
         str,
         Label(
             "Array",
-            "Rebuilt object: an array's kernel name, a pool (tank, tank/draid1-0), a resource, a cluster",
+            "Rebuilt array, pool (tank, tank/draid1-0), resource or cluster",
             names=Name.DEVICE,
         ),
     ]
@@ -57,56 +57,63 @@ class Rebuild(Reading, frozen=True):
         str,
         State(
             "State",
-            "running, delayed (another array shares a device), pending, remote, frozen, paused",
+            "State of the rebuild: running, delayed (for another array), pending, remote, frozen, paused",
         ),
     ]
-    done: Annotated[int | None, Metric("Done", "Bytes done", "bytes")] = None
-    total: Annotated[int | None, Metric("Total", "Bytes to do in all", "bytes")] = None
-    speed: Annotated[int | None, Metric("Speed", "Speed that its source reports", "bytes_per_second")] = None
-    remaining: Annotated[int | None, Metric("Remaining", "Remaining time that its source reports", "seconds")] = None
-    speed_min: Annotated[int | None, Metric("Least", "Guaranteed minimum speed (speed_min)", "bytes_per_second")] = None
-    speed_max: Annotated[int | None, Metric("Most", "Speed above which it never goes", "bytes_per_second")] = None
+    done: Annotated[int | None, Metric("Done", "Bytes processed by the rebuild", "bytes")] = None
+    total: Annotated[int | None, Metric("Total", "Total bytes of the rebuild", "bytes")] = None
+    speed: Annotated[int | None, Metric("Speed", "Rebuild speed reported by the source", "bytes_per_second")] = None
+    remaining: Annotated[
+        int | None, Metric("Remaining", "Remaining time of the rebuild, as reported by the source", "seconds")
+    ] = None
+    speed_min: Annotated[
+        int | None, Metric("Least", "Guaranteed minimum rebuild speed (speed_min)", "bytes_per_second")
+    ] = None
+    speed_max: Annotated[int | None, Metric("Most", "Maximum rebuild speed (speed_max)", "bytes_per_second")] = None
     speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False, plain=True)] = None
     speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False, plain=True)] = None
     completed: Annotated[
         int | None,
-        Metric("Recorded", "Bytes that sync_completed of md admits, in coarse steps", "bytes", export=False),
+        Metric("Recorded", "Bytes recorded as done by md (sync_completed), in coarse steps", "bytes", export=False),
     ] = None
     stop: Annotated[
         int | None,
-        Metric("Stops at", "sync_max of md: position at which it stops; absent without one", "bytes", export=False),
+        Metric("Stops at", "Position at which md stops (sync_max); absent without one", "bytes", export=False),
     ] = None
     kind: Annotated[str, Fact("Kind", "What rebuilds: md, zfs, drbd, ceph, powerflex", plain=True)] = "md"
     limited_by: Annotated[
         str | None,
-        Fact("Limited by", "The policy that limits its speed, where the source names one", export=False, plain=True),
+        Fact("Limited by", "Policy that limits the speed, if the source reports one", export=False, plain=True),
     ] = None
     scanned: Annotated[
-        int | None, Metric("Scanned", "Bytes scanned ahead of repair, if reported separately", "bytes")
+        int | None, Metric("Scanned", "Bytes scanned by the rebuild, if reported separately", "bytes")
     ] = None
-    repaired: Annotated[int | None, Metric("Repaired", "Bytes rewritten so far", "bytes")] = None
+    repaired: Annotated[int | None, Metric("Repaired", "Bytes rewritten by the rebuild", "bytes")] = None
     step: Annotated[
         int,
-        Metric("Step", "Progress below this is invisible: the source rounds its numbers", "bytes", export=False),
+        Metric("Step", "Smallest visible progress, because the source rounds its numbers", "bytes", export=False),
     ] = 0
-    errors: Annotated[int | None, Metric("Errors", "Errors that it met and could not repair")] = None
+    errors: Annotated[int | None, Metric("Errors", "Unrepairable errors met by the rebuild")] = None
     devices: Annotated[
         str | None,
-        Fact("Devices", "Kernel names of the devices that take part, with commas", export=False, names=Name.DEVICE),
+        Fact(
+            "Devices",
+            "Kernel names of the devices that take part, separated by commas",
+            export=False,
+            names=Name.DEVICE,
+        ),
     ] = None
     carrier: Annotated[
         str | None,
         Fact(
             "Carrier",
-            "The device whose I/O is what others want of it, not the rebuild's own",
+            "Device with the foreground I/O, without that of the rebuild",
             export=False,
             names=Name.DEVICE,
         ),
     ] = None
-    where: Annotated[
-        str, Fact("Where", "The evidence it was read from, if not md's", export=False, names=Name.EVIDENCE)
-    ] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
+    where: Annotated[str, Fact("Where", "Evidence, if not that of md", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def progress(self) -> float | None:

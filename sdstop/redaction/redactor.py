@@ -23,6 +23,7 @@ from sdstop.core.replay import Replay
 from sdstop.core.retention import Retention
 from sdstop.core.snapshot import DerivedRows, Run
 from sdstop.core.wording import own_words
+from sdstop.core.zone import FACT, zone
 from sdstop.redaction import credentials, declared, identity, sockets
 from sdstop.redaction.comparison import differing
 from sdstop.redaction.names import Names
@@ -233,6 +234,9 @@ class Redactor:
             return self.text(credentials.without(text))
 
         facts = {name: plain(value) for name, value in origin.facts.items() if name in _FACTS}
+        rule = origin.facts.get(FACT)
+        if zone(rule) is not None and rule is not None:  # offsets and dates, no name of a place
+            facts[FACT] = rule
         return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts)
 
     def _of(self, key: str, data: bytes) -> bytes:

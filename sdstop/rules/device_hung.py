@@ -157,7 +157,7 @@ def _stretches(window: Window, moments: Sequence[Moment[Disk]]) -> dict[Hashable
     found: dict[Hashable, _Stretch] = newest.memo.setdefault(_ID, {})
     if found or not earlier:
         return found
-    before: dict[Hashable, _Stretch] = earlier[0].memo.get(_ID, {})
+    before: dict[Hashable, _Stretch] = earlier[0].memo.pop(_ID, {})  # needed only by the next moment
     for name, row in newest.rows.items():
         if not row.in_flight:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sdstop.analysis import programs
 from sdstop.analysis.peer_groups import judged_groups
 from sdstop.analysis.peer_samples import SECONDS, recent
-from sdstop.analysis.saturation import BUSY, Saturated, saturated
+from sdstop.analysis.saturation import BUSY, FAR, Saturated, saturated, times_its_past, times_its_peers
 from sdstop.core import format as human
 from sdstop.core.finding import (
     Finding,
@@ -28,6 +28,12 @@ from sdstop.core.thing import Thing
 from sdstop.readings.disk import DiskActivity
 
 _NAMED = 3
+_ADVICE = {
+    None: "spread the load over more devices, or limit who asks for it",
+    True: "spread the load over more devices, or limit who asks for it: the device itself is as fast as its peers",
+    False: "find out first why the device is slower than its peers",
+}
+"""Advice by whether a device is as fast as its peers; None: unknown."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -40,6 +46,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     found = {each.device: each for each in saturated(window, moments, limits["busy"], limits["part"])}
     left = {name: each for name, each in found.items() if name not in slow}
     told = 0
+    for name in list(left):
+        times = times_its_past(window, moments, name)
+        if times is not None and times >= FAR:
+            told += 1
+            yield Unchecked(
+                f"requests take {human.number(times)} times as long as before: slow, or at its limit",
+                name,
+                gap=Gap.EARLY,
+            )
+            del left[name]
     for judged in groups:
         upper = judged.group.upper if judged.group is not None else None
         full = [left[name] for name in judged.layout.names if name in left]
@@ -48,9 +64,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _of_group(window, judged.name, upper, full, len(judged.layout.names))
             for each in full:
                 del left[each.device]
+    peers = {name: judged.layout.names for judged in groups for name in judged.layout.names if name in left}
     for name, each in left.items():
         told += 1
-        yield _of_device(window, window.topology.find(name), each)
+        times = times_its_peers(moments, name, peers.get(name, ()))
+        yield _of_device(window, window.topology.find(name), each, times)
     if not told:
         names = [str(name) for name in moments[-1].rows]
         yield from passed(names, f"not busy all the time with requests waiting ({len(moments)} readings)")
@@ -65,16 +83,24 @@ def _of_group(window: Window, name: str, upper: Thing, full: Sequence[Saturated]
     return _finding(window, name, upper, busiest, summary, ", ".join(each.device for each in full))
 
 
-def _of_device(window: Window, thing: Thing | None, each: Saturated) -> Finding:
+def _of_device(window: Window, thing: Thing | None, each: Saturated, times: float | None) -> Finding:
     summary = (
         f"{each.device} works at its limit: {human.number(each.completed)} requests/s, "
         f"{human.number(each.queue)} waiting, {human.wait(each.wait)} ms each"
     )
-    return _finding(window, each.device, thing, each, summary, None)
+    if times is not None and times >= FAR:
+        summary += f"; its requests take {human.number(times)} times as long as those of its peers"
+    return _finding(window, each.device, thing, each, summary, None, times)
 
 
 def _finding(
-    window: Window, subject: str, thing: Thing | None, each: Saturated, summary: str, members: str | None
+    window: Window,
+    subject: str,
+    thing: Thing | None,
+    each: Saturated,
+    summary: str,
+    members: str | None,
+    times: float | None = None,
 ) -> Finding:
     users = [other.label for other in window.topology.affected(thing)] if thing is not None else []
     more = f" and {len(users) - _NAMED} more" if len(users) > _NAMED else ""
@@ -91,6 +117,7 @@ def _finding(
             Value("queue", "requests outstanding", each.queue),
             Value("wait", "wait of a request", each.wait, "seconds"),
             Value("completed", "requests completed", each.completed, "per_second"),
+            Value("times", "service time, as a multiple of its peers'", times, "", above=FAR),
             Value("members", "devices at their limit", members),
             Value("volumes", "volumes and mounts that use it", used or None),
             Value("processes", "processes that do the I/O", ", ".join(p.words for p in doers[:_NAMED]) or None),
@@ -102,7 +129,7 @@ def _finding(
         advice=(
             *((writer,) if writer else ()),
             f"iostat -x {quoted(each.device)} 1   # is this load what it is there for?",
-            "spread the load over more devices, or limit who asks for it: the device itself is as fast as its peers",
+            _ADVICE[None if times is None else times < FAR],
         ),
         refuted_by="a queue that stays as long when the load is less, or a wait that its peers do not have",
     )

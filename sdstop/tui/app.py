@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sdstop.analysis.load_course import LoadCourse
+from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
+from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
-from sdstop.tui.facts import FactSubject
+from sdstop.tui.device.page import DevicePage
+from sdstop.tui.facts import AllFields, FactSubject
+from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
-from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
+from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
+from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
+_SOON = 0.1
+"""Seconds between two steps of preparation."""
 
 
 class Dashboard(Commands):
@@ -43,15 +52,15 @@ class Dashboard(Commands):
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
-        self.playhead = Playhead(session, following=frames is not None)
+        self.lookup = Lookup(session)
+        self.playhead = Playhead(session, self.lookup, following=frames is not None)
         self.playback = Playback(self.playhead)
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
-        self.main = Main(HINTS)
+        self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
         self._played = time.monotonic()
-        self._wanted: float | None = None
         self._reader = -1
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -68,9 +77,19 @@ class Dashboard(Commands):
             asyncio.get_running_loop().add_reader(self.judging.fileno(), self._judged)
             self.pace(self.interval)
             self._listen()
+        asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
+        families = {family for collector in self.session.collectors for family in collector.families}
+        steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
+        self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
+
+    def prepare(self, left: Sequence[Callable[[], object]]) -> None:
+        """Load views and read declarations one by one between frames, so that no key waits for them."""
+        if left:
+            self.guard.call(Part.VIEW, "preparation", left[0], lambda _: None)
+            self.set_timer(_SOON, lambda: self.prepare(left[1:]))
 
     def _listen(self) -> None:
         """Watch the feed's file descriptor, which changes when the feed's process is restarted."""
@@ -101,6 +120,11 @@ class Dashboard(Commands):
         if looks:
             self.paint()
 
+    def looked_up(self) -> None:
+        """Show the frame that was stepped to."""
+        self.playhead.arrive()
+        self.paint()
+
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds, and judge each frame within it."""
         self.interval = self.session.budget = interval
@@ -118,29 +142,23 @@ class Dashboard(Commands):
     def _play(self) -> None:
         """Advance a playing capture by the time that passed."""
         now = time.monotonic()
-        passed, self._played = now - self._played, now
-        if self.playback.playing:
+        if not self.playback.playing:
+            self._played = now
+        elif self.playhead.sought is None:  # otherwise no frame would ever be judged before the next one
+            passed, self._played = now - self._played, now
             self.playback.advance(min(passed, 1.0))
             self.paint()
 
     def on_time_bar_sought(self, event: TimeBar.Sought) -> None:
-        """Move the playhead to a time of the bar; while the mouse is dragged, only the newest one counts."""
+        """Move the playhead to a time of the bar; at its end, follow a live session."""
         event.stop()
-        if self._wanted is None:
-            self.call_later(self._seek)
-        self._wanted = event.at
-
-    def _seek(self) -> None:
-        at, self._wanted = self._wanted, None
         frames = self.session.timeline.frames
-        if at is None or not frames:
-            return
-        if self.feed is not None and at >= frames[-1].monotonic:
+        if self.feed is not None and frames and event.at >= frames[-1].monotonic:
             self.action_newest()
-            return
-        self.playback.stop()
-        self.playhead.seek(at)
-        self.paint()
+        else:
+            self.playback.stop()
+            self.playhead.seek(event.at)
+            self.paint()
 
     def _silent(self) -> float | None:
         quiet = time.monotonic() - self._heard
@@ -163,6 +181,8 @@ class Dashboard(Commands):
         loop = asyncio.get_running_loop()
         if self._reader >= 0:
             loop.remove_reader(self._reader)
+        loop.remove_reader(self.lookup.fileno())
+        self.lookup.close()
         if self.judging is not None:
             loop.remove_reader(self.judging.fileno())
             self.judging.close()
@@ -176,12 +196,15 @@ class Dashboard(Commands):
         if look is None:
             return None
         live = self.feed is not None
+        sought = self.playhead.sought
         mode = Mode.REPLAY if not live else Mode.LIVE if self.playhead.following else Mode.PAUSED
         return Scene(
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
             self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
-            self.judging.late if self.judging is not None else 0, self.course,
-            self.playback.speed if self.playback.playing else 0.0, self.playback.at,
+            self.judging.late if self.judging is not None else 0,
+            sought.taken if sought is not None else None,
+            self.course, self.playback.speed if self.playback.playing else 0.0,
+            self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
         )  # fmt: skip
 
     def paint(self) -> None:
@@ -209,9 +232,14 @@ class Dashboard(Commands):
             case FindingEntry():
                 await self.lay(WhySheet(item))
             case FactSubject():
-                await self.lay(FactSheet(item))
+                await self.lay(DevicePage(item, self.main.entry))
+            case AllFields():
+                await self.lay(FactSheet(item.subject))
             case Quote():
                 await self.lay(RawSheet(item))
+            case ColumnChoice():
+                if isinstance(self.screen, ColumnSheet):
+                    self.screen.toggle(item)
 
     async def lay(self, sheet: Sheet) -> None:
         """Open a sheet on top of the current screen."""

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
 from textual.binding import BindingType
 
+from sdstop.core.format import zone_word
 from sdstop.core.session import Session
+from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
+from sdstop.tui.device.page import DevicePage
+from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.dump import capture_name, save_text, write_capture
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.help import sections
 from sdstop.tui.main import Main
 from sdstop.tui.playback import SPEEDS, Playback
 from sdstop.tui.playhead import Playhead
-from sdstop.tui.sheet import HelpSheet, Sheet
+from sdstop.tui.scene import FindingEntry
+from sdstop.tui.settings import remember_columns
+from sdstop.tui.sheet import ColumnSheet, FactSheet, HelpSheet, Sheet, WhySheet
 from sdstop.tui.shell import Shell, stepped
-from sdstop.tui.views import VIEWS
+from sdstop.tui.views import VIEWS, view_named
 from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained, hints_of, key_of, keys_of
 from sdstop.tui.widgets.palette import plain
@@ -44,14 +51,29 @@ class Commands(Shell):
             rank=4,
         ),
         *explained(Section.VIEWS, "back", bind("escape,backspace", "away")),
-        *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=11),
+        *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=13),
         *explained(
-            Section.ROWS, "filter; Esc clears it", bind("slash,f3,f4", "filter", "filter"), hint="filter", rank=2
+            Section.ROWS,
+            "search all views: sd[a-c], await > 20ms, array = md0; Esc ends it",
+            bind("slash,f3,f4", "filter", "search", "filter"),
+            hint="find",
+            rank=2,
         ),
-        *explained(Section.ROWS, "next and previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
+        *explained(Section.ROWS, "next and previous hit, in any view", bind("n", "match(1)"), bind("N", "match(-1)")),
+        *explained(
+            Section.ROWS, "show the finding's thing in its view", bind("v", "lead", "view"), hint="its view", rank=5
+        ),
+        *explained(Section.ROWS, "pin the row above all views; unpin it", bind("p", "pin", "pin"), hint="pin", rank=6),
+        *explained(
+            Section.ROWS,
+            "next and previous member or path",
+            bind("right_square_bracket", "sibling(1)"),
+            bind("left_square_bracket", "sibling(-1)"),
+        ),
+        *explained(Section.ROWS, "choose the columns of the table", bind("o", "columns")),
         *explained(Section.ROWS, "copy the row (terminal's clipboard)", bind("y", "copy", "copy")),
         *explained(
-            Section.TIME, "pause and go on; a capture: play", bind("space", "pause", "pause"), hint="pause", rank=5
+            Section.TIME, "pause and go on; a capture: play", bind("space", "pause", "pause"), hint="pause", rank=7
         ),
         *explained(
             Section.TIME,
@@ -59,7 +81,7 @@ class Commands(Shell):
             bind("t", "step(1)"),
             bind("T", "step(-1)"),
             hint="step",
-            rank=6,
+            rank=8,
         ),
         *explained(
             Section.TIME,
@@ -67,14 +89,14 @@ class Commands(Shell):
             bind("e", "event(1)"),
             bind("E", "event(-1)"),
             hint="event",
-            rank=7,
+            rank=9,
         ),
         *explained(
             Section.TIME,
             "go to a time: 13:58, -5m (before now), +30s (from here)",
             bind("b", "branch", "time"),
             hint="go to time",
-            rank=10,
+            rank=12,
         ),
         *explained(Section.TIME, "back to the newest frame", bind("L", "newest", "newest", "live")),
         *explained(
@@ -84,7 +106,7 @@ class Commands(Shell):
             bind("minus", "pace(-1)"),
         ),
         *explained(
-            Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="write", rank=8
+            Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="write", rank=10
         ),
         *explained(
             Section.OTHER,
@@ -98,10 +120,10 @@ class Commands(Shell):
             "the same by name: disks, sort queue, save FILE, quit",
             bind("colon", "command"),
             hint="command",
-            rank=12,
+            rank=14,
         ),
         *explained(Section.OTHER, "this page", bind("question_mark,f1", "keys", "help"), hint="help", rank=1),
-        *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave", "quit"), hint="quit", rank=9),
+        *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave", "quit"), hint="quit", rank=11),
     ]
 
     session: Session
@@ -155,11 +177,69 @@ class Commands(Shell):
         if isinstance(screen, Main | Sheet):
             screen.ask_filter()
 
-    def action_match(self, step: int) -> None:
-        """Move to the next (1) or previous (-1) row that matches the search."""
+    async def action_match(self, step: int) -> None:
+        """Move to the next (1) or previous (-1) hit of the search."""
         screen = self.screen
-        if isinstance(screen, Main | Sheet) and not screen.match(step):
-            self.foot.say("no match; / searches")
+        found = (
+            await screen.match(step) if isinstance(screen, Main) else isinstance(screen, Sheet) and screen.match(step)
+        )
+        if not found:
+            self.foot.say("no hit; / searches")
+
+    async def action_lead(self) -> None:
+        """Show the view of the finding under the cursor, or of the one that is open, with its thing selected."""
+        screen = self.screen
+        row = screen.focused.chosen if isinstance(screen.focused, Pane) else None
+        entry = screen.entry if isinstance(screen, WhySheet) else getattr(row.item, "opens", row.item) if row else None
+        if isinstance(entry, FindingEntry) and entry.finding is not None:
+            while isinstance(self.screen, Sheet):
+                await self.pop_screen()
+            wrong = await self.main.lead(entry)
+            if wrong:
+                self.foot.say(wrong)
+        else:
+            self.foot.say("v shows the view of a finding; select one")
+
+    def action_pin(self) -> None:
+        """Pin or unpin the thing under the cursor."""
+        if isinstance(self.screen, Main):
+            self.foot.say(self.main.pin())
+
+    def action_unpin(self) -> None:
+        """Unpin everything."""
+        self.main.unpin()
+
+    def action_sibling(self, step: int) -> None:
+        """Move to the next (1) or previous (-1) member or path, also while its sheet is open."""
+        screen = self.screen
+        if isinstance(screen, Main):
+            screen.shown.sibling(step)
+        elif isinstance(screen, DevicePage):
+            screen.sibling(step)
+        elif isinstance(screen, FactSheet):
+            self.main.shown.sibling(step)
+            row = self.main.shown.main.chosen
+            item = getattr(row.item, "opens", row.item) if row is not None else None
+            if isinstance(item, FactSubject) and screen.scene is not None:
+                screen.thing = item
+                screen.show(screen.scene)
+
+    async def action_columns(self) -> None:
+        """Show the columns of the table that receives keys, to choose from."""
+        if isinstance(self.screen, Main):
+            await self.lay(ColumnSheet(self.main.table(), self.choose_columns))
+
+    def choose_columns(self, table: LineTable, names: Sequence[str] | None) -> None:
+        """Show the columns with these field names in a table and remember them; None: the usual ones."""
+        table.choose(names)
+        chosen = self.main.columns
+        if names is None:
+            chosen.pop(table.id or "", None)
+        else:
+            chosen[table.id or ""] = list(names)
+        wrong = remember_columns(chosen)
+        if wrong:
+            self.foot.say(f"columns not remembered: {wrong}", bad=True)
 
     # -- time -------------------------------------------------------------------------------------------------
 
@@ -209,17 +289,22 @@ class Commands(Shell):
         def done(answer: str | None) -> None:
             if answer:
                 try:
-                    said = self.playhead.go(self.playhead.parse(answer))
+                    self.seek(self.playhead.parse(answer))
                 except ValueError as error:
                     self.foot.say(str(error), bad=True)
-                else:
-                    if said:
-                        self.foot.say(said)
-                self.paint()
 
         if self.session.timeline.frames:
             self.playback.stop()
-            self.foot.ask(Prompt("time, UTC (13:58  -5m  +30s)", "", done))
+            zone = zone_word(self.session.timeline.frames[-1].taken)
+            self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done))
+
+    def seek(self, taken: float) -> None:
+        """Move to the last frame taken by `taken` (Unix seconds); say so if that is not what it shows."""
+        self.playback.stop()
+        said = self.playhead.go(taken)
+        if said:
+            self.foot.say(said)
+        self.paint()
 
     def action_pace(self, direction: int) -> None:
         """Select the next longer (1) or shorter (-1) sampling interval; in a capture, the speed of playback."""
@@ -278,17 +363,15 @@ class Commands(Shell):
     def action_mouse(self) -> None:
         """Toggle mouse reporting; when it is off, the mouse selects text in the terminal."""
         self.mouse = not self.mouse
-        driver = self._driver
-        switch: Callable[[], None] | None = getattr(
-            driver, "_enable_mouse_support" if self.mouse else "_disable_mouse_support", None
-        )
-        if driver is not None and switch is not None:
-            driver._mouse = True  # noqa: SLF001  # the driver ignores the switch if it was created without a mouse
-            switch()
-            driver._mouse = self.mouse  # noqa: SLF001
-        self.foot.say("mouse on" if self.mouse else "mouse off: the terminal selects text")
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.report_mouse(on=self.mouse)
+        self.foot.say("mouse on; Shift selects text" if self.mouse else "mouse off: the terminal selects text")
 
-    mouse = False
+    def on_pane_time_chosen(self, message: Pane.TimeChosen) -> None:
+        """Move to a moment clicked on a graph or on the time bar."""
+        look = self.playhead.look
+        if look is not None:
+            self.seek(look.now.taken - message.ago)
 
     # -- by name ----------------------------------------------------------------------------------------------
 
@@ -308,6 +391,8 @@ class Commands(Shell):
             **views,
             **bound,
             "rescan": self.action_rescan,
+            "unpin": self.action_unpin,
+            "columns": partial(self.call_later, self.action_columns),
             "sort": lambda: self.foot.say(f"sort by: {' '.join(self.main.table().sortable)}"),
             "save": lambda: self.foot.say("save FILE"),
         }
@@ -326,19 +411,43 @@ class Commands(Shell):
         """Run a typed command."""
         name, _, rest = line.partition(" ")
         rest = rest.strip()
-        if name == "sort" and rest:
-            try:
+        named = self._named()
+        try:
+            if name == "sort" and rest:
                 self.main.table().sort_by(None if rest == "none" else rest)
-            except ValueError as error:
-                self.foot.say(str(error), bad=True)
-        elif name == "save" and rest:
-            self.save(rest)
-        elif name == "filter" and rest:
-            self.main.table().search(rest)
-        elif name in self._named():
-            self._named()[name]()
-        else:
-            self.foot.say(f"no command {name}; there are {' '.join(sorted(self._named()))}", bad=True)
+            elif name == "columns" and rest:
+                table = self.main.table()
+                self.choose_columns(table, chosen_columns(table, rest.split()))
+            elif name == "save" and rest:
+                self.save(rest)
+            elif name in {"filter", "search"} and rest:
+                self.main.search_for(rest)
+            elif name in named:
+                named[name]()
+            elif view_named(name.lower()) is not None:
+                self.call_later(self.action_view, view_named(name.lower()).key)  # type: ignore[union-attr]
+            else:
+                self.foot.say(unknown_name("command", name, named, "Tab completes commands"), bad=True)
+        except ValueError as error:
+            self.foot.say(str(error), bad=True)
+
+
+def chosen_columns(table: LineTable, words: Sequence[str]) -> list[str] | None:
+    """Return the field names of columns for `:columns`: `await %util`, `+areq -w/s`, or `usual` (None).
+
+    Raises ValueError, in one line, for an unknown column.
+    """
+    if list(words) == ["usual"]:
+        return None
+    changes = all(word[0] in "+-" and len(word) > 1 for word in words)
+    names = [column.name for column in table.visible] if changes else []
+    for word in words:
+        name = table.column_named(word[1:] if changes else word).name
+        if changes and word[0] == "-":
+            names = [each for each in names if each != name]
+        elif name not in names:
+            names.append(name)
+    return names
 
 
 _TABLES = (Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, Commands.BINDINGS)

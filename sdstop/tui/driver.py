@@ -21,6 +21,30 @@ class TerminalDriver(LinuxDriver):
         super().__init__(*arguments, **keywords)
         self._file = terminal_file()
 
+    def report_mouse(self, *, on: bool) -> None:
+        """Report clicks to the dashboard, or leave the mouse to the terminal, which selects text with it."""
+        if on:
+            self._mouse = True
+            self._enable_mouse_support()
+        else:
+            self._disable_mouse_support()
+            self._mouse = False
+
+    def _enable_mouse_support(self) -> None:
+        if self._mouse:
+            self.write(_MOUSE_ON)
+            self.flush()
+
+    def _disable_mouse_support(self) -> None:
+        if self._mouse:
+            self.write(_MOUSE_OFF)
+            self.flush()
+
+
+_MOUSE_ON, _MOUSE_OFF = ("".join(f"\x1b[?{mode}{switch}" for mode in (1000, 1002, 1006)) for switch in "hl")
+"""Presses and the wheel, drags, in decimal form (xterm, Mouse Tracking). Not each movement (1003), as Textual asks for:
+nothing depends on it, and every cell that the mouse crosses would be sent over ssh."""
+
 
 def terminal_file() -> TextIOWrapper:
     """Return a separate file object for standard output; glyphs missing from its encoding become escape sequences."""

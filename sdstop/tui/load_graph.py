@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.style import Style
+from rich.segment import Segment
 
 from sdstop.tui.spans import TimeAxis
-from sdstop.tui.widgets.mirror import hanging, nice, risen, split
-from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.widgets.graph import Axis, joined, samples, traffic
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette
 
 MIB = float(1 << 20)
-"""Bytes of a MiB, and the least top of the scale, so that an idle node looks idle."""
+"""Bytes of a MiB, and the least end of the scale, so that an idle node looks idle."""
 _NO_DATA = ("░", "/")
 
 Load = tuple[float, float] | None
@@ -26,38 +26,29 @@ def load_lines(
     `at` is the cell of the playhead, whose values are named; `usual` is the length of a sample in seconds. Cells
     between the first and the last frame without any sample are hatched.
     """
-    known = [value for value in values if value is not None]
-    most = [max((value[side] for value in known), default=0.0) / MIB for side in (0, 1)]
-    above, below = split(nice(most[0], 0.1), nice(most[1], 0.1), rows)
-    each = nice(max(most[0] / above, most[1] / max(below, 1), 1 / rows)) * MIB
-    drawn = [
-        *risen([value and value[0] for value in values], each * above, above, palette),
-        *hanging([value and value[1] for value in values], each * below, below, palette),
-    ]
+    now = next((value for value in reversed(values[2 * at : 2 * at + 2]) if value is not None), None)
+    scale = Axis(
+        _mebibytes, ("reads MiB/s", "writes MiB/s"), gutter=before - 1,
+        now=tuple(value / MIB for value in now) if now is not None else (None, None),
+    )  # fmt: skip
+    each = 2 * axis.width // samples(axis.width, palette)
+    up, down = (_thinned([value and value[side] / MIB for value in values], each) for side in (0, 1))
+    lines = traffic(up, down, before + axis.width, rows, palette, scale)
     gaps = _gaps(values, axis, usual)
-    now = _now(values, at)
-    lines = []
-    for row, cells in enumerate(drawn):
-        up = row < above
-        label, style = _label(row, above, now, each * above)
-        lines.append(text((palette.fit(label, before), style), *_hatched(cells, gaps, _STYLES[not up], palette)))
-    return lines
+    return [_hatched(line, gaps, palette) for line in lines]
 
 
-_STYLES: tuple[Style, Style] = (PLAIN, PLAIN)
+def _mebibytes(value: float | None) -> str:
+    return "?" if value is None else f"{value:.1f}"
 
 
-def _now(values: Sequence[Load], at: int) -> Load:
-    """Return the last value of a cell."""
-    return next((value for value in reversed(values[2 * at : 2 * at + 2]) if value is not None), None)
-
-
-def _label(row: int, above: int, now: Load, top: float) -> tuple[str, Style]:
-    if row in {above - 1, above}:
-        side = row - above + 1
-        shown = "?" if now is None else f"{now[side] / MIB:.1f}"
-        return f" {('reads', 'writes')[side]} MiB/s {shown:>9}", _STYLES[side]
-    return (f"{top / MIB:>22.4g}", FAINT) if row == 0 else ("", FAINT)
+def _thinned(values: Sequence[float | None], each: int) -> list[float | None]:
+    """Return the largest of every `each` values."""
+    found: list[float | None] = []
+    for at in range(0, len(values), each):
+        known = [value for value in values[at : at + each] if value is not None]
+        found.append(max(known) if known else None)
+    return found
 
 
 def _gaps(values: Sequence[Load], axis: TimeAxis, usual: float) -> list[bool]:
@@ -72,13 +63,11 @@ def _gaps(values: Sequence[Load], axis: TimeAxis, usual: float) -> list[bool]:
     return gaps
 
 
-def _hatched(cells: str, gaps: Sequence[bool], style: Style, palette: Palette) -> list[tuple[str, Style]]:
-    parts: list[tuple[str, Style]] = []
-    hatch = _NO_DATA[palette.ascii]
-    for cell, gap in zip(cells, gaps, strict=True):
-        glyph, of = (hatch, FAINT) if gap else (cell, style)
-        if parts and parts[-1][1] is of:
-            parts[-1] = (parts[-1][0] + glyph, of)
-        else:
-            parts.append((glyph, of))
-    return parts
+def _hatched(line: Line, gaps: Sequence[bool], palette: Palette) -> Line:
+    """Return a line of a graph, whose label is followed by a blank, with the cells of gaps hatched."""
+    if True not in gaps:
+        return line
+    hatch = (_NO_DATA[palette.ascii], FAINT)
+    drawn = [(glyph, segment.style or PLAIN) for segment in line[2:] for glyph in segment.text]
+    cells = [hatch if gap else cell for cell, gap in zip(drawn, gaps, strict=True)]
+    return (*line[:2], *joined(cells)) if len(line) > 1 else (*line, Segment(""))

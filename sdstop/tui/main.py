@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import Screen
 
-from sdstop.tui.scene import Scene
+from sdstop.tui.pins import MOST_PINS, Pin, pin_line
+from sdstop.tui.scene import FindingEntry, Scene
+from sdstop.tui.search import Hit, Search, counted_hits
 from sdstop.tui.status import counts_line, status_line, tabs_line
 from sdstop.tui.time_bar import TimeBar
-from sdstop.tui.views import FIRST, view_of
+from sdstop.tui.views import FIRST, ViewEntry, view_named, view_of
 from sdstop.tui.views.view import View, ViewPlace
 from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import Palette, text
 from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.query import Query, QueryError
 from sdstop.tui.widgets.table import LineTable
 
 
 class Main(Screen[None]):
     """Screen that shows one view at a time."""
 
-    def __init__(self, hints: Sequence[Hint]) -> None:
-        """Start with the first view; `hints` are the key hints of the bottom line."""
+    def __init__(self, hints: Sequence[Hint], columns: Mapping[str, Sequence[str]] | None = None) -> None:
+        """Start with the first view; `hints` are the key hints of the bottom line.
+
+        `columns` are the names of the columns that the user has chosen, by the id of their table.
+        """
         super().__init__()
+        self.columns = dict(columns or {})
+        self.finder = Search()
+        self.pins: list[Pin] = []
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-lowest"), (14, "-low"), (20, "-middling"), (36, "-tall")]
         self.status = Pane(cursor=False, id="status")
         self.tabs = Pane(cursor=False, id="tabs")
+        self.pinned = Pane(cursor=False, id="pinned")
         self.tiny = Pane(cursor=False, id="tiny")
         self.bar = TimeBar()
         self.foot = FooterBar(hints)
         self.entry = FIRST
         self.views: dict[str, View] = {FIRST.key: FIRST.made_of()}
         self.scene: Scene | None = None
-        self._needle = ""
+        self._last: Query | None = None
+        self._at: Hit | None = None
+        self._waiting = False
 
     @property
     def shown(self) -> View:
@@ -49,6 +61,7 @@ class Main(Screen[None]):
         yield self.tiny
         yield self.status
         yield self.tabs
+        yield self.pinned
         with Container(id="views"):
             yield self.shown
         yield self.bar
@@ -57,6 +70,7 @@ class Main(Screen[None]):
     def on_mount(self) -> None:
         """Show the first view."""
         self.shown.add_class("-shown")
+        self._prepare(self.shown)
         self.call_after_refresh(self._focus_shown)
 
     def _focus_shown(self) -> None:
@@ -66,8 +80,7 @@ class Main(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Reduce the screen to one line if the terminal is too small."""
         self.set_class(event.size.width < 40 or event.size.height < 8, "-tiny")
-        if self.scene is not None:
-            self.call_after_refresh(self.show, self.scene)
+        self._show_after_layout()
 
     def on_screen_resume(self) -> None:
         """Repaint after a sheet is closed."""
@@ -88,12 +101,30 @@ class Main(Screen[None]):
         if not self.is_current or not self.is_mounted:
             return
         palette = scene.palette
-        self.tiny.put([Row(line=lambda _: (*counts_line(scene, brief=True),))], palette)
+        self.tiny.put([Row(line=lambda _: counts_line(scene, tight=True))], palette)
         self.status.put([Row(line=lambda width: status_line(scene, width))], palette)
         self.tabs.put([Row(line=lambda width: tabs_line(self.entry, width))], palette)
         self.foot.show(palette)
         self.bar.show(scene, self.app.size.width, self.app.size.height)
+        self._show_pins(scene)
         self.shown.paint(scene)
+
+    def _prepare(self, view: View) -> None:
+        """Apply the search and the chosen columns to the tables of a view."""
+        for table in view.all_tables():
+            table.search(self.finder.query)
+            table.choose(self.columns.get(table.id or ""))
+
+    def _show_after_layout(self) -> None:
+        """Paint the newest scene, once for several changes of size: a dashboard starts with three."""
+        if not self._waiting:
+            self._waiting = True
+            self.call_after_refresh(self._show_newest)
+
+    def _show_newest(self) -> None:
+        self._waiting = False
+        if self.scene is not None:
+            self.show(self.scene)
 
     # -- keys -------------------------------------------------------------------------------------------------
 
@@ -104,6 +135,7 @@ class Main(Screen[None]):
             self.views[key] = entry.made_of()
             await self.query_one("#views").mount(self.views[key])
         view = self.views[key]
+        self._prepare(view)
         if view is not self.shown:
             self.shown.remove_class("-shown")
             view.add_class("-shown")
@@ -111,7 +143,7 @@ class Main(Screen[None]):
         self.set_focus(view.main)
         if self.scene is not None:
             view.paint(self.scene)  # places the cursor before the next key; painted again after layout
-            self.call_after_refresh(self.show, self.scene)
+            self._show_after_layout()
 
     async def go(self, place: ViewPlace) -> None:
         """Show a view and move its cursor to a row."""
@@ -123,25 +155,152 @@ class Main(Screen[None]):
         focused = self.focused
         return focused if isinstance(focused, LineTable) else self.shown.query(LineTable).first()
 
+    # -- search -----------------------------------------------------------------------------------------------
+
     def ask_filter(self) -> None:
-        """Prompt for the row filter."""
-        table = self.table()
+        """Prompt for what to search for in all views; the hits are counted while it is typed."""
 
         def done(answer: str | None) -> None:
-            self._needle = answer or ""
-            table.search(answer or "")
+            self.finder.typing = False
+            note = self._search(answer or "")
+            if answer and self.finder.query is not None:
+                self.call_later(self._first_hit)
+            elif answer and answer.strip():
+                self.foot.say(note, bad=True)
 
-        self.foot.ask(Prompt("filter", table.needle, done, table.search))
+        self.finder.forget()
+        self.finder.typing = True
+        self.foot.ask(Prompt("/", "", done, self._search, recalled=self._last.text if self._last else ""))
 
-    def match(self, step: int) -> bool:
-        """Move to the next (1) or previous (-1) match of the filter, or of the last search; return False if none."""
+    def search_for(self, text: str) -> None:
+        """Search for a text and say how many hits it has, or what is wrong with it."""
+        note = self._search(text)
+        self.foot.say(note, bad=self.finder.query is None)
+        if self.finder.query is not None:
+            self.call_later(self._first_hit)
+
+    def _search(self, text: str) -> str:
+        """Search for a typed text and return the number of hits, or what is wrong with the text."""
+        if self.scene is None:
+            return ""
+        try:
+            query = self.finder.parse(text, self.scene)
+        except QueryError as error:
+            self._apply(None)
+            return str(error)
+        self._apply(query)
+        return counted_hits(self.finder.hits(self.scene)) if query is not None else ""
+
+    def _apply(self, query: Query | None) -> None:
+        self.finder.query = query
+        self._last = query or self._last
+        self._at = None
+        for table in self.shown.all_tables():
+            table.search(query)
+
+    async def _first_hit(self) -> None:
+        """Move to the first hit of the focused table, or else of the first view that has one."""
+        if self.scene is None:
+            return
+        hits = self.finder.hits(self.scene)
         table = self.table()
-        return table.match(table.needle or self._needle, step)
+        here = next((row for row in table.rows if table.hit(row)), None)
+        if here is not None:
+            table.point(here.key)
+            self.foot.say(f"{counted_hits(hits)}; n N: next, previous")
+        elif hits:
+            await self._go_to(hits, 0)
+        else:
+            self.foot.say(f"no hit of {self.finder.query.text if self.finder.query else ''}")
+
+    async def _go_to(self, hits: Sequence[Hit], at: int) -> None:
+        self._at = hit = hits[at]
+        await self.go(ViewPlace(hit.entry.key, hit.key))
+        self.foot.say(f"hit {at + 1} of {len(hits)}: {hit.entry.title}")
+
+    async def match(self, step: int) -> bool:
+        """Move to the next (1) or previous (-1) hit of the search, or of the last one, in any view.
+
+        Return False if there is none.
+        """
+        query = self.finder.query or self._last
+        if query is None or self.scene is None:
+            return False
+        hits = self.finder.hits(self.scene, query)
+        if not hits:
+            return False
+        places = {(hit.entry.key, hit.key): at for at, hit in enumerate(hits)}
+        table = self.table()
+        now = places.get((self.entry.key, table.cursor))
+        if now is None and self._at is not None:
+            now = places.get((self._at.entry.key, self._at.key))
+        if now is None:  # in a view without hits of its own, such as the first one
+            now = -1 if step > 0 else 0
+        await self._go_to(hits, (now + step) % len(hits))
+        return True
 
     async def back(self) -> None:
-        """Clear the filter, or return to the overview if there is none."""
-        table = self.table()
-        if table.needle:
-            table.search("")
+        """End the search, or return to the overview if there is none."""
+        if self.finder.query is not None:
+            self._apply(None)
+            self.finder.forget()
         elif self.entry is not FIRST:
             await self.show_view(FIRST.key)
+
+    # -- things -----------------------------------------------------------------------------------------------
+
+    async def lead(self, entry: FindingEntry) -> str:
+        """Show the view of a finding and select its thing there; return "" or why that is not possible."""
+        finding, scene = entry.finding, self.scene
+        if scene is None or finding is None:
+            return "no finding selected"
+        wanted = str(getattr(finding, "view", None) or "")
+        subject = str(getattr(finding, "view_subject", None) or finding.subject)
+        hit = self.finder.about(scene, subject, wanted) or self.finder.about(scene, finding.subject, wanted)
+        place = view_named(wanted)
+        if place is not None and (hit is None or hit.entry is not place):
+            await self.show_view(place.key)
+            return ""
+        if hit is None:
+            return f"no view shows {scene.palette.word(subject, 40)}"
+        await self.go(ViewPlace(hit.entry.key, hit.key))
+        return ""
+
+    def pin(self) -> str:
+        """Pin the thing under the cursor, or unpin it; return what happened."""
+        scene, table = self.scene, self.table()
+        row = table.chosen
+        if scene is None or row is None or row.key is None:
+            return "nothing to pin here"
+        hit = self.finder.find(scene, row.key, self.entry)
+        if hit is None:
+            return "nothing to pin here"
+        pin = Pin(hit.entry, hit.key)
+        if pin in self.pins:
+            self.pins.remove(pin)
+        elif len(self.pins) == MOST_PINS:
+            return f"{MOST_PINS} things are pinned; p on one of them unpins it"
+        else:
+            self.pins.append(pin)
+        if self.finder.query is None:
+            self.finder.forget()
+        self.show(scene)
+        return "pinned; p again unpins" if pin in self.pins else "unpinned"
+
+    def unpin(self) -> None:
+        """Unpin everything."""
+        self.pins.clear()
+        if self.scene is not None:
+            self.show(self.scene)
+
+    def _show_pins(self, scene: Scene) -> None:
+        self.pinned.styles.height = len(self.pins)
+        lines = [pin_line(pin, self._row_of(pin.entry, pin.key, scene), scene) for pin in self.pins]
+        self.pinned.put([Row(line=line) for line in lines], scene.palette)
+
+    def _row_of(self, entry: ViewEntry, key: Hashable, scene: Scene) -> Hit | None:
+        for listing, _ in self.finder.listed(entry, scene):
+            for row in listing.rows:
+                if row.key == key:
+                    return Hit(entry, key, row, listing.columns)
+        return None

@@ -9,9 +9,11 @@ from datetime import timedelta
 
 from msgspec import Struct
 
+from sdstop.core.evidence import Frame
 from sdstop.core.finding import Finding
-from sdstop.core.format import clock, moment
+from sdstop.core.format import clock, moment, zoned
 from sdstop.core.session import Look, Session
+from sdstop.tui.lookup import Lookup
 
 _AGO = re.compile(r"([+-])((?:\d+(?:\.\d+)?[dhms]?)+)$")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([dhms]?)")
@@ -33,17 +35,24 @@ class Event(Struct, frozen=True):
 
 
 class Playhead:
-    """Position in a session: either following the newest frame or fixed at a selected one."""
+    """Position in a session: either following the newest frame or fixed at a selected one.
 
-    def __init__(self, session: Session, *, following: bool) -> None:
+    A selected frame is shown when it is judged: at once, or by `lookup` in its thread. Until then the moment before is
+    shown, and further steps count from the selected frame.
+    """
+
+    def __init__(self, session: Session, lookup: Lookup | None = None, *, following: bool) -> None:
         """Start at the newest frame; `following` also selects each new frame."""
         self.session = session
         self.following = following
+        self.lookup = lookup
+        self.sought: Frame | None = None
+        """The selected frame while it is being judged."""
         self._look: Look | None = None
 
     @property
     def look(self) -> Look | None:
-        """The selected moment, None before the first frame."""
+        """The moment to show, None before the first frame."""
         if self._look is None:
             self._look = self.session.latest
         return self._look
@@ -57,10 +66,38 @@ class Playhead:
         """Stop following new frames."""
         self.following = False
 
+    def arrive(self) -> None:
+        """Show the selected frame if it is judged by now, or give up if that failed."""
+        if self.lookup is None:
+            return
+        look = self.lookup.take()
+        if look is not None:
+            self._look = look
+        if not self.lookup.busy:
+            self.sought = None
+
     def follow(self) -> None:
         """Move to the newest frame and follow new ones."""
         self.following = True
         self._look = None
+        self._seek(None)
+
+    def _seek(self, frame: Frame | None) -> None:
+        self.sought = frame
+        if self.lookup is not None:
+            self.lookup.ask(frame.number if frame is not None else None)
+
+    @property
+    def _selected(self) -> int | None:
+        """Number of the selected frame, None before the first one."""
+        look = self.look
+        return self.sought.number if self.sought is not None else look.now.number if look is not None else None
+
+    @property
+    def selected_at(self) -> float | None:
+        """Monotonic seconds of the selected frame, None before the first one."""
+        look = self.look
+        return self.sought.monotonic if self.sought is not None else look.now.monotonic if look is not None else None
 
     @property
     def behind(self) -> float:
@@ -72,18 +109,17 @@ class Playhead:
     @property
     def at_end(self) -> bool:
         """Whether the newest frame is selected."""
-        frames = tuple(self.session.timeline.frames)
-        look = self.look
-        return not frames or look is None or look.now.number >= frames[-1].number
+        frames, selected = tuple(self.session.timeline.frames), self._selected
+        return not frames or selected is None or selected >= frames[-1].number
 
     def step(self, by: int) -> bool:
         """Move by `by` frames; return False at either end of the retained frames."""
-        look = self.look
-        if look is None:
+        selected = self._selected
+        if selected is None:
             return False
         numbers = [frame.number for frame in tuple(self.session.timeline.frames)]
-        now = bisect_left(numbers, look.now.number)
-        if by < 0 and (now >= len(numbers) or numbers[now] != look.now.number):
+        now = bisect_left(numbers, selected)
+        if by < 0 and (now >= len(numbers) or numbers[now] != selected):
             now = min(now, len(numbers) - 1)  # the selected frame was discarded: the oldest is next
             return self._go(0)
         there = max(0, min(now + by, len(numbers) - 1))
@@ -109,18 +145,16 @@ class Playhead:
         """Move to the last frame at or before monotonic seconds, or to the oldest; return False if it is selected."""
         frames = tuple(self.session.timeline.frames)
         index = max(bisect_right(frames, at + 0.0005, key=lambda frame: frame.monotonic) - 1, 0)
-        look = self.look
-        if not frames or (look is not None and look.now.number == frames[index].number and not self.following):
+        if not frames or (self._selected == frames[index].number and not self.following):
             return False
         return self._go(index)
 
     def event(self, direction: int) -> tuple[Event, ...]:
         """Move to the next (1) or previous (-1) start or end of a finding; return the events there, () if none."""
-        look = self.look
-        if look is None:
+        now = self.selected_at
+        if now is None:
             return ()
         frames = [frame.monotonic for frame in tuple(self.session.timeline.frames)]
-        now = look.now.monotonic
         ahead = [e for e in self._events() if (e.at > now if direction > 0 else frames[0] <= e.at < now)]
         if not ahead:
             return ()
@@ -137,14 +171,22 @@ class Playhead:
 
     def _go(self, index: int) -> bool:
         self.following = False
-        self._look = self.session.look(index)
+        latest, frames = self.session.latest, tuple(self.session.timeline.frames)
+        if self.lookup is None:
+            self._look = self.session.look(index)
+        elif latest is not None and frames[index].number == latest.now.number:
+            self._look = latest
+            self._seek(None)
+        else:
+            self._seek(frames[index])
         return True
 
     def parse(self, text: str) -> float:
         """Return the Unix time for typed text.
 
-        `-5m` and `-1h30m` are relative to the newest frame, `+30s` to the selected one; a time of day (UTC) means its
-        last occurrence. Raises ValueError with a one-line description of the accepted formats.
+        `-5m` and `-1h30m` are relative to the newest frame, `+30s` to the selected one; a time of day, in the zone in
+        which times are shown or UTC if it ends in Z, means its last occurrence. Raises ValueError with a one-line
+        description of the accepted formats.
         """
         text = text.strip()
         newest = self.session.timeline.frames[-1].taken
@@ -157,7 +199,8 @@ class Playhead:
         if clock is None:
             raise ValueError("a time is 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)")
         year, month, day, hour, minute, second = clock.groups()
-        chosen = moment(newest).replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
+        here = moment(newest) if text.endswith("Z") else zoned(newest)
+        chosen = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
         if year:
             chosen = chosen.replace(year=int(year), month=int(month), day=int(day))
         elif chosen.timestamp() > newest:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.screen import Screen
 
@@ -16,7 +17,9 @@ from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.why import Quote, entry_mark, why_rows
 from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint
+from sdstop.tui.widgets.palette import FAINT, PLAIN, text
 from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable, TableColumn
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"), ("t T", "step"), ("q", "quit"))
 
@@ -150,6 +153,50 @@ class FactSheet(Sheet):
         """Fill the pane with rows."""
         self.pane.title = scene.palette.word(self.thing.name, 60)
         self.pane.put(fact_rows(self.thing, scene, width), scene.palette)
+
+
+class ColumnChoice(Struct, frozen=True):
+    """A column in the list of columns to choose from."""
+
+    column: TableColumn
+    chosen: bool
+
+
+class ColumnSheet(Sheet):
+    """Columns of a table; Enter shows or hides one."""
+
+    hints = (("Enter", "show or hide"), *_BACK)
+
+    def __init__(self, table: LineTable, choose: Callable[[LineTable, Sequence[str]], None]) -> None:
+        """Create the sheet for a table; `choose` receives the field names of the chosen columns."""
+        super().__init__("Columns")
+        self.table = table
+        self.choose = choose
+
+    def fill(self, scene: Scene, width: int) -> None:
+        """Fill the pane with rows."""
+        del width
+        self.pane.title = f"Columns of {scene.palette.word(self.table.title, 60)}"
+        visible = {column.name for column in self.table.visible}
+        known = [column for column in self.table.columns if column.heading]
+        rows = [self._row(column, column.name in visible) for column in known]
+        self.pane.put(rows, scene.palette, f"{sum(row.item.chosen for row in rows)} of {len(rows)}")
+
+    @staticmethod
+    def _row(column: TableColumn, chosen: bool) -> Row:  # noqa: FBT001  # private
+        mark, style = ("[x]", PLAIN) if chosen else ("[ ]", FAINT)
+        sortable = "" if column.value is not None else "   not sortable"
+        line = text((f" {mark} {column.heading:<20}", style), (f" {column.name}{sortable}", FAINT))
+        return words(line, column.name, ColumnChoice(column, chosen), column.heading)
+
+    def toggle(self, choice: ColumnChoice) -> None:
+        """Show a hidden column at its usual place, or hide a shown one; the last one stays."""
+        shown = {column.name for column in self.table.visible} ^ {choice.column.name}
+        names = [column.name for column in self.table.columns if column.name in shown]
+        if names:
+            self.choose(self.table, names)
+        if self.scene is not None:
+            self.show(self.scene)
 
 
 class RawSheet(Sheet):

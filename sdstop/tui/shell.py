@@ -39,6 +39,7 @@ class Shell(App[None]):
 
     ENABLE_COMMAND_PALETTE = False
     CSS = "Screen { background: $background; }"
+    ALLOW_SELECT = False
 
     def __init__(self, options: Options) -> None:
         """Set the appearance from the options, the environment and the terminal's encoding."""
@@ -46,6 +47,7 @@ class Shell(App[None]):
         os.environ.pop("NO_COLOR", None)  # Textual would filter colors even after the user has turned them on
         super().__init__(TerminalDriver, ansi_color=True)  # colors reach the terminal unchanged
         self.options = options
+        self.mouse = options.mouse
         self.palette = Palette(
             ascii=needs_ascii() if options.ascii is None else options.ascii,
             depth=self.depth,

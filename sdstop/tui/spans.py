@@ -11,6 +11,7 @@ from msgspec import Struct
 from sdstop.analysis.load_course import LoadSample
 from sdstop.core.diagnosis import Episode
 from sdstop.core.finding import Finding
+from sdstop.core.finding_order import Urgency, urgency
 from sdstop.core.session import Session
 
 RANGES = (60.0, 120.0, 300.0, 600.0, 900.0)
@@ -87,9 +88,8 @@ def spans(episodes: Iterable[Episode], axis: TimeAxis) -> list[Span]:
     return [span for _, _, span in sorted(found, key=lambda each: each[:2])]
 
 
-def _order(span: Span) -> tuple[int, bool, float, str, str]:
-    finding = span.finding
-    return -finding.severity.rank, not span.active, span.times[0][0], finding.rule, finding.subject
+def _order(span: Span) -> tuple[int, bool, Urgency]:
+    return -span.finding.severity.rank, not span.active, urgency(span.finding)
 
 
 class LoadCells:

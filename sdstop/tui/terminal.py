@@ -6,10 +6,10 @@ import enum
 import os
 import select
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 
 class Depth(enum.IntEnum):
@@ -24,14 +24,16 @@ class Depth(enum.IntEnum):
 class Options(Struct, frozen=True):
     """Appearance options; None and "auto" depend on the terminal.
 
-    `theme` is "auto", "dark", "light", or "terminal" for the terminal's own 16 colors and background.
+    `theme` is "auto", "dark", "light", or "terminal" for the terminal's own 16 colors and background. `columns` are the
+    names of the chosen columns, by the id of their table.
     """
 
     ascii: bool | None = None
-    mouse: bool = False
+    mouse: bool = True
     theme: str = "auto"
     no_color: bool = False
     version: str = ""
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     depth: Depth | None = None
 
 

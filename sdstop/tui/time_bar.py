@@ -11,12 +11,13 @@ from textual import events
 from textual.message import Message
 
 from sdstop.analysis.load_course import LoadSample
+from sdstop.core.finding import Severity
 from sdstop.core.format import clock, duration
 from sdstop.core.session import Session
 from sdstop.tui.load_graph import load_lines
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, Span, TimeAxis, spans, time_axis
-from sdstop.tui.widgets.palette import FAINT, MARKS, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.palette import FAINT, FRAME, MARKS, OTHER, STRONG, Line, Palette, text, width_of
 from sdstop.tui.widgets.pane import Pane, words
 
 _HEIGHTS = ((56, 12), (48, 9), (40, 7), (20, 3), (14, 1))
@@ -62,7 +63,7 @@ class TimeBar(Pane):
 
     def show(self, scene: Scene, width: int, height: int) -> None:
         """Paint the scene for a screen of this size."""
-        if self._scene is not None and scene.now is not self._scene.now:
+        if self._scene is not None and scene.now is not self._scene.now and not self._captures:
             self._dragged = None
         self._scene = scene
         self._fill(scene, width, height)
@@ -124,7 +125,7 @@ class TimeBar(Pane):
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Move the playhead with the mouse."""
-        if self._dragged is not None and self.app.mouse_captured is self:
+        if self._captures:
             event.stop()
             self._point(event.x)
 
@@ -132,6 +133,11 @@ class TimeBar(Pane):
         """Let the mouse go."""
         event.stop()
         self.release_mouse()
+
+    @property
+    def _captures(self) -> bool:
+        """Whether the mouse is dragged from here."""
+        return self.app.mouse_captured is self
 
     async def on_click(self, event: events.Click) -> None:
         """Ignore clicks, which the button's press has handled."""
@@ -152,14 +158,14 @@ def span_lines(shown: Sequence[Span], axis: TimeAxis, at: int, before: int, pale
     lines = [_span_line(span, axis, before, palette) for span in shown]
     if not lines:
         idle = palette.fit("  no finding", before)
-        lines = [text((idle, FAINT), (_GLYPHS[palette.ascii][0] * axis.width, FAINT))]
+        lines = [text((idle, FAINT), (_GLYPHS[palette.ascii][0] * axis.width, FRAME))]
     lines[-1] = _with_mark(lines[-1], before + at, _GLYPHS[palette.ascii][3])
     return lines
 
 
 def _span_line(span: Span, axis: TimeAxis, before: int, palette: Palette) -> Line:
     severity = span.finding.severity
-    style = palette.severity(severity, bold=False)
+    style = OTHER if severity is Severity.INFO else palette.severity(severity, bold=False)
     out, begins, within, _ = _GLYPHS[palette.ascii]
     cells = [out] * axis.width
     for began, ended in span.times:
@@ -171,7 +177,7 @@ def _span_line(span: Span, axis: TimeAxis, before: int, palette: Palette) -> Lin
     label = palette.fit(f"{MARKS.get(severity, ' ')}{span_label(span, palette, before - 2)}", before)
     parts: list[tuple[str, Style]] = []
     for cell in cells:
-        of = FAINT if cell == out else style
+        of = FRAME if cell == out else style
         if parts and parts[-1][1] is of:
             parts[-1] = (parts[-1][0] + cell, of)
         else:
@@ -180,9 +186,16 @@ def _span_line(span: Span, axis: TimeAxis, before: int, palette: Palette) -> Lin
 
 
 def span_label(span: Span, palette: Palette, room: int) -> str:
-    """Return a short name of a finding: its rule and subject."""
-    subject = palette.word(span.finding.subject, 60)
-    return palette.fit(f"{span.finding.rule} {subject}", room).rstrip()
+    """Return a short name of a finding: the first words of its title, and its subject if that leaves room for two."""
+    finding = span.finding
+    title = (finding.title or finding.rule).partition(":")[0].split()
+    subject = palette.word(finding.subject, 60)
+    while len(title) > 2 and len(" ".join(title)) + 1 + len(subject) > room:
+        title.pop()
+    first = palette.word(" ".join(title), 60)
+    if len(first) + 1 + len(subject) > room and len(first) + 5 > room:
+        subject = ""
+    return palette.fit(f"{first} {subject}".strip(), room).rstrip()
 
 
 def _with_mark(line: Line, at: int, mark: str) -> Line:

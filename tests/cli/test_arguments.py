@@ -15,6 +15,13 @@ from tests.cli.run import one_line
     [
         (["reprot"], 'unknown command "reprot" (did you mean "report"?)'),
         (["--frm", "x"], 'unknown option "--frm" (did you mean "--from"?)'),
+        (["hepl"], 'unknown command "hepl" (did you mean "help"?)'),
+        (["help", "reprot"], 'unknown command "reprot" (did you mean "report"?)'),
+        (["help", "report", "more"], 'unexpected argument "more"'),
+        (["version", "more"], 'unexpected argument "more"'),
+        (["report", "--format", "jsn"], "invalid choice: 'jsn' (did you mean \"json\"?)"),
+        (["report", "--collectors", "disksats"], 'unknown collector "disksats"; did you mean "diskstats"?'),
+        (["--mouse", "--no-mouse"], "argument --no-mouse: not allowed with argument --mouse"),
         (["frobnicate"], "unknown command \"frobnicate\"; run 'sdstop --help'"),
         (["fixtures/x"], "open a capture with --from fixtures/x"),
         (["report", "extra"], "unexpected argument \"extra\"; run 'sdstop report --help'"),
@@ -130,6 +137,27 @@ def test_options_stand_before_and_after_the_command(command: str, capsys: pytest
     assert said == [said[0]] * 3
     assert said[0][0] == (3 if command == "check" else 2)
     assert "/nonexistent: No such file or directory" in "".join(said[0][1:])
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["help"], ["--help"]),
+        (["help", "report"], ["report", "--help"]),
+        (["--no-color", "help"], ["--help"]),
+        (["version"], ["--version"]),
+    ],
+)
+def test_help_and_version_are_words_too(
+    words: list[str], option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for each in (words, option):
+        with pytest.raises(SystemExit) as ended:
+            execute(each)
+        assert ended.value.code == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != ""
 
 
 @pytest.mark.parametrize("command", list(COMMANDS))

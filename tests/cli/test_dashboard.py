@@ -32,14 +32,14 @@ def test_a_capture_is_seen_as_a_whole(capture: str, shown: list[Any]) -> None:
     session, frames, options, _ = shown
     assert frames is None
     assert (session.frames_seen, len(session.timeline.frames)) == (2, 2)
-    assert options == Options(ascii=True, mouse=False, theme="light", no_color=True, version=sdstop.__version__)
+    assert options == Options(ascii=True, mouse=True, theme="light", no_color=True, version=sdstop.__version__)
 
 
 def test_a_live_node_is_remembered_for_a_while(node: Path, shown: list[Any]) -> None:
-    assert execute(["--root", str(node), "--mouse"]) == 0
+    assert execute(["--root", str(node), "--no-mouse"]) == 0
     session, frames, options, descriptor = shown
     assert session.timeline.seconds == RING_SECONDS
     assert session.origin.live
     assert descriptor >= 0
     assert not frames.alive  # it was closed when the dashboard ended
-    assert options == Options(ascii=None, mouse=True, theme="auto", no_color=False, version=sdstop.__version__)
+    assert options == Options(ascii=None, mouse=False, theme="auto", no_color=False, version=sdstop.__version__)

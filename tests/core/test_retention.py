@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
+from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.retention import Retention, mount_table
@@ -66,9 +67,14 @@ def running(tmp_path: Path) -> Iterator[list[int]]:
         process.wait()
 
 
-def sdstop(*words: str) -> bytes:
-    done = subprocess.run([sys.executable, "-m", "sdstop", *words], capture_output=True, check=True, timeout=120)
-    return done.stdout + done.stderr
+Out = pytest.CaptureFixture[bytes]
+
+
+def sdstop(told: Out, *words: str) -> bytes:
+    assert execute(words) == 0
+    out, err = told.readouterr()
+    assert out or err
+    return out + err
 
 
 def members(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -78,21 +84,21 @@ def members(path: Path) -> Iterator[tuple[str, bytes]]:
             yield member.name, file.read() if file is not None else b""
 
 
-def assert_without_secrets(source: tuple[str, ...], out: Path) -> None:
+def assert_without_secrets(source: tuple[str, ...], out: Path, told: Out) -> None:
     """Capture and report what the options name, in every form: no secret is in what comes out."""
-    assert passwords.left(sdstop("capture", *source, "-o", str(out))) == []
+    assert passwords.left(sdstop(told, "capture", *source, "-o", str(out))) == []
     files = dict(members(out))
     assert any(name.endswith("report.html") for name in files)
     assert [(name, passwords.left(name.encode() + data)) for name, data in files.items()] == [
         (name, []) for name in files
     ]
     for form in ("html", "json", "text", "markdown"):
-        assert passwords.left(sdstop("report", *source, "--format", form)) == []
+        assert passwords.left(sdstop(told, "report", *source, "--format", form)) == []
 
 
-def test_a_live_capture_has_no_password_of_any_process(running: list[int], tmp_path: Path) -> None:
+def test_a_live_capture_has_no_password_of_any_process(running: list[int], tmp_path: Path, capfdbinary: Out) -> None:
     out = tmp_path / "out.tar.gz"
-    assert_without_secrets(("--duration", "1s"), out)
+    assert_without_secrets(("--duration", "1s"), out, capfdbinary)
     _, frames = open_capture(out)
     answers = [item.data for frame in frames for item in frame.evidence if item.key == "answer:psutil.processes"]
     rows = {row["pid"]: row["cmdline"] for answer in answers for row in json.loads(answer)}
@@ -137,10 +143,10 @@ def write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def test_a_tree_of_files_is_read_without_secrets(tmp_path: Path) -> None:
+def test_a_tree_of_files_is_read_without_secrets(tmp_path: Path, capfdbinary: Out) -> None:
     root, out = tmp_path / "root", tmp_path / "out.tar.gz"
     write(root, FILES | ALSO)
-    assert_without_secrets(("--root", str(root), "--duration", "1s"), out)
+    assert_without_secrets(("--root", str(root), "--duration", "1s"), out, capfdbinary)
     _, frames = open_capture(out)
     found = {item.key: item.data.decode() for frame in frames for item in frame.evidence}
     assert found["/etc/fstab"].splitlines() == [
@@ -152,7 +158,7 @@ def test_a_tree_of_files_is_read_without_secrets(tmp_path: Path) -> None:
     assert found["/proc/72/cmdline"] == "vblade\0-m\0003cecef9a8b7c\0000\0001\0eth1\0/dev/vg/a\0"
 
 
-def test_what_others_made_is_opened_without_secrets(tmp_path: Path) -> None:
+def test_what_others_made_is_opened_without_secrets(tmp_path: Path, capfdbinary: Out) -> None:
     """Three forms: a folder with answers of processes, a sosreport, and pasted text."""
     folder, report, pasted = tmp_path / "folder", tmp_path / "sosreport-a-2026-11-21-abcdefg", tmp_path / "ticket.txt"
     processes = [
@@ -177,7 +183,7 @@ def test_what_others_made_is_opened_without_secrets(tmp_path: Path) -> None:
     outputs = {"ps auxwww": ps, "cat /etc/fstab": FSTAB, "cat /proc/mdstat": mdstat}
     pasted.write_text("".join(f"[root@a ~]# {command}\n{text}" for command, text in outputs.items()))
     for at, source in enumerate((folder, report, pasted)):
-        assert_without_secrets(("--from", str(source)), tmp_path / f"{at}.tar.gz")
+        assert_without_secrets(("--from", str(source)), tmp_path / f"{at}.tar.gz", capfdbinary)
 
 
 @pytest.mark.parametrize("source", ["/dev/mapper/a-b", "LABEL=a@b", "nas:/x", "//nas/x", "tank/a@b", "UUID=1", "a@b"])

@@ -38,7 +38,7 @@ from sdstop.core.thing import Thing
 from sdstop.core.topology import Topologies, Topology
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import Disk
-from tests.fixtures import names, opened
+from tests.fixtures import every_story, opened, story
 from tests.nodes.rows import row
 
 _PLAIN: Any = Label("x", plain=True)
@@ -422,17 +422,17 @@ def needed(rows: Iterable[Reading]) -> tuple[dict[ThingName, ThingName], dict[Th
     return {name: thing(name) for name in parent}, below
 
 
-@pytest.mark.parametrize("fixture", names())
-def test_the_graph_of_every_fixture_follows_the_rules(fixture: str) -> None:
-    shot = window(fixture).now
+@every_story()
+def test_the_graph_of_every_fixture_follows_the_rules(name: str) -> None:
+    shot = story(name).session.head().now
     found = {family: rows for family, run in shot.by_family.items() if (rows := run.tables[family])}
     topology = Topologies().of(found)
     skipped = {Naming.PROCESS}
     things, below = needed(each for rows in found.values() for each in rows.values())
-    for name, thing in things.items():
-        if name.naming in skipped:
+    for called, thing in things.items():
+        if called.naming in skipped:
             continue
-        here = [each for each in topology.things if tuple(name) in each.names]
+        here = [each for each in topology.things if tuple(called) in each.names]
         assert len(here) == 1
         lower = {each.names[0] for each in topology.lower(here[0])}
         assert {tuple(things[each]) for each in below.get(thing, ())} == {

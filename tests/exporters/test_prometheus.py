@@ -63,36 +63,36 @@ def test_every_kind_of_field_is_told_in_its_own_way() -> None:
     page = exposed(frame(1, [ALL, Meter("b", word="hm", count=1_234_567), Wire("w", "left")])).page(process=False)
     text = page.decode()
     assert text[text.index("# HELP sdstop_meter_info") :] == (
-        "# HELP sdstop_meter_info Meters: facts, always 1\n"
+        "# HELP sdstop_meter_info Meters: metadata as labels; the value is always 1.\n"
         "# TYPE sdstop_meter_info gauge\n"
         'sdstop_meter_info{model="X",name="a",room="r1"} 1\n'
         'sdstop_meter_info{name="b",room="r"} 1\n'
-        "# HELP sdstop_meter_count_total Meters: Things counted (/meters/*/count)\n"
+        "# HELP sdstop_meter_count_total Things counted.\n"
         "# TYPE sdstop_meter_count_total counter\n"
         'sdstop_meter_count_total{name="a",room="r1"} 5\n'
         'sdstop_meter_count_total{name="b",room="r"} 1234567\n'
-        "# HELP sdstop_meter_time_seconds_total Meters: Time spent (/meters/*/time)\n"
+        "# HELP sdstop_meter_time_seconds_total Time spent.\n"
         "# TYPE sdstop_meter_time_seconds_total counter\n"
         'sdstop_meter_time_seconds_total{name="a",room="r1"} 1.5\n'
-        "# HELP sdstop_meter_size_bytes Meters: How large (/meters/*/size)\n"
+        "# HELP sdstop_meter_size_bytes How large.\n"
         "# TYPE sdstop_meter_size_bytes gauge\n"
         'sdstop_meter_size_bytes{name="a",room="r1"} 1536\n'
-        '# HELP sdstop_meter_level_ratio Meters: A "level" \\\\ a share (/meters/*/level)\n'
+        '# HELP sdstop_meter_level_ratio A "level" \\\\ a share.\n'
         "# TYPE sdstop_meter_level_ratio gauge\n"
         'sdstop_meter_level_ratio{name="a",room="r1"} 0.25\n'
-        "# HELP sdstop_meter_mood Meters: How it feels (/meters/*/mood)\n"
+        "# HELP sdstop_meter_mood How it feels; 1 for the current state.\n"
         "# TYPE sdstop_meter_mood gauge\n"
         'sdstop_meter_mood{name="a",room="r1",state="calm"} 0\n'
         'sdstop_meter_mood{name="a",room="r1",state="loud"} 1\n'
-        "# HELP sdstop_meter_word Meters: What it says (/meters/*/word)\n"
+        "# HELP sdstop_meter_word What it says; 1 for the current state.\n"
         "# TYPE sdstop_meter_word gauge\n"
         'sdstop_meter_word{name="b",room="r",state="hm"} 1\n'
-        "# HELP sdstop_meter_sizes Meters: Sizes seen (/meters/*/sizes)\n"
+        "# HELP sdstop_meter_sizes Sizes seen.\n"
         "# TYPE sdstop_meter_sizes histogram\n"
         'sdstop_meter_sizes_bucket{le="512.0",name="a",room="r1"} 1\n'
         'sdstop_meter_sizes_bucket{le="1024.0",name="a",room="r1"} 3\n'
         'sdstop_meter_sizes_bucket{le="+Inf",name="a",room="r1"} 3\n'
-        "# HELP sdstop_wire_info Wires: facts, always 1\n"
+        "# HELP sdstop_wire_info Wires: metadata as labels; the value is always 1.\n"
         "# TYPE sdstop_wire_info gauge\n"
         'sdstop_wire_info{end="left",name="w"} 1\n'
     )
@@ -106,17 +106,16 @@ class ByHand:
 
     def collect(self) -> Iterator[core.Metric]:
         names = ("name", "room")
-        at = "/meters/*/"
-        info = core.InfoMetricFamily("sdstop_meter", "Meters: facts, always 1", labels=names)
-        count = core.CounterMetricFamily("sdstop_meter_count", f"Meters: Things counted ({at}count)", labels=names)
-        spent = core.CounterMetricFamily("sdstop_meter_time_seconds", f"Meters: Time spent ({at}time)", labels=names)
-        size = core.GaugeMetricFamily("sdstop_meter_size_bytes", f"Meters: How large ({at}size)", labels=names)
-        said = f'Meters: A "level" \\ a share ({at}level)'
+        info = core.InfoMetricFamily("sdstop_meter", "Meters: metadata as labels; the value is always 1.", labels=names)
+        count = core.CounterMetricFamily("sdstop_meter_count", "Things counted.", labels=names)
+        spent = core.CounterMetricFamily("sdstop_meter_time_seconds", "Time spent.", labels=names)
+        size = core.GaugeMetricFamily("sdstop_meter_size_bytes", "How large.", labels=names)
+        said = 'A "level" \\ a share.'
         level = core.GaugeMetricFamily("sdstop_meter_level_ratio", said, labels=names)
         states = (*names, "state")
-        mood = core.GaugeMetricFamily("sdstop_meter_mood", f"Meters: How it feels ({at}mood)", labels=states)
-        word = core.GaugeMetricFamily("sdstop_meter_word", f"Meters: What it says ({at}word)", labels=states)
-        sizes = core.HistogramMetricFamily("sdstop_meter_sizes", f"Meters: Sizes seen ({at}sizes)", labels=names)
+        mood = core.GaugeMetricFamily("sdstop_meter_mood", "How it feels; 1 for the current state.", labels=states)
+        word = core.GaugeMetricFamily("sdstop_meter_word", "What it says; 1 for the current state.", labels=states)
+        sizes = core.HistogramMetricFamily("sdstop_meter_sizes", "Sizes seen.", labels=names)
         for row in self.rows:
             self.add(row, (info, count, spent, size, level, mood, word, sizes))
         for family in (info, count, spent, size, level, mood, word, sizes):
@@ -467,3 +466,11 @@ def test_a_session_without_rows_has_a_page() -> None:
     page = Exposition(Session(session().origin, BUILTIN, RULES))
     page.feed(frame(1, [], **{c.name: RunMark(1.0, 0.1) for c in BUILTIN}))
     assert samples(page.page())["sdstop_collector_applicable", "collector=diskstats"] == 0
+
+
+def test_each_help_is_a_sentence_that_can_be_read_alone() -> None:
+    for heading in catalogue(BUILTIN):
+        said = heading.help
+        assert re.fullmatch(r"(?:[A-Z0-9]|iSCSI|md ).{3,}\.", said), heading
+        assert not re.search(r"\bNone\b|/proc/|/sys/|^(It|Its|They|The same|Of) |^1 (if|when|where)\b", said), heading
+        assert len(said) <= 120, heading

@@ -473,9 +473,9 @@ def scrape_times(seconds: float, count: int) -> tuple[list[float], str]:
 
 def test_scrapes_are_answered_while_frames_take_seconds() -> None:
     idle, _ = scrape_times(0.0, 100)
-    meanwhile, page = scrape_times(0.7, 300)
+    meanwhile, page = scrape_times(0.7, 200)
     # A machine with other work is slower without slow rules, too.
-    assert meanwhile[297] <= max(0.05, 4 * idle[98])
+    assert meanwhile[198] <= max(0.05, 4 * idle[98])
     (late,) = re.findall(r"(?m)^sdstop_frames_late_total (\d+)$", page)
     assert int(late) > 5
     assert re.search(r'(?m)^sdstop_rule_unchecked\{rule="slow-\d"\} 1$', page)

@@ -17,6 +17,14 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = 65534
+IMPORTING = """
+import importlib, pkgutil
+import sdstop.cli, sdstop.sampler, sdstop.tui.app
+for package in (sdstop.cli, sdstop.sampler):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+"""
+"""Imports what the commands import."""
 PATIENCE = 120.0
 """Seconds after which something that must come is given up."""
 
@@ -73,7 +81,8 @@ def settle(folder: Path) -> User:
     """Put sdstop into a folder that everybody may enter, and return an ordinary user who may run it.
 
     That is nobody, or whoever runs the tests if that is not root. The tests' own interpreter and packages may lie
-    where others may not look: the packages are copied, and Debian's interpreter is the second choice.
+    where others may not look: the packages are copied, and Debian's interpreter is the second choice. What sdstop
+    imports is compiled once, because the user may not write there.
     """
     number = os.geteuid() or NOBODY
     folder.chmod(0o755)
@@ -93,6 +102,8 @@ def settle(folder: Path) -> User:
         except PermissionError:
             continue
         assert process.returncode == 0, said
+        everything = {**user.environment, "PYTHONDONTWRITEBYTECODE": ""}
+        subprocess.run([python, "-c", IMPORTING], check=True, cwd=copy, env=everything, timeout=PATIENCE)
         return user
     raise AssertionError("no Python that an ordinary user may run")
 

@@ -245,7 +245,7 @@ def steps(*mib: int, each: int = 12) -> list[int]:
 @pytest.mark.parametrize(
     ("dirty", "drains"),
     [
-        (steps(1800, 1800 - STEP, 1800 - 2 * STEP, 1800 - 3 * STEP), "it drains at 8.5 MiB/s, clean in about 2m 56s"),
+        (steps(1800, 1800 - STEP, 1800 - 2 * STEP, 1800 - 3 * STEP), "it drains at 8.5 MiB/s, clean in about 2m56"),
         (steps(1800, 1800 - STEP, 1800 - 2 * STEP, each=20), "it drains at 5.1 MiB/s"),
         (steps(1600, 1600 + STEP, 1600, 1600 - STEP, 1600 - 2 * STEP), "it drains at 8.5 MiB/s"),  # first it grew
     ],
@@ -282,7 +282,7 @@ def test_a_limit_that_holds_it_is_named(rate: int | None, held: bool) -> None:  
 
 def test_a_cache_that_drains_and_holds_nobody_up_says_when_it_is_clean() -> None:
     assert (
-        "32.3 % of it is dirty, it drains at 3.0 MiB/s, clean in about 1m 48s"
+        "32.3 % of it is dirty, it drains at 3.0 MiB/s, clean in about 1m48"
         in drains(list(range(440, 320, -3)), 0.02).ruled_out("bcache0").summary
     )
     assert "clean" not in drains(list(range(80, 40, -3)), 0.02).ruled_out("bcache0").summary  # next to nothing

@@ -93,3 +93,42 @@ def test_it_says_for_whom() -> None:
     (one,) = findings(session).values()
     assert one.subject == "vg0/data"
     assert "10 x qemu-img" in one.summary
+
+
+def slows(device: str, second: int) -> Load:
+    """A disk whose requests suddenly take 60 times as long, and are as many."""
+    return Load(20, 20, 300.0, busy=1.0) if device == "sdd" and second > 30 else Load(20, 20, 5.0, busy=0.2)
+
+
+@pytest.mark.parametrize("files", [peers.disks(DISKS), peers.disks(DISKS) | peers.pool(DISKS)])
+def test_a_disk_that_became_slow_is_not_at_its_limit(files: Files) -> None:
+    session = judged(files, slows, seconds=42)
+    assert not [episode for episode in session.episodes() if episode.finding.subject == "sdd"]
+    (why,) = [verdict for verdict in session.head().judgement.unchecked if "sdd" in verdict.subjects]
+    assert why.reason == "requests take 5 times as long as before: slow, or at its limit"
+
+
+def test_more_load_is_the_limit() -> None:
+    """The same disk with more requests serves each in no more time."""
+
+    def load(device: str, second: int) -> Load:
+        return Load(100, 100, 60.0, busy=1.0) if device == "sdd" and second > 30 else Load(20, 20, 5.0, busy=0.2)
+
+    (one,) = findings(judged(peers.disks(DISKS), load, seconds=42)).values()
+    assert "as fast as its peers" in str(one.advice)
+
+
+def test_it_does_not_praise_a_disk_that_was_always_slower() -> None:
+    """Its load differs from that of its peers, so that no rule calls it slow."""
+
+    def load(device: str, second: int) -> Load:
+        return Load(10, 0, 400.0, busy=1.0) if device == "sdd" else Load(0, 80, 5.0, busy=0.4)
+
+    (one,) = findings(judged(peers.disks(DISKS) | peers.pool(DISKS), load)).values()
+    assert "20 times as long as those of its peers" in one.summary
+    assert "as fast as" not in str(one.advice)
+
+
+def test_it_does_not_praise_a_disk_without_peers() -> None:
+    (one,) = findings(judged(peers.disks(DISKS[:1]), full("sdb"))).values()
+    assert "as fast as" not in str(one.advice)

@@ -10,14 +10,10 @@ from sdstop.analysis.path.load import load_of
 from sdstop.analysis.path.parts import layer_of
 from sdstop.analysis.path.sentences import limit_sentence, second_sentence
 from sdstop.analysis.path.subjects import path_subjects
-from sdstop.collectors import BUILTIN
 from sdstop.collectors.zfs.readings import Vdev, VdevLoad
 from sdstop.core.history import Window
-from sdstop.core.interval import unrolled
-from sdstop.core.retention import Retention
-from sdstop.core.session import Session
 from sdstop.readings.disk import Disk
-from tests.fixtures import names, opened
+from tests.fixtures import every_story, story
 
 MOMENTS = 4
 """Moments of a story that are checked, its end included."""
@@ -26,12 +22,8 @@ PATHS = 12
 
 def _windows(name: str) -> list[Window]:
     """Return windows that end at some moments of a story."""
-    origin, recorded = opened(name)
-    origin, frames = unrolled(origin, Retention(BUILTIN).frames(recorded), BUILTIN)
-    session = Session(origin, BUILTIN, ())
-    last = len(frames) - 1
-    chosen = {last * part // MOMENTS for part in range(1, MOMENTS + 1)}
-    return [look.window for at, look in enumerate(map(session.feed, frames)) if at in chosen]
+    looks = story(name).looks
+    return [looks[at].window for at in sorted({(len(looks) - 1) * part // MOMENTS for part in range(1, MOMENTS + 1)})]
 
 
 def _contradictions(window: Window) -> list[str]:
@@ -43,7 +35,7 @@ def _contradictions(window: Window) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", names())
+@every_story()
 def test_layers_agree(name: str) -> None:
     for window in _windows(name):
         assert _contradictions(window) == []

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual._compositor import Compositor
+from textual.css import stylesheet
+from textual.css.model import RuleSet
 from textual.pilot import Pilot
 
 from sdstop.core.evidence import Frame
 from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui.app import Dashboard
+from sdstop.tui.lookup import Lookup
 from sdstop.tui.terminal import Depth, Options
 from sdstop.tui.widgets.roles import ROLES
 
@@ -30,8 +36,56 @@ def roles(style: Style | None) -> set[str]:
     """Return the roles that have the colors of a style that LOOKS paints."""
     if style is None:
         return set()
-    shown = {c.triplet.hex for c in (style.color, style.bgcolor) if c is not None and c.triplet is not None}
-    return {name for name, shades in ROLES.items() if shades.dark in shown}
+    ink, ground = (
+        c.triplet.hex if c is not None and c.triplet is not None else "" for c in (style.color, style.bgcolor)
+    )
+    heat = {name for name in ROLES if name[1:].isdecimal()}
+    grounds = {name for name in ROLES if name.endswith("bg") or name == "track"}
+    return {name for name in ROLES.keys() - grounds if ROLES[name].dark == ink} | {
+        name for name in grounds | heat if ROLES[name].dark == ground
+    }
+
+
+class _Variables(dict[str, Any]):
+    """Tokens of CSS variables: one object for the same variables, which is its own key."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+_parse, _tokenize = stylesheet.parse, stylesheet.tokenize_values
+
+
+@functools.cache
+def _tokens(variables: tuple[tuple[str, str], ...]) -> _Variables:
+    return _Variables(_tokenize(dict(variables)))
+
+
+@functools.cache
+def _rules(scope: str, css: str, read_from: Any, **settings: Any) -> list[RuleSet]:
+    return list(_parse(scope, css, read_from, **settings))
+
+
+# Hundreds of dashboards have the same style sheets. Parsing them takes half of a start, and rules are never changed.
+stylesheet.tokenize_values = lambda variables: _tokens(tuple(variables.items()))
+stylesheet.parse = _rules
+
+
+_composed = Compositor.render_update
+
+
+def _update(compositor: Compositor, full: bool = False, *settings: Any, **named: Any) -> Any:  # noqa: FBT001, FBT002
+    if full:
+        return _composed(compositor, full, *settings, **named)
+    compositor._dirty_regions.clear()
+    return None
+
+
+# Without a terminal, Textual puts each update together and drops it: a fifth of the time of these tests. The screen is
+# put together when a test looks at it; test_terminal.py and others watch what a real terminal gets.
+Compositor.render_update = _update  # type: ignore[method-assign]
 
 
 class Screen:
@@ -61,8 +115,14 @@ class Screen:
         """Press keys, and return the screen's text."""
         for key in keys:
             await self.pilot.press(key)
+        await self.looked_up()
         await self.pilot.pause()
         return self.text()
+
+    async def looked_up(self) -> None:
+        """Wait until the frame that was stepped to is judged and shown."""
+        await asyncio.to_thread(settle, self.app.lookup)
+        self.app.looked_up()
 
     async def reached(self, view: str) -> None:
         """Wait until a view is shown."""
@@ -101,7 +161,7 @@ async def screen(
         yield shown
 
 
-def settle(judging: Judging[Look]) -> None:
+def settle(judging: Judging[Look] | Lookup) -> None:
     """Wait until nothing is left to judge."""
     while judging.busy:
         time.sleep(0.001)

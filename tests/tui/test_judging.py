@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterable
 from statistics import median
@@ -87,3 +88,54 @@ async def test_keys_are_answered_while_a_frame_takes_seconds() -> None:
                 break
             await asyncio.sleep(0.1)
         assert "it took its time" in text
+
+
+async def test_keys_are_answered_while_a_step_takes_seconds() -> None:
+    """Steps supersede each other; the status line names the frame that is being judged, and the last one is shown."""
+    async with screen(Node(("sda", "sdb"), load).session(20), WIDE) as shown:
+        app = shown.app
+        app.session.rules = (SLOW,)
+        for _ in range(ATTEMPTS):
+            idle = await pressed(shown, still(1.0))
+            for _ in range(3):
+                app.simulate_key("T")
+            text = ""
+            for _ in range(1000):
+                await asyncio.sleep(0.01)
+                text = shown.text()
+                if "judging" in text:
+                    break
+            assert "REPLAY judging 2026-09-21 14:13:" in text
+            meanwhile = await pressed(shown, lambda: app.lookup.busy)
+            if median(meanwhile) <= max(ANSWERED, 4 * median(idle)):
+                break
+        else:
+            pytest.fail(f"keys took {median(meanwhile):.3f} s, without a slow rule {median(idle):.3f} s")
+        assert len(meanwhile) > 10
+        text = await shown.press()
+        assert "judging" not in text
+        assert app.playhead.look is not None
+        assert (21 - app.playhead.look.now.number) % 3 == 0
+        assert [good.rule for good in app.playhead.look.judgement.ruled_out] == ["slow"]
+
+
+async def test_a_step_that_nobody_waits_for_ends_after_its_rule() -> None:
+    called, begun = list[int](), threading.Event()
+
+    def counted(window: Window, limits: Limits) -> Iterable[Verdict]:
+        called.append(window.now.number)
+        begun.set()
+        time.sleep(0.3)
+        yield RuledOut("a", f"{limits}")
+
+    rules = tuple(Rule(f"slow-{n}", "s", Severity.INFO, counted, ()) for n in range(3))
+    async with screen(Node(("sda", "sdb"), load).session(20), WIDE) as shown:
+        shown.app.session.rules = rules
+        shown.app.simulate_key("T")
+        assert await asyncio.to_thread(begun.wait, 10)
+        await shown.press("T")
+        assert called == [20, 19, 19, 19]
+        shown.app.session.rules = ()
+        shown.app.simulate_key("T")
+        assert "REPLAY 2026-09-21" in await shown.press("L")
+        assert shown.app.playhead.at_end

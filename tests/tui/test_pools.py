@@ -78,10 +78,10 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
     session = rebuilding()
     async with screen(session, WIDE) as seen:
         line = seen.line("tank/draid2:8d:60c:2s-0 rebuild")
-        for part in ("42.0 %", "of 301T", "GiB/s", "ETA", " to ", "rebuild-"):
+        for part in ("42.0%", "of 301T", "GiB/s", "ETA", " to ", "rebuild-"):
             assert part in line, line
         text = await seen.press("2")
-        assert "DEGRADED  301T of 764T in use (39.4 %)" in seen.line("pool of 60 devices")
+        assert "DEGRADED  301T of 764T in use (39.4%)" in seen.line("pool of 60 devices")
         assert "spare-17" in text
         assert "faulted" in seen.line("sdr ")
     async with screen(session, SMALL) as seen:
@@ -92,7 +92,7 @@ async def test_a_long_name_does_not_push_the_end_of_a_rebuild_off_the_screen() -
     async with screen(replayed("draid-one-dimm", "bay60"), (100, 40)) as seen:
         line = seen.line(" ETA ")
         assert line.strip().startswith("N58-C3-D16-P3-S1/draid3:")
-        assert "5.9 GiB/s  ETA 27h 08m" in line
+        assert "5.9 GiB/s  ETA 27h08" in line
         assert len(line) <= 100
 
 

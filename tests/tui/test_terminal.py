@@ -208,8 +208,14 @@ def test_an_encoding_without_glyphs_is_ascii_by_itself() -> None:
         assert shown.sent.isascii()
 
 
-def test_the_mouse_is_the_users_unless_asked_for() -> None:
+def test_the_mouse_is_on_unless_it_is_not_wanted() -> None:
     with terminal() as shown:
+        assert b"\x1b[?1000h" in shown.sent
+        assert b"\x1b[?1003h" not in shown.sent  # each movement
+        shown.press("m")
+        shown.until(lambda sent: b"mouse off" in sent)
+        assert b"\x1b[?1000l" in shown.sent
+    with terminal("--no-mouse") as shown:
         assert not re.search(rb"\x1b\[\?(1000|1002|1003|1006)h", shown.sent)
         shown.press("m")
         shown.until(lambda sent: b"\x1b[?1000h" in sent)
@@ -323,11 +329,11 @@ def test_it_runs_in_tmux_and_leaves_the_screen_as_it_was(tmux: Callable[..., Tmu
     window = tmux(prefix="echo before; ")
     shown = window.until("test-node", "LIVE", "Disks, folded", "sdd")
     assert len(shown.splitlines()) == 24
-    assert shown.splitlines()[-1].startswith(" ? help  / filter")
+    assert shown.splitlines()[-1].startswith(" ? help  / find")
     window.press("2")
     window.until("Arrays and disks", "raid10 near=2")
     window.press("/", "s", "d", "c", "Enter")
-    shown = window.until("filter 'sdc'")
+    shown = window.until("1 hit of sdc")
     assert " sdb " not in shown
     window.press("Escape")
     window.press("Space")

@@ -38,5 +38,20 @@ class Tmux:
             time.sleep(0.1)
         return shown
 
+    def click(self, part: str, line: str = "", times: int = 1) -> None:
+        """Click on the first cell of a text that the screen shows, in a line with another text."""
+        lines = self.screen().splitlines()
+        y = next(at for at, text in enumerate(lines) if part in text and line in text)
+        x = lines[y].index(part)
+        for _ in range(times):
+            for end in "Mm":
+                sent = f"\x1b[<0;{x + 1};{y + 1}{end}"
+                self.run("send-keys", "-H", *(f"{byte:02x}" for byte in sent.encode()))
+
+    def type(self, text: str) -> None:
+        """Type a text and end it with Enter."""
+        self.run("send-keys", "-l", text)
+        self.press("Enter")
+
     def press(self, *keys: str) -> None:
         self.run("send-keys", *keys)

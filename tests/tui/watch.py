@@ -65,9 +65,8 @@ def main() -> int:
     node = Node((*MEMBERS, "md0"), _load, raid10("md0", MEMBERS))
     session = Session(Origin("test-node", live=True), node.session(0).collectors, (), remember=900)
     ascii_only = True if "--ascii" in sys.argv else None
-    return run(
-        session, PipeFeed(node.frames(600)), Options(ascii=ascii_only, mouse="--mouse" in sys.argv, version="9.9")
-    )
+    options = Options(ascii=ascii_only, mouse="--no-mouse" not in sys.argv, version="9.9")
+    return run(session, PipeFeed(node.frames(600)), options)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures import FIXTURES, declaration, parse
+from tests.fixtures import FIXTURES, Story, declaration, each_of, parse, story
 from tests.fixtures import expected as expectation
 from tests.vm import fixture, scenario, smbios
 from tests.vm.guest import Guest
 from tests.vm.machine import Run, command_line
 from tests.vm.scenario import Disk, Expect, Misdeclared, Said, Scenario, Step
-from tests.vm.verdict import course, expected, judge, named, opened
+from tests.vm.verdict import Course, course, expected, judge, named, opened
 
 EXPECT: list[dict[str, list[str]]] = [{"found": []}]
 
@@ -184,12 +184,19 @@ def test_every_scenario_was_recorded() -> None:
     assert recorded == {f"vm-{name}" for name in scenario.names() if scenario.load(name).fixture}
 
 
-@pytest.mark.parametrize("name", [name for name in scenario.names() if scenario.load(name).fixture])
+@each_of(f"vm-{name}" for name in scenario.names() if scenario.load(name).fixture)
 def test_a_recording_is_still_judged_as_its_scenario_expects(name: str) -> None:
-    folder = FIXTURES / f"vm-{name}"
-    assert expected(scenario.load(name), course(folder)) == []
-    assert (folder / "capture.tar.gz").stat().st_size < 600_000
-    assert " ".join(scenario.load(name).about.split()) in " ".join(readme_of(name).split())
+    recorded = name.removeprefix("vm-")
+    assert expected(scenario.load(recorded), judged(story(name))) == []
+    assert (FIXTURES / name / "capture.tar.gz").stat().st_size < 600_000
+    assert " ".join(scenario.load(recorded).about.split()) in " ".join(readme_of(recorded).split())
+
+
+def judged(recording: Story) -> Course:
+    """Return the course of a recording."""
+    frames = recording.frames
+    seconds = [frame.monotonic - frames[0].monotonic for frame in frames]
+    return Course(recording.session, frames, seconds, recording.judgements)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from textual.containers import Container
 from textual.screen import Screen
 
 from sdstop.core.finding import Finding
+from sdstop.core.format import plural
 from sdstop.fleet.picture import FleetState
 from sdstop.fleet.watcher import FleetWatcher, NodePicture
 from sdstop.tui.fleet.poller import FleetAnswer, FleetPoller
@@ -25,6 +26,7 @@ from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint, Section, bind, explained, hints_of, key_of
 from sdstop.tui.widgets.palette import FAINT, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.query import QueryError
 from sdstop.tui.widgets.table import LineTable
 
 INTERVALS = (5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0)
@@ -124,7 +126,10 @@ class FleetDashboard(Shell):
         ),
         *explained(Section.VIEWS, "back", bind("escape,backspace", "away")),
         *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=9),
-        *explained(Section.ROWS, "filter; Esc clears it", bind("slash,f3,f4", "filter"), hint="filter", rank=3),
+        *explained(
+            Section.ROWS, "search: web-0[1-3], crit > 0; Esc ends it", bind("slash,f3,f4", "filter"),
+            hint="find", rank=3,
+        ),
         *explained(Section.ROWS, "next and previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
         *explained(Section.TIME, "ask now", bind("r", "again"), hint="ask now", rank=5),
         *explained(Section.TIME, "pause and go on", bind("space", "pause"), hint="pause", rank=6),
@@ -256,7 +261,21 @@ class FleetDashboard(Shell):
         """Prompt for the row filter."""
         if self.screen is self.main:
             table = self.main.table()
-            self.foot.ask(Prompt("filter", table.needle, lambda said: table.search(said or ""), table.search))
+
+            def typed(text: str) -> str:
+                try:
+                    table.search(text)
+                except QueryError as error:
+                    table.search(None)
+                    return str(error)
+                return plural(table.hits, "hit") if table.needle else ""
+
+            def done(answer: str | None) -> None:
+                said = typed(answer or "")
+                if answer:
+                    self.foot.say(said)
+
+            self.foot.ask(Prompt("/", table.needle, done, typed))
 
     def action_match(self, step: int) -> None:
         """Move to the next (1) or previous (-1) row that matches the search."""

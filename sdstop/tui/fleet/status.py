@@ -12,7 +12,7 @@ from sdstop.core.format import clock, duration
 from sdstop.fleet.picture import FleetState
 from sdstop.fleet.text import remarks
 from sdstop.tui.fleet.tables import TABLES
-from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, clickable, text, width_of
 
 
 class Condition(Struct, frozen=True):
@@ -56,7 +56,7 @@ def tabs_line(current: str) -> Line:
     """Return the tabs of the tables; the visible table is in reverse video."""
     parts: list[Segment] = []
     for table in TABLES:
-        style = BANNER if table.key == current else PLAIN
+        style = clickable(BANNER if table.key == current else PLAIN, f"app.view({table.key!r})")
         parts += [Segment(" "), Segment(f"{table.key} {table.title}", style), Segment(" ")]
     return tuple(parts)
 

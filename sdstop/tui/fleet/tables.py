@@ -10,10 +10,12 @@ from msgspec import Struct
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
 from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow
-from sdstop.tui.views.cells import bar_cell, severity_name, spark_cell
+from sdstop.tui.views.cells import bar_cell, severity_name
+from sdstop.tui.widgets.graph import samples
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.table import Cell, TableColumn
+from sdstop.tui.widgets.strip import spark
+from sdstop.tui.widgets.table import PERCENT, Cell, TableColumn
 
 _SPARK = 31
 
@@ -59,9 +61,9 @@ def _count(get: Callable[[FleetNode], int]) -> Callable[[FleetRow, int], Cell]:
 
 
 def _course(node: FleetNode, palette: Palette, width: int) -> Cell:
-    values = node.history[-width:]
+    values = node.history[-samples(width, palette) :]
     top = max((value for value in values if value is not None), default=0.0)
-    return spark_cell(values, max(top, 1.0), palette)
+    return spark(values, width, max(top, 1.0), palette)
 
 
 def _claims(claims: Sequence[FleetFinding], palette: Palette) -> str:
@@ -116,7 +118,13 @@ TABLES = (
             TableColumn("operation", "OPERATION", 10, _word(lambda r: r.operation), keep=2),
             TableColumn("state", "STATE", 8, _word(lambda r: r.state), keep=1, widest=16),
             TableColumn(
-                "done", "DONE %", 14, _cell(lambda r, p, w: bar_cell(r.done, w, p)), lambda p: p.item.done, widest=40
+                "done",
+                "DONE %",
+                14,
+                _cell(lambda r, p, w: bar_cell(r.done, w, p)),
+                lambda p: p.item.done,
+                widest=40,
+                scale=PERCENT,
             ),
             TableColumn(
                 "speed", "SPEED/s", 8, _word(lambda r: rate(r.speed)), lambda p: p.item.speed, right=True, keep=3
@@ -140,7 +148,13 @@ TABLES = (
                 "owner", "OWNER", 8, _word(lambda v: v.owner), lambda p: p.item.owner, widest=24, keep=2, rising=True
             ),
             TableColumn(
-                "used", "USED %", 14, _cell(lambda v, p, w: bar_cell(v.used, w, p)), lambda p: p.item.used, widest=30
+                "used",
+                "USED %",
+                14,
+                _cell(lambda v, p, w: bar_cell(v.used, w, p)),
+                lambda p: p.item.used,
+                widest=30,
+                scale=PERCENT,
             ),
             TableColumn("binds", "LIMIT", 10, _word(lambda v: v.binds), keep=3, widest=18),
             TableColumn("findings", "FINDINGS", 16, _cell(lambda v, p, _: _claims(v.claims, p)), keep=1, widest=70),

@@ -43,7 +43,7 @@ VIEWS = (
         "Overview",
         "overview.Overview",
         "the first finding and its picture, data path, devices, processes",
-        "Over",
+        "All",
     ),
     ViewEntry("2", "Disks", "disks.Disks", "disks, arrays and pools"),
     ViewEntry("3", "Caches", "caches.Caches", "caches and request sizes", "Cache"),
@@ -53,12 +53,17 @@ VIEWS = (
     ViewEntry("7", "Cluster", "cluster.ClusterView", "failure domains, nodes, devices, capacity", "Clust"),
     ViewEntry("8", "Volumes", "volumes.Volumes", "volumes and their limits", "Vols"),
     ViewEntry("9", "Path", "path.PathView", "where the time of a request goes, from client to disk"),
-    ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Read", spare=True),
+    ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Raw", spare=True),
     ViewEntry("!", "Findings", "findings.Findings", "all findings: active, unknown, ended, ruled out", "Find"),
 )
 """All views, in tab order; the first is shown at the start."""
 
 FIRST = VIEWS[0]
+
+
+def view_named(name: str) -> ViewEntry | None:
+    """Return the view with a name, in the singular or the plural; None if there is none."""
+    return next((entry for entry in VIEWS if name in {entry.name, entry.name.removesuffix("s")}), None)
 
 
 def view_of(key: str) -> ViewEntry:

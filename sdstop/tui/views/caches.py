@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -12,22 +12,23 @@ from textual.containers import Horizontal, Vertical
 from sdstop.analysis.cache_state import caches, complete_split, split
 from sdstop.analysis.mtu_change import CacheSide, PayloadChange, PayloadHistory
 from sdstop.analysis.request_sizes import Framing, SizeHistogram, framings, size_histograms, sizes_of
-from sdstop.core.format import bytes_, duration, number, percent, utc
+from sdstop.core.format import bytes_, duration, number, percent, utc, whole
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
-from sdstop.tui.views.cells import bar_cell, gauge, severity_name
+from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import why_rows
-from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, PLAIN, READ, STRONG, WRITE, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import PERCENT, Cell, LineTable, TableColumn
 
 
 class SizesRow(Struct, frozen=True):
@@ -70,7 +71,7 @@ def _part(field: str) -> dict[str, Any]:
         found = value(item)
         return text(("-".rjust(5), FAINT)) if found is None else bar_cell(found, width, item.scene.palette)
 
-    return {"cell": cell, "value": value}
+    return {"cell": cell, "value": value, "scale": PERCENT}
 
 
 def _figure(read: Callable[[CacheRow], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
@@ -122,15 +123,15 @@ _COLUMNS = (
     TableColumn("used", "%USED", 5, keep=7, widest=16, **_part("used")),
     TableColumn("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
     TableColumn("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
-    TableColumn("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
-    TableColumn("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
-    TableColumn("hit", "%HIT", 5, **_figure(_share(0), percent)),
-    TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13,
+    TableColumn("reads", "r/s", 6, keep=2, style=READ, **_figure(_did("reads"), whole)),
+    TableColumn("writes", "w/s", 6, keep=2, style=WRITE, **_figure(_did("writes"), whole)),
+    TableColumn("hit", "%HIT", 5, scale=PERCENT, **_figure(_share(0), percent)),
+    TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13, scale=PERCENT,
                 **_figure(_did("cacheable_hit_share"), percent)),
-    TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True),
+    TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True, scale=PERCENT),
     TableColumn("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
-    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
-    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
+    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), whole)),
+    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), whole)),
     TableColumn("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
 )  # fmt: skip
 
@@ -139,6 +140,12 @@ class Caches(View):
     """Caches above; below, the history and the request sizes of the cache under the cursor."""
 
     families = (Cache, CacheActivity, RequestSizes)
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, _rows(scene))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -327,7 +334,7 @@ def compared_lines(sides: tuple[CacheSide, CacheSide], cache: Cache, scene: Scen
         line: list[Any] = list(text(*parts))
         for side in sides:
             value = read(side)
-            line += [*text(f"{percent(value):>6} "), *gauge(value, 12, scene.palette), *text("   ")]
+            line += [*text(f"{percent(value):>6} "), *bar(value, 12, scene.palette), *text("   ")]
         lines.append(tuple(line))
     evicted = [number(s.activity.evicted if s.activity is not None else None) for s in sides]
     lines.append(text((" evicted a second ", FAINT), f"{evicted[0]:>6}{'':16}{evicted[1]:>6}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -19,11 +19,11 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.capacity import headline, summary_rows
 from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.table import Cell, TableColumn
-from sdstop.tui.widgets.tree import Branch, TreeTable, severe
+from sdstop.tui.widgets.table import MS, PERCENT, Cell, TableColumn
+from sdstop.tui.widgets.tree import Branch, TreeTable, all_rows, severe
 
 SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
 """Names of the collectors for clusters."""
@@ -138,9 +138,9 @@ _COLUMNS = (
     TableColumn("state", "STATE", 12, _state, keep=9, widest=24),
     TableColumn("devices", "DEV", 4, _devices, lambda i: i.entity.devices, right=True, keep=5),
     TableColumn("size", "SIZE", 5, _size, lambda i: i.entity.capacity, right=True, keep=7),
-    TableColumn("used", "%USED", 5, _used, lambda i: i.entity.used, keep=8, widest=20),
-    TableColumn("rwait", "r_ms", 5, _waits("read_wait"), _waited("read_wait"), right=True, keep=2),
-    TableColumn("wwait", "w_ms", 5, _waits("write_wait"), _waited("write_wait"), right=True, keep=2),
+    TableColumn("used", "%USED", 5, _used, lambda i: i.entity.used, scale=PERCENT, keep=8, widest=20),
+    TableColumn("rwait", "r_ms", 5, _waits("read_wait"), _waited("read_wait"), right=True, scale=MS, keep=2),
+    TableColumn("wwait", "w_ms", 5, _waits("write_wait"), _waited("write_wait"), right=True, scale=MS, keep=2),
     TableColumn("where", "POOL, ADDRESS", 14, _where, keep=6, widest=60),
 )  # fmt: skip
 
@@ -149,6 +149,12 @@ class ClusterView(View):
     """Cluster summary above, tree of nodes below."""
 
     families = (Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource, FailureDomain)
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, list(all_rows(branches(forest(scene.window, scene.in_force), scene))))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
@@ -12,16 +13,18 @@ from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity
-from sdstop.core.format import number, percent, rate, wait
+from sdstop.core.format import mebibytes, milliseconds, rate, tenths, whole, whole_percent
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import fold, gauge, heat_cell, severity_name
+from sdstop.tui.views.cells import IDLE, fold, severity_name
 from sdstop.tui.views.view import ViewPlace
-from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
+from sdstop.tui.widgets import palette as hues
+from sdstop.tui.widgets.graph import bar, samples
+from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells, sparkline
-from sdstop.tui.widgets.table import Cell, TableColumn
+from sdstop.tui.widgets.strip import cells, heat, spark
+from sdstop.tui.widgets.table import MIB, MS, PERCENT, Cell, TableColumn
 
 
 class DeviceRow(Struct, frozen=True):
@@ -58,13 +61,6 @@ class DeviceRow(Struct, frozen=True):
         """Worst severity of the device."""
         return self.drive.severity
 
-    @property
-    def hot(self) -> Severity | None:
-        """Severity that colors the heat strip: of the device, or of a convoy of all members."""
-        if self.drive.severity is not None:
-            return self.drive.severity
-        return self.group.convoy if self.group is not None else None
-
 
 def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
     """Return a device's queue length, one value per second, the newest last."""
@@ -74,56 +70,61 @@ def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | No
     return cells(queues(scene.window, name), runs[-1].started, width)
 
 
-def figure(read: Callable[[DiskActivity], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
-    """Return column arguments for a numeric field of the activity."""
+_NOTHING = frozenset({"-", "0", "0.0"})
+"""Cells that stand back."""
+
+
+def figure(
+    read: Callable[[DiskActivity], float | None], shown: Callable[[float | None], str], scale: float = 1.0
+) -> dict[str, Any]:
+    """Return column arguments for a numeric field of the activity; `scale` is the heading's unit in base units."""
 
     def value(item: DeviceRow) -> float | None:
         return None if item.drive.activity is None else read(item.drive.activity)
 
     def cell(item: DeviceRow, _: int) -> Cell:
         said = shown(value(item))
-        return text((said, FAINT)) if item.drive.stale or said in {"0", "-", "0.00"} else said
+        return text((said, FAINT)) if item.drive.stale or said in _NOTHING else said
 
-    return {"cell": cell, "value": value, "right": True}
-
-
-def _megabytes(value: float | None) -> str:
-    return number(None if value is None else value / (1 << 20))
+    return {"cell": cell, "value": value, "right": True, "scale": scale}
 
 
 def _bar(item: DeviceRow, width: int) -> Line:
     a = item.drive.activity
-    return gauge(None if a is None else a.busy, width, item.scene.palette)
+    return bar(None if a is None else a.busy, width, item.scene.palette)
 
 
 def _spark(item: DeviceRow, width: int) -> Line:
-    values = queue_history(item.scene, item.drive.name, width)
-    top = max(1.0, *(v for v in values if v is not None), 1.0)
-    style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
-    return text((sparkline(values, top, ascii=item.scene.palette.ascii), style))
+    palette = item.scene.palette
+    values = queue_history(item.scene, item.drive.name, samples(width, palette))
+    style = palette.severity(item.drive.severity) if item.drive.severity in MARKS else OTHER
+    return spark(values, width, item.top, palette, style)
 
 
 def _heat(item: DeviceRow, width: int) -> Line:
-    return heat_cell(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
+    return heat(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette)
 
 
-def _queue_fold(item: DeviceRow, _: int) -> Cell:
-    return _fold(_own(item, "queue"), item.group.peers.queue if item.group else None)
+def _compared(field: str) -> dict[str, Any]:
+    """Return column arguments for a field of the activity as a multiple of the median of its peers."""
 
+    def both(item: DeviceRow) -> tuple[float | None, float | None]:
+        own: float | None = getattr(item.drive.activity, field) if item.drive.activity else None
+        return own, getattr(item.group.peers, field) if item.group else None
 
-def _wait_fold(item: DeviceRow, _: int) -> Cell:
-    return _fold(_own(item, "wait"), item.group.peers.wait if item.group else None)
+    def value(item: DeviceRow) -> float | None:
+        own, middle = both(item)
+        if own is None or middle is None:
+            return None
+        return own / middle if middle >= IDLE else 1.0 if own < IDLE else math.inf
 
+    def cell(item: DeviceRow, _: int) -> Cell:
+        own, middle = both(item)
+        said = fold(own, middle)
+        far = own is not None and middle is not None and own >= 2 * middle > 0
+        return said if far else text((said, FAINT))
 
-def _own(item: DeviceRow, field: str) -> float | None:
-    found: float | None = getattr(item.drive.activity, field) if item.drive.activity else None
-    return found
-
-
-def _fold(own: float | None, middle: float | None) -> Cell:
-    said = fold(own, middle)
-    far = own is not None and middle is not None and own >= 2 * middle > 0
-    return said if far else text((said, FAINT))
+    return {"cell": cell, "value": value, "right": True, "keep": 9}
 
 
 def _flag(item: DeviceRow, _: int) -> Line:
@@ -151,23 +152,30 @@ def _slot(item: DeviceRow, _: int) -> Cell:
 
 
 DEVICE = TableColumn("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
-ARRAY = TableColumn("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
+ARRAY = TableColumn("array", "ARRAY", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
 SLOT = TableColumn("slot", "SLOT", 4, _slot, right=True, keep=5)
-READS = TableColumn("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
-WRITES = TableColumn("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
-READ = TableColumn("read", "rMB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _megabytes))
-WRITE = TableColumn("write", "wMB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _megabytes))
+READS = TableColumn("reads", "r/s", 6, style=hues.READ, keep=6, **figure(lambda a: a.reads_per_second, whole))
+WRITES = TableColumn("writes", "w/s", 6, style=hues.WRITE, keep=6, **figure(lambda a: a.writes_per_second, whole))
+READ = TableColumn(
+    "read", "rMiB/s", 6, style=hues.READ, keep=7, **figure(lambda a: a.read_bytes_per_second, mebibytes, MIB)
+)
+WRITE = TableColumn(
+    "write", "wMiB/s", 6, style=hues.WRITE, keep=7, **figure(lambda a: a.write_bytes_per_second, mebibytes, MIB)
+)
 SIZE = TableColumn("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
-QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, number))
-READ_WAIT = TableColumn("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait))
-WRITE_WAIT = TableColumn("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait))
-WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait))
-IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
-BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, percent))
+QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, tenths))
+READ_WAIT = TableColumn("rwait", "r_ms", 6, style=hues.READ, keep=8, **figure(lambda a: a.read_wait, milliseconds, MS))
+WRITE_WAIT = TableColumn(
+    "wwait", "w_ms", 6, style=hues.WRITE, keep=8, **figure(lambda a: a.write_wait, milliseconds, MS)
+)
+WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, milliseconds, MS))
+IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, whole))
+BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, whole_percent, PERCENT))
 BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
-QUEUE_FOLD = TableColumn("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
-WAIT_FOLD = TableColumn("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
-FLAG = TableColumn("flag", "FLAG", 9, _flag, keep=10, widest=10)
+QUEUE_FOLD = TableColumn("xqueue", "xaqu", 5, **_compared("queue"))
+WAIT_FOLD = TableColumn("xwait", "xawait", 6, **_compared("wait"))
+FLAG = TableColumn("flag", "FLAG", 9, _flag, lambda i: i.drive.urgency, keep=10, widest=10)
+"""What is wrong with the device; sorted by it, the worst come first."""
 
 
 def _ruler(width: int) -> str:
@@ -177,9 +185,9 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = TableColumn("pain", _ruler, 30, _heat, lambda i: i.drive.urgency, widest=PAST, comfort=PAST)
+HEAT = TableColumn("history", _ruler, 30, _heat, widest=PAST, comfort=PAST, seconds=1.0)
 """Last minute as a heat strip, on the scale of the array."""
-SPARK = TableColumn("pain", _ruler, 10, _spark, lambda i: i.drive.urgency, keep=5, widest=PAST, comfort=30)
+SPARK = TableColumn("history", _ruler, 10, _spark, keep=5, widest=PAST, comfort=30, seconds=1.0)
 """Last minute as a sparkline, on the device's own scale."""
 
 

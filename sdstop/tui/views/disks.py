@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import ComposeResult
 
 from sdstop.analysis.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
@@ -22,6 +23,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
 from sdstop.tui.views.detail import detail_rows
 from sdstop.tui.views.devices import (
+    ARRAY,
     BAR,
     BUSY,
     DEVICE,
@@ -44,7 +46,7 @@ from sdstop.tui.views.devices import (
     row,
 )
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.strip import heat_scale_max
@@ -52,7 +54,7 @@ from sdstop.tui.widgets.table import LineTable, fitted
 
 _COLUMNS = (
     SLOT, DEVICE, READS, WRITES, READ, WRITE, SIZE, IN_FLIGHT, QUEUE, QUEUE_FOLD, READ_WAIT, WRITE_WAIT, WAIT,
-    WAIT_FOLD, BUSY, BAR, HEAT, FLAG,
+    WAIT_FOLD, BUSY, BAR, HEAT, FLAG, replace(ARRAY, chosen=False),
 )  # fmt: skip
 
 
@@ -120,6 +122,12 @@ class Disks(View):
     """Arrays and pools with their members, then all other devices; below, details of the device under the cursor."""
 
     families = (Array, BlockDevice, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, _rows(scene))
 
     def compose(self) -> ComposeResult:
         """Lay out the table and the detail."""
@@ -224,8 +232,8 @@ def _pool_heading(tree: PoolTree, scene: Scene) -> Row:
     bad = scene.palette.severity(tree.severity or Severity.WARNING) if tree.whole.state not in USABLE else PLAIN
     head, facts = facts[0], []
     if pool is not None and pool.size:
-        facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)} %)")
-        facts += [f"{percent(pool.fragmentation)} % fragmented"] if pool.fragmentation else []
+        facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)}%)")
+        facts += [f"{percent(pool.fragmentation)}% fragmented"] if pool.fragmentation else []
     if pool is None:
         facts.append("zpool status does not answer")
     elif pool.errors:
@@ -247,7 +255,11 @@ def _inset(line: VdevNode) -> int:
 @lru_cache(maxsize=8)
 def _before_names(width: int) -> int:
     """Return the number of cells before a device's name in a row of this width."""
-    return SLOT.width + 1 if any(column is SLOT for column, _ in fitted(_COLUMNS, width)) else 0
+    return (
+        SLOT.width + 1
+        if any(column is SLOT for column, _ in fitted([column for column in _COLUMNS if column.chosen], width))
+        else 0
+    )
 
 
 def _vdev_line(line: VdevNode, scene: Scene, width: int) -> Line:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, natural, number, percent, rate, utc
+from sdstop.core.format import duration, mebibytes, natural, number, percent, utc
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
@@ -26,11 +26,11 @@ from sdstop.tui.views.budgets import budget_rows
 from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.fabric_node import fabric_node_rows, linked, made
 from sdstop.tui.views.finding_rows import note_row
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.table import Cell, TableColumn
-from sdstop.tui.widgets.tree import Branch, TreeTable, severe
+from sdstop.tui.widgets.table import MIB, PERCENT, Cell, TableColumn
+from sdstop.tui.widgets.tree import Branch, TreeTable, all_rows, severe
 
 
 class FabricRow(Struct, frozen=True):
@@ -109,8 +109,8 @@ def _disks(item: FabricRow, _: int) -> Cell:
 
 
 def _moves(item: FabricRow, _: int) -> Cell:
-    said = rate(item.fabric.moves(item.node))
-    return text((said, FAINT)) if said in {"0", "-"} else said
+    said = mebibytes(item.fabric.moves(item.node))
+    return text((said, FAINT)) if said in {"0.0", "-"} else said
 
 
 def _share(item: FabricRow, width: int) -> Cell:
@@ -167,8 +167,8 @@ _COLUMNS = (
     TableColumn("place", "PLACE", 6, _place, keep=8),
     TableColumn("link", "LINK/CAN", 13, _link, lambda i: i.fabric.carries(i.node), widest=15, rising=True),
     TableColumn("disks", "DISKS", 5, _disks, lambda i: len(i.node.disks), right=True, keep=5),
-    TableColumn("moves", "B/s", 5, _moves, lambda i: i.fabric.moves(i.node), right=True),
-    TableColumn("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.node), keep=7, widest=16),
+    TableColumn("moves", "MiB/s", 7, _moves, lambda i: i.fabric.moves(i.node), right=True, scale=MIB),
+    TableColumn("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.node), scale=PERCENT, keep=7, widest=16),
     TableColumn("new", "NEW", 4, _new, lambda i: i.fabric.new(i.node), right=True, keep=9),
     TableColumn("errors", "ERR", 5, _total, lambda i: i.fabric.total(i.node), right=True),
     TableColumn("part", "PART OF", 11, _part, keep=6, widest=24),
@@ -180,6 +180,13 @@ class FabricView(View):
     """Tree with details of the row under the cursor beside or below it; on a large screen, HBA budgets above."""
 
     families = (DiskPath, Hba, SasDevice, SasPhy, SasPhyActivity, SasPort)
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        shown = _state(scene, FabricTreeCache())
+        yield Listing(_COLUMNS, list(all_rows(branches(shown.tree.roots, shown, scene))))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -195,8 +202,7 @@ class FabricView(View):
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
-        limits = HBA_OVERSUBSCRIBED.limits(scene.session.diagnosis.configured.get(HBA_OVERSUBSCRIBED.id))
-        self.shown = fabric(self.known, scene.window, scene.in_force, limits)
+        self.shown = _state(scene, self.known)
         roots = branches(self.shown.tree.roots, self.shown, scene)
         self.hanging.grow(
             roots, scene.palette, _note(self.shown, scene), [] if roots else [note_row(_nothing(scene), scene)]
@@ -230,6 +236,11 @@ class FabricView(View):
         self.detail.put(
             fabric_node_rows(item.node, item.fabric, item.scene, self._wide()), palette, "Tab Enter: evidence"
         )
+
+
+def _state(scene: Scene, known: FabricTreeCache) -> FabricState:
+    limits = HBA_OVERSUBSCRIBED.limits(scene.session.diagnosis.configured.get(HBA_OVERSUBSCRIBED.id))
+    return fabric(known, scene.window, scene.in_force, limits)
 
 
 def branches(nodes: Sequence[FabricNode], shown: FabricState, scene: Scene) -> list[Branch]:

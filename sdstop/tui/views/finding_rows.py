@@ -66,7 +66,7 @@ def _rank(item: FindingRow) -> int:
 
 
 COLUMNS = (
-    TableColumn("severity", "", 5, _mark, _rank),
+    TableColumn("severity", "SEV", 5, _mark, _rank),
     TableColumn("subject", "WHERE", 12, _subject, lambda i: i.entry.subject, widest=30, rising=True),
     TableColumn("finding", "FINDING", 44, _summary, widest=110, comfort=52),
     TableColumn("figures", "COMPARED", 50, _figures, keep=1, widest=70),
@@ -85,7 +85,7 @@ def cut(item: FindingRow, table: LineTable) -> bool:
     """Return whether the subject or the summary of a row does not fit its column."""
     room = {column.name: size for column, size in table.fitted(table.size.width)}
     entry = item.entry
-    return any(len(said) > room[name] for name, said in (("subject", entry.subject), ("finding", entry.summary)))
+    return any(len(said) > room.get(name, 0) for name, said in (("subject", entry.subject), ("finding", entry.summary)))
 
 
 def full_text_rows(item: FindingRow | None, width: int, most: int) -> list[Row]:

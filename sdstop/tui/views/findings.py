@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from textual.app import ComposeResult
 
 from sdstop.core.finding import RuledOut
 from sdstop.core.headline import named
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, entry_rows, full_text_rows, heading, note_row
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
@@ -17,9 +19,17 @@ from sdstop.tui.widgets.table import LineTable
 class Findings(View):
     """All findings in one list."""
 
+    tables = (COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        entries = [*scene.findings(), *scene.unknown(), *scene.ended()]
+        yield Listing(COLUMNS, entry_rows(entries, scene))
+
     def compose(self) -> ComposeResult:
         """Lay out the list."""
-        self.main = LineTable("Findings", COLUMNS, id="all-findings")
+        self.main = LineTable("Findings", COLUMNS, id="all-findings", whole=True)
         self.told = Pane(id="all-told", cursor=False)
         yield self.main
         yield self.told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -17,7 +17,7 @@ from sdstop.tui.views.modules import module_rows
 from sdstop.tui.views.nodes import COLUMNS, node_rows
 from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.sources import SOURCES, source_rows
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
@@ -32,6 +32,14 @@ class HostView(View):
     """Two columns on a wide screen, or else one of three pages, turned by the view's key."""
 
     families = (CpuActivity, Dimm, InterfaceNode, MemorySocket, Node, NumaActivity, NumaNode, Pressure)
+    tables = (COLUMNS, PROCESSES, SOURCES)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(COLUMNS, node_rows(scene))
+        yield Listing(PROCESSES, process_rows(scene)[0])
+        yield Listing(SOURCES, source_rows(scene)[0])
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -41,7 +49,7 @@ class HostView(View):
         self.gauges = Pane("Processors and memory", id="gauges", cursor=False)
         self.modules = Pane("Memory modules", id="modules")
         self.nodes = LineTable("NUMA nodes", COLUMNS, id="nodes")
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="host-processes")
+        self.processes = LineTable("Who does the I/O", PROCESSES, id="host-processes", steady=True)
         self.sources = self.main = LineTable("Sources of evidence", SOURCES, id="sources", sort="outcome")
         self.left = Vertical(id="host-left")
         self.right = Vertical(id="host-right")
@@ -61,6 +69,17 @@ class HostView(View):
         if self.scene is not None:
             self.show(self.scene)
         self.screen.set_focus(self.main)
+
+    def point(self, key: Hashable) -> None:
+        """Put the cursor on a row, on the page that has it."""
+        for page, table in enumerate((self.processes, self.nodes, self.sources)):
+            if any(row.key == key for row in table.rows):
+                if not table.display:
+                    self.page = page
+                    if self.scene is not None:
+                        self.show(self.scene)
+                break
+        super().point(key)
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""

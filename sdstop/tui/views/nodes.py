@@ -22,7 +22,7 @@ from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.table import Cell, TableColumn
+from sdstop.tui.widgets.table import PERCENT, Cell, TableColumn
 
 _MOST_CPUS = 1 << 14
 """Maximum number of processors accepted from a list."""
@@ -119,7 +119,7 @@ def _share(read: Callable[[NumaRow], float | None]) -> dict[str, Any]:
         found = read(item)
         return text(("-".rjust(5), FAINT)) if found is None else bar_cell(found, width, item.scene.palette)
 
-    return {"cell": cell, "value": read}
+    return {"cell": cell, "value": read, "scale": PERCENT}
 
 
 def _figure(read: Callable[[NumaRow], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
@@ -175,7 +175,7 @@ COLUMNS = (
     TableColumn("busy", "%CPU", 5, keep=9, widest=11, **_share(lambda i: i.busy)),
     TableColumn("memory", "MEM", 5, keep=6, **_figure(lambda i: i.node.memory if i.node else None, bytes_)),
     TableColumn("used", "%USED", 5, keep=7, widest=11, **_share(lambda i: i.used)),
-    TableColumn("remote", "%REMOTE", 7, keep=5,
+    TableColumn("remote", "%REMOTE", 7, keep=5, scale=PERCENT,
                 **_figure(lambda i: i.activity.remote if i.activity else None, percent)),
     TableColumn("missed", "MISS/s", 6, keep=1,
                 **_figure(lambda i: i.activity.missed_per_second if i.activity else None, number)),

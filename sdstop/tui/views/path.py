@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from msgspec import Struct
 from textual.app import ComposeResult
@@ -13,8 +13,9 @@ from sdstop.analysis.path.ranking import RankedPath, ranked_paths
 from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
+from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
-from sdstop.core.format import number, rate, wait
+from sdstop.core.format import mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
@@ -23,10 +24,10 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.stage_lines import StageRow, heading, note_line, stage_line
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import MIB, MS, Cell, LineTable, TableColumn
 
 _TWO_LINES = 72
 """Minimum width for sentences of two lines."""
@@ -44,6 +45,12 @@ class PathRow(Struct, frozen=True):
     def subject(self) -> PathSubject:
         """Subject of the path."""
         return self.path.subject
+
+    @property
+    def opens(self) -> FactSubject:
+        """Target that Enter opens for this row."""
+        scene, thing = self.scene, self.subject.thing
+        return FactSubject(thing.label, parts_of(scene.window, thing, scene.session.collectors))
 
     @property
     def severity(self) -> Severity | None:
@@ -91,15 +98,22 @@ def _wait(item: PathRow) -> float | None:
 _COLUMNS = (
     TableColumn("path", "PATH", 16, _name, lambda i: i.subject.name, widest=44, rising=True),
     TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
-    TableColumn("io", "io/s", 7, lambda i, _: number(_requests(i)), _requests, right=True),
-    TableColumn("bytes", "B/s", 7, lambda i, _: rate(_bytes(i)), _bytes, right=True, keep=3),
-    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True),
+    TableColumn("io", "io/s", 7, lambda i, _: whole(_requests(i)), _requests, right=True),
+    TableColumn("bytes", "MiB/s", 7, lambda i, _: mebibytes(_bytes(i)), _bytes, right=True, keep=3, scale=MIB),
+    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
     TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
 )
 
 
 class PathView(View):
     """The path under the cursor above, the list of paths below."""
+
+    tables = (_COLUMNS,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        yield Listing(_COLUMNS, _rows(scene))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -112,9 +126,8 @@ class PathView(View):
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        listed = path_rows(scene)
-        found = [Row(item.subject.key, item, None, f"{item.subject.name} {item.path.rule}") for item in listed]
-        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, counted(len(listed), "path"))
+        found = _rows(scene)
+        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, counted(len(found), "path"))
         self._show_chosen()
 
     def moved(self, pane: Pane) -> None:
@@ -137,6 +150,10 @@ class PathView(View):
         self.stages.title = f"Path of {scene.palette.word(item.subject.name, 60)}: client to medium"
         self.stages.styles.height = min(len(rows) + 1, total - listed)
         self.stages.put(rows, scene.palette, "own = await less the part below")
+
+
+def _rows(scene: Scene) -> list[Row]:
+    return [Row(item.subject.key, item, None, f"{item.subject.name} {item.path.rule}") for item in path_rows(scene)]
 
 
 def stage_rows(path: DataPath, scene: Scene, width: int, room: int, *, noted: bool) -> list[Row]:

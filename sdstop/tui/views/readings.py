@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,13 +14,13 @@ from sdstop.core.format import NONE, right_aligned
 from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Schema, schema
 from sdstop.core.model import Column as Field
 from sdstop.exporters.report.table import heading, notable, shown
-from sdstop.tui.facts import FactSubject
+from sdstop.tui.facts import AllFields, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
-from sdstop.tui.views.view import View
+from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import PERCENT, Cell, LineTable, TableColumn
 
 _NUMBER, _LONG, _EXACT, _WORD, _WIDEST = 7, 9, 12, 10, 48
 """Cells of a number, a duration (`1088d 12h`), an exact number and a word; maximum cells of a text."""
@@ -46,11 +46,11 @@ class ReadingRow(Struct, frozen=True):
     scene: Scene
 
     @property
-    def opens(self) -> FactSubject:
+    def opens(self) -> AllFields:
         """Facts that Enter opens: every field of the row with its evidence."""
         name = " ".join(str(getattr(self.reading, label)) for label in self.declared.labels)
         key = self.declared.key(self.reading)
-        return FactSubject(name or self.declared.title, ((self.declared.reading, key),))
+        return AllFields(FactSubject(name or self.declared.title, ((self.declared.reading, key),)))
 
 
 FAMILIES = (
@@ -103,7 +103,8 @@ def _column(field: Field, keep: int) -> TableColumn:
     label = isinstance(field.mark, Label)
     value = None if isinstance(field.mark, Buckets) else partial(_value, field)
     return TableColumn(field.name, title, max(len(title), least), partial(_cell, field), value, right,
-                  keep=0 if label else keep, widest=0 if right else _WIDEST, rising=not right)  # fmt: skip
+                  keep=0 if label else keep, widest=0 if right else _WIDEST, rising=not right,
+                  scale=PERCENT if field.unit == "ratio" else 1.0)  # fmt: skip
 
 
 def _cell(field: Field, item: ReadingRow, _: int) -> Cell:
@@ -118,14 +119,36 @@ def _value(field: Field, item: ReadingRow) -> Any:
 class Readings(View):
     """The families, and the rows of the one under the cursor."""
 
+    tables = (FAMILIES,)
+
+    @classmethod
+    def listed(cls, scene: Scene) -> Iterator[Listing]:
+        """Yield the tables with the rows that a search finds here."""
+        families = family_rows(scene)
+        yield Listing(FAMILIES, families)
+        for row in families:
+            declared = row.item.declared
+            known = list(scene.rows(declared.reading)[0].values())
+            if known:
+                yield Listing(columns_of(declared, known), _rows(declared, known, scene))
+
+    def point(self, key: Any) -> None:
+        """Put the cursor on a row of a family, or on the family itself."""
+        if isinstance(key, tuple) and self.main.point(key[0]):
+            self._show_rows()
+            self.listed_rows.point(key)
+            self.screen.set_focus(self.listed_rows)
+        else:
+            super().point(key)
+
     def compose(self) -> ComposeResult:
         """Lay out both tables."""
-        self.main = LineTable("Other readings", FAMILIES, id="families")
-        self.listed = LineTable("Rows", (), id="family-rows")
+        self.main = LineTable("Other readings", FAMILIES, id="families", whole=True)
+        self.listed_rows = LineTable("Rows", (), id="family-rows")
         self.family = ""
         with Container(id="readings-halves"):
             yield self.main
-            yield self.listed
+            yield self.listed_rows
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
@@ -146,22 +169,26 @@ class Readings(View):
     def _show_rows(self) -> None:
         chosen = self.main.chosen
         if chosen is None or chosen.key is None:
-            self.listed.put((), self.scene.palette)
+            self.listed_rows.put((), self.scene.palette)
             return
         scene, declared = self.scene, chosen.item.declared
         known, idle = notable(declared, list(scene.rows(declared.reading)[0].values()))
-        self.listed.title = declared.title
-        self.listed.set_columns(columns_of(declared, known), reset=declared.family != self.family)
+        self.listed_rows.title = declared.title
+        self.listed_rows.set_columns(columns_of(declared, known), reset=declared.family != self.family)
         self.family = declared.family
-        searched = [field.name for field in declared.columns if not isinstance(field.mark, Metric | Buckets)]
-        listed = [
-            Row((declared.family, declared.key(row)), ReadingRow(row, declared, scene), None,
-                partial(_searchable, row, searched))
-            for row in known
-        ]  # fmt: skip
+        listed = _rows(declared, known, scene)
         state = "" if chosen.item.state == "ok" else f" ({chosen.item.state})"
         empty = [] if listed or idle else [words(text((f"no rows{state}", FAINT)))]
-        self.listed.put([*listed, *empty], scene.palette, idle)
+        self.listed_rows.put([*listed, *empty], scene.palette, idle)
+
+
+def _rows(declared: Schema, known: Sequence[Reading], scene: Scene) -> list[Row]:
+    searched = [field.name for field in declared.columns if not isinstance(field.mark, Metric | Buckets)]
+    return [
+        Row((declared.family, declared.key(row)), ReadingRow(row, declared, scene), None,
+            partial(_searchable, row, searched))
+        for row in known
+    ]  # fmt: skip
 
 
 def _searchable(reading: Reading, fields: Sequence[str]) -> str:

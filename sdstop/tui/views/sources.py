@@ -12,7 +12,7 @@ from sdstop.core.snapshot import Run
 from sdstop.tui.scene import BAD, FindingEntry, Scene
 from sdstop.tui.widgets.palette import FAINT, PLAIN, text
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.table import Cell, TableColumn
+from sdstop.tui.widgets.table import MS, Cell, TableColumn
 
 
 class SourceRow(Struct, frozen=True):
@@ -58,7 +58,8 @@ SOURCES = (
                 lambda i: i.run.collector, widest=14, rising=True),
     TableColumn("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
     TableColumn("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
-    TableColumn("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4),
+    TableColumn("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4,
+                scale=MS),
     TableColumn("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
     TableColumn("reason", "REASON", 16, _reason, widest=120),
 )  # fmt: skip

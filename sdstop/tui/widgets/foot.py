@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from rich.segment import Segment
+from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
 from sdstop.core.format import safe
-from sdstop.tui.widgets.keys import Hint
-from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.keys import Hint, pressed
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, STRONG, Line, Palette, clickable, text, width_of
 
 LINGER = 8.0
 """Seconds for which a message is shown."""
@@ -20,16 +21,31 @@ LINGER = 8.0
 class Prompt(Struct):
     """A prompt for one line of text.
 
-    `done` receives the text, or None if the prompt was canceled; `typed`, if given, receives every intermediate text.
-    Tab completes from `choices`.
+    `done` receives the text, or None if the prompt was canceled; `typed`, if given, receives every intermediate text
+    and returns the `note` shown behind it. Tab completes from `choices`, and Up brings back the `recalled` text.
     """
 
     label: str
     text: str
     done: Callable[[str | None], None]
-    typed: Callable[[str], None] | None = None
+    typed: Callable[[str], str | None] | None = None
     choices: Sequence[str] = ()
     at: int = 0
+    note: str = ""
+    recalled: str = ""
+
+
+def _pressing(style: Style, name: str) -> Style:
+    return clickable(style, f"app.simulate_key({pressed(name)!r})")
+
+
+def _keys_line(names: str) -> Line:
+    """Return the keys of a hint; each is pressed by a click on it."""
+    parts: list[Segment] = []
+    for name in names.split():
+        parts += [Segment(" ")] if parts else []
+        parts.append(Segment(name, _pressing(STRONG, name)))
+    return tuple(parts)
 
 
 class FooterBar(Widget):
@@ -99,8 +115,9 @@ class FooterBar(Widget):
                     q.text, q.at = q.text[: max(q.at - 1, 0)] + q.text[q.at :], max(q.at - 1, 0)
             case "delete":
                 q.text = q.text[: q.at] + q.text[q.at + 1 :]
-            case "ctrl+u":
-                q.text, q.at = q.text[q.at :], 0
+            case "ctrl+u" | "up":
+                recalled = q.recalled or q.text
+                q.text, q.at = (q.text[q.at :], 0) if key == "ctrl+u" else (recalled, len(recalled))
             case "left" | "right":
                 q.at = max(0, min(q.at + (1 if key == "right" else -1), len(q.text)))
             case "home" | "ctrl+a" | "end" | "ctrl+e":
@@ -122,7 +139,7 @@ class FooterBar(Widget):
     def _typed(self, question: Prompt, before: str) -> None:
         self.refresh()
         if self.question is question and question.text != before and question.typed is not None:
-            question.typed(question.text)
+            question.note = question.typed(question.text) or ""
 
     @staticmethod
     def _complete(question: Prompt) -> None:
@@ -153,7 +170,7 @@ class FooterBar(Widget):
             return text((self.palette.fit(f" {self.palette.word(message, width)}", width), style))
         line: list[Segment] = [Segment(" ")]
         for key, what in self.hints:
-            more = text((key, STRONG), (f" {what}  ", FAINT))
+            more = (*_keys_line(key), Segment(f" {what}", _pressing(FAINT, key.split()[0])), Segment("  "))
             if width_of(line) + width_of(more) > width + 2:
                 break
             line.extend(more)
@@ -165,8 +182,9 @@ class FooterBar(Widget):
         )
         if self.palette.ascii:
             before, under, after = (self.palette.word(part, 4096) for part in (before, under, after))
-        room = max(width - len(q.label) - 4, 1)
         fits = [c for c in q.choices if c.startswith(q.text)][:12] if q.choices else []
-        hint = ("  " + " ".join(fits)) if fits else ""
+        note = self.palette.word(q.note, 200) if q.note else " ".join(fits)
+        hint = f"   {note}" if note else ""
+        room = max(width - len(q.label) - 4, 1)
         shown = before[-room:]
         return text((f" {q.label} ", BANNER), " ", shown, (under or " ", CURSOR), after, (hint, FAINT))

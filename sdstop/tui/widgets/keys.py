@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
-from textual.keys import format_key
+from textual.keys import KEY_NAME_REPLACEMENTS, format_key
 
 Hint = tuple[str, str]
 """Keys and a word for their action, as shown in a footer."""
@@ -24,7 +24,7 @@ class Section(enum.StrEnum):
 
     VIEWS = "Views"
     ROWS = "Rows"
-    TIME = "Time (UTC)"
+    TIME = "Time"
     OTHER = "Else"
 
 
@@ -71,9 +71,20 @@ def key_name(key: str) -> str:
     return "-".join([*(modifier.capitalize() for modifier in modifiers), shown])
 
 
+def pressed(name: str) -> str:
+    """Return the Textual key of a readable name: `pageup` for `PgUp`, `question_mark` for `?`."""
+    *modifiers, last = name.split("-") if len(name) > 1 else [name]
+    known = {shown: key for key, shown in _NAMES.items()}
+    key = known.get(last) or (key_of(last) if len(last) == 1 else last.lower())
+    return "+".join([*(modifier.lower() for modifier in modifiers), key.lower() if modifiers else key])
+
+
 def key_of(character: str) -> str:
     """Return Textual's name for the key of a character: `exclamation_mark` for `!`."""
-    return character if character.isalnum() else unicodedata.name(character).lower().replace(" ", "_")
+    if character.isalnum():
+        return character
+    name = unicodedata.name(character).lower().replace(" ", "_").replace("-", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
 
 
 def keys_of(bindings: Iterable[BindingType]) -> Iterator[KeyBinding]:

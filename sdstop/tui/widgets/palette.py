@@ -8,6 +8,7 @@ All painted text is either a literal of sdstop or external text that has passed 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 from rich.cells import cell_len, chop_cells, get_character_cell_size
@@ -178,6 +179,12 @@ class Palette(Struct, frozen=True):
             Segment(" " + dash * max(fill, 0), FRAME),
             *((Segment(f" {note} ", FAINT), Segment(dash, FRAME)) if note else ()),
         )
+
+
+@lru_cache(maxsize=512)
+def clickable(style: Style, action: str) -> Style:
+    """Return a style whose text runs an action of its widget, or `app.` one, when it is clicked."""
+    return style + Style.from_meta({"@click": action})
 
 
 def _countable(shown: str) -> bool:

@@ -46,10 +46,14 @@ class Row(Struct, frozen=True):
     line: Callable[[int], Line] | None = None
     search: str | Callable[[], str] = ""
 
+    @property
+    def searchable(self) -> str:
+        """Text that a search looks at."""
+        return self.search if isinstance(self.search, str) else self.search()
+
     def holds(self, needle: str) -> bool:
         """Return whether the row matches the filter `needle`, which is in lower case."""
-        text = self.search if isinstance(self.search, str) else self.search()
-        return needle in text.lower()
+        return needle in self.searchable.lower()
 
 
 def under_cursor(style: Style | None) -> Style:
@@ -57,9 +61,11 @@ def under_cursor(style: Style | None) -> Style:
 
     Colors with a meaning are kept; labels become text, because they are too faint for this background.
     """
-    if style is None or style.color is None or style.color.name in {"dim", "frame", "strong"}:
-        return CURSOR + Style(bold=True) if style is not None and style.bold else CURSOR
-    return Style(color=style.color, bgcolor=CURSOR.bgcolor, bold=style.bold)
+    if style is None:
+        return CURSOR
+    if style.color is None or style.color.name in {"dim", "frame", "strong"}:
+        return style + CURSOR
+    return style + Style(bgcolor=CURSOR.bgcolor)
 
 
 def guard_of(widget: Widget) -> Guard:
@@ -91,6 +97,14 @@ class Pane(Widget, can_focus=True):
             """Create the message for a pane."""
             super().__init__()
             self.pane = pane
+
+    class TimeChosen(Message):
+        """Message that a moment was clicked, `ago` seconds before the one that is shown (negative: after it)."""
+
+        def __init__(self, ago: float) -> None:
+            """Create the message."""
+            super().__init__()
+            self.ago = ago
 
     def __init__(self, title: str = "", *, id: str | None = None, cursor: bool = True) -> None:  # noqa: A002
         """Create an empty pane; without a title, rows start at the first line."""
@@ -149,6 +163,11 @@ class Pane(Widget, can_focus=True):
             if self.rows[at].key is not None:
                 return at
         return index
+
+    @property
+    def at(self) -> int:
+        """Index of the row under the cursor."""
+        return self._at
 
     @property
     def chosen(self) -> Row | None:
@@ -264,7 +283,7 @@ class Pane(Widget, can_focus=True):
         self._at = self._nearest(index, step)
         self.cursor = self.rows[self._at].key
         self.settling = SETTLE
-        self.top = max(min(self.top, self._at), self._at - self.room + 1)
+        self.top = max(min(self.top, self._at), self._at - max(self.room, 1) + 1)  # no room before the first layout
         if step < 0 and all(row.key is None for row in self.rows[: self._at]):
             self.top = max(0, self._at - self.room + 1)
         self.repaint()
@@ -317,6 +336,11 @@ class Pane(Widget, can_focus=True):
             self.top = len(self.rows)
             self.repaint()
 
+    def time_at(self, x: int, y: int) -> float | None:
+        """Return how many seconds before the shown moment a cell of a graph is; None if it is not part of one."""
+        del x, y
+        return None
+
     def on_focus(self) -> None:
         """Highlight the title."""
         self.repaint()
@@ -341,7 +365,10 @@ class Pane(Widget, can_focus=True):
         self.action_move(-3)
 
     async def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked row; a double click opens it."""
+        """Move the cursor to the clicked row; a double click opens it. A click on a graph goes to its moment."""
+        ago = self.time_at(event.x, event.y)
+        if ago is not None:
+            self.post_message(self.TimeChosen(ago))
         index = self.top + event.y - self.heads
         if 0 <= index < len(self.rows) and self.rows[index].key is not None:
             self.move_to(index)

@@ -82,8 +82,13 @@ def _named(name: str | None) -> Color | None:
 
 @lru_cache(maxsize=4096)
 def resolved(style: Style | None, depth: Depth, light: bool) -> Style:  # noqa: FBT001  # a cache's key
-    """Return the style that a terminal gets for a style of roles; None is plain text."""
+    """Return the style that a terminal gets for a style of roles, clickable as before; None is plain text."""
     style = style or Style()
+    shown = _shown(style, depth, light)
+    return shown + Style.from_meta(style.meta) if style.meta else shown
+
+
+def _shown(style: Style, depth: Depth, light: bool) -> Style:  # noqa: FBT001
     name, ground = _role_of(style.color) or "text", _role_of(style.bgcolor)
     bold, dim, reverse = style.bold, style.dim, style.reverse
     if depth is Depth.NONE:

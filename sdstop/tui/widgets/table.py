@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
+from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.binding import BindingType
 from textual.message import Message
 
+from sdstop.core.format import plural
+from sdstop.core.suggestion import unknown_name
 from sdstop.tui.widgets.keys import Section, bind, explained
-from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
+from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, clickable, width_of
 from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.query import Query, columns_by_name, parse
 
 Cell = str | Line
+MS, PERCENT, MIB = 0.001, 0.01, float(1 << 20)
+"""Scales of columns that show milliseconds, percent or MiB."""
 
 LOW_PRIORITY_KEEP = 2
 """Highest `keep` priority that is dropped to give other columns their `comfort` width."""
+STEADY_SECONDS = 10.0
+"""Seconds for which rows keep their places although their values change; a key that does not move ends it earlier."""
 
 
 class TableColumn(Struct, frozen=True):
     """A column of a table on the screen.
 
-    `cell` paints an item for a width; `value`, if given, returns the sort key (None last). On a narrow screen, columns
-    with a low `keep` are dropped first, and those with 0 never. A column with `widest` grows into spare room up to that
-    width; to reach `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped.
+    `cell` paints an item for a width; `value`, if given, returns the sort key (None last) in base units, of which the
+    unit of the heading is `scale`: 0.001 if it shows milliseconds. On a narrow screen, columns with a low `keep` are
+    dropped first, and those with 0 never. A column with `widest` grows into spare room up to that width; to reach
+    `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped. A column that is not `chosen` is searched and
+    sorted by, but shown only if the user chooses it. `seconds` is the time of a graph's cell; the last cell is now.
+    `style` is that of the heading: the hue of what the column shows.
     """
 
     name: str
@@ -39,6 +52,19 @@ class TableColumn(Struct, frozen=True):
     widest: int = 0
     comfort: int = 0
     rising: bool = False
+    scale: float = 1.0
+    chosen: bool = True
+    seconds: float = 0.0
+    style: Style = FAINT
+
+    @property
+    def heading(self) -> str:
+        """Heading of the column at its usual width: the name by which it is sorted and searched."""
+        return self.title if isinstance(self.title, str) else self.title(self.width)
+
+    def called(self, name: str) -> bool:
+        """Return whether a typed name is the heading or the field name, ignoring case."""
+        return bool(name) and name.lower() in {self.heading.lower(), self.name.lower()}
 
 
 def fitted(columns: Sequence[TableColumn], width: int) -> list[tuple[TableColumn, int]]:
@@ -70,9 +96,11 @@ class LineTable(Pane):
     """Table of rows. A row with its own `Row.line` is the heading of the following rows and is not sorted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *explained(Section.ROWS, "sort by the next column", bind("s", "sort"), hint="sort", rank=3),
-        *explained(Section.ROWS, "sort the other way round", bind("S,I", "reverse")),
+        *explained(Section.ROWS, "sort by next column; or click it", bind("s,right", "sort(1)"), hint="sort", rank=3),
+        *explained(Section.ROWS, "sort by previous column", bind("left", "sort(-1)")),
+        *explained(Section.ROWS, "reverse the sort order", bind("S,I", "reverse")),
     ]
+    clock: ClassVar[Callable[[], float]] = time.monotonic
 
     class Sorted(Message):
         """Message that the sort order changed."""
@@ -85,16 +113,29 @@ class LineTable(Pane):
         id: str | None = None,  # noqa: A002
         sort: str | None = None,
         cursor: bool = True,
+        steady: bool = False,
+        whole: bool = False,
     ) -> None:
-        """Create an empty table; `sort` names the sort column, None keeps the original order."""
+        """Create an empty table; `sort` names the sort column, None keeps the original order.
+
+        Rows of a sorted table, and of a `steady` one in any case, keep their places for STEADY_SECONDS. A `whole` table
+        shows all rows during a search: nothing may hide a finding.
+        """
         super().__init__(title, id=id, cursor=cursor)
         self.columns = tuple(columns)
         self.sort = sort
         self.down = not self._column(sort).rising if sort else True
-        self.needle = ""
+        self.query: Query | None = None
+        self.hits = 0
+        self.whole = whole
+        self.steady = steady
+        self.due = True
         self._given: Sequence[Row] = ()
         self._order: dict[Hashable, int] = {}
+        self._ordered_at = 0.0
         self._fitted: tuple[int, list[tuple[TableColumn, int]]] = (-1, [])
+        self._names: dict[str, TableColumn] = columns_by_name(self.columns)
+        self._choice: tuple[str, ...] | None = None
 
     def set_columns(self, columns: Sequence[TableColumn], *, reset: bool) -> None:
         """Replace the columns; `reset` also resets sorting, filter and cursor, for different rows.
@@ -103,19 +144,41 @@ class LineTable(Pane):
         """
         if [(c.name, c.width) for c in columns] != [(c.name, c.width) for c in self.columns]:
             self.columns, self._fitted = tuple(columns), (-1, [])
-            if self.sort not in self.sortable:
+            self._names = columns_by_name(self.columns)
+            if all(c.name != self.sort or c.value is None for c in self.columns):
                 self.sort = None
         if reset:
-            self.sort, self.needle, self.held, self.top, self.settling = None, "", False, 0, 0
-            self._order = {}
+            self.sort, self.held, self.top, self.settling = None, False, 0, 0
+            self.due = True
 
     def _column(self, name: str) -> TableColumn:
         return next(c for c in self.columns if c.name == name)
 
+    def column_named(self, name: str, *, sortable: bool = False) -> TableColumn:
+        """Return the column with a heading or field name, ignoring case. Raises ValueError in one line."""
+        known = [c for c in self.columns if c.heading and (c.value is not None or not sortable)]
+        found = [column for column in known if column.called(name)]
+        if found:
+            return next((column for column in found if column.heading.lower() == name.lower()), found[0])
+        raise ValueError(unknown_name("column", name, [c.heading for c in known]))
+
     @property
     def sortable(self) -> list[str]:
-        """Names of the sortable columns."""
-        return [c.name for c in self.columns if c.value is not None]
+        """Headings of the sortable columns."""
+        return [c.heading for c in self.columns if c.value is not None]
+
+    @property
+    def visible(self) -> list[TableColumn]:
+        """Columns that the user has chosen, or the usual ones; the width may leave fewer."""
+        if self._choice is None:
+            return [column for column in self.columns if column.chosen]
+        named = {column.name: column for column in self.columns}
+        return [named[name] for name in self._choice if name in named] or list(self.columns[:1])
+
+    def choose(self, names: Sequence[str] | None) -> None:
+        """Show the columns with these field names, in this order; None shows the usual ones."""
+        self._choice, self._fitted = None if names is None else tuple(names), (-1, [])
+        self.repaint()
 
     # -- rows -------------------------------------------------------------------------------------------------
 
@@ -124,25 +187,59 @@ class LineTable(Pane):
         self._given = rows
         if palette != self.palette:
             self.palette, self._fitted = palette, (-1, [])
+        now = self.clock()
+        if self.due or (not self.settling and now - self._ordered_at >= STEADY_SECONDS):
+            self._order, self._ordered_at, self.due = {}, now, False
         arranged = self.guarded(lambda: self._arranged(rows), lambda said: [words(self.failed_line(said))])
+        self._order = {row.key: at for at, row in enumerate(arranged)}
         super().put(arranged, palette, note)
 
-    def search(self, needle: str) -> None:
-        """Show only rows that contain `needle`, ignoring case; "" shows all."""
-        self.needle = needle.lower()
-        self._rearrange()
+    @property
+    def needle(self) -> str:
+        """Text of the active search, "" without one."""
+        return self.query.text if self.query is not None else ""
+
+    def search(self, wanted: str | Query | None) -> None:
+        """Show only the hits of a search; "" or None shows all rows. Raises QueryError."""
+        if isinstance(wanted, str):
+            wanted = parse(wanted, self._names) if wanted.strip() else None
+        if wanted is not self.query:
+            self.query = wanted
+            self._rearrange()
+
+    def hit(self, row: Row) -> bool:
+        """Return whether a row is a hit of the active search."""
+        return self.query is not None and row.key is not None and self.query.holds(row, self._names)
+
+    def match(self, needle: str, step: int) -> bool:
+        """Move to the next (1) or previous (-1) hit of the active search; without one, to a row with `needle`."""
+        if self.query is None:
+            return super().match(needle, step)
+        count = len(self.rows)
+        for index in ((self.at + step * i) % count for i in range(1, count + 1)):
+            if self.hit(self.rows[index]):
+                self.move_to(index)
+                return True
+        return False
+
+    @property
+    def narrowing(self) -> bool:
+        """Whether the active search hides rows: not those of findings, nor of a table without the compared columns."""
+        return self.query is not None and not self.whole and self.query.judges(self._names)
 
     def sort_by(self, name: str | None, *, down: bool | None = None) -> None:
-        """Sort by a column; None keeps the original order. Raises ValueError for an unknown column."""
-        if name is not None and name not in self.sortable:
-            raise ValueError(f"no column {name}; there are {', '.join(self.sortable)}")
-        self.sort = name
+        """Sort by the column with a heading or field name; None keeps the original order.
+
+        Raises ValueError, in one line, for any other name.
+        """
+        column = self.column_named(name, sortable=True) if name is not None else None
+        self.sort = column.name if column is not None else None
         if down is not None:
             self.down = down
-        elif name is not None:
-            self.down = not self._column(name).rising
-        self.settling = 0
-        self._order = {}
+        elif column is not None:
+            self.down = not column.rising
+        self.settling, self.due = 0, True
+        self.held, self.top = False, 0  # whoever sorts wants to see the first rows
         self._rearrange()
 
     def _rearrange(self) -> None:
@@ -159,31 +256,53 @@ class LineTable(Pane):
             else:
                 groups[-1][1].append(row)
         shown: list[Row] = []
+        narrowing = self.narrowing
+        self.hits = 0
         for heading, members in groups:
-            kept = members
-            if self.needle and not (heading is not None and heading.holds(self.needle)):
-                kept = [row for row in members if row.holds(self.needle)]
-            if heading is not None and (kept or not self.needle or heading.holds(self.needle)):
+            whole = not narrowing or (
+                self.query is not None and heading is not None and self.query.holds(heading, self._names)
+            )
+            found = [row for row in members if self.hit(row)] if self.query is not None else []
+            self.hits += len(found) + (heading is not None and self.hit(heading))
+            kept = members if whole else found
+            if heading is not None and (kept or whole or (not members and heading.key is None)):  # the last is a note
                 shown.append(heading)
             shown.extend(self._ordered(kept))
-        if not self.settling:
-            self._order = {row.key: at for at, row in enumerate(shown)}
         return shown
 
     def _ordered(self, rows: list[Row]) -> list[Row]:
-        if self.sort is None:
-            return rows
-        if self.settling and self._order:
-            last = len(self._order)
-            return sorted(rows, key=lambda row: self._order.get(row.key, last))
-        value = self._column(self.sort).value
+        """Return rows by value; while the order is kept, only new rows are placed by theirs."""
+        value = self._column(self.sort).value if self.sort is not None else None
         if value is None:
-            return rows
+            return rows if not self.steady else self._kept(rows)
         known = [(v, row) for row in rows if (v := value(row.item)) is not None]
         known.sort(key=lambda pair: pair[0], reverse=self.down)
-        if len(known) == len(rows):
-            return [row for _, row in known]
-        return [row for _, row in known] + [row for row in rows if value(row.item) is None]
+        ranked = [row for _, row in known]
+        if len(known) < len(rows):
+            ranked += [row for row in rows if value(row.item) is None]
+        return self._kept(ranked)
+
+    def _kept(self, ranked: list[Row]) -> list[Row]:
+        """Return the rows in the kept order; a new one follows the row that precedes it in `ranked`."""
+        order = self._order
+        old = [row for row in ranked if row.key in order]
+        if not old:
+            return ranked
+        old.sort(key=lambda row: order[row.key])
+        if len(old) == len(ranked):
+            return old
+        behind: dict[Hashable, list[Row]] = {}
+        anchor: Hashable = None
+        for row in ranked:
+            if row.key in order:
+                anchor = row.key
+            else:
+                behind.setdefault(anchor, []).append(row)
+        placed = behind.get(None, [])
+        for row in old:
+            placed.append(row)
+            placed.extend(behind.get(row.key, ()))
+        return placed
 
     # -- painting ---------------------------------------------------------------------------------------------
 
@@ -195,35 +314,43 @@ class LineTable(Pane):
     def fitted(self, width: int) -> list[tuple[TableColumn, int]]:
         """Return the columns shown at this width, and their widths."""
         if self._fitted[0] != width:
-            self._fitted = (width, fitted(self.columns, width - 1))
+            self._fitted = (width, fitted(self.visible, width - 1))
         return self._fitted[1]
 
     def head(self, y: int, width: int) -> Line:
         """Paint the title or the headings."""
         if y == 0:
             return super().head(y, width)
-        parts: list[Segment] = [Segment(" ")]
+        parts: list[Segment] = []
+        owed = " "  # cell before a heading
         for column, size in self.fitted(width):
-            if len(parts) > 1:
-                parts.append(Segment(" "))
             sorted_by = column.name == self.sort
-            room = size - 1 if sorted_by else size
-            title = column.title if isinstance(column.title, str) else column.title(room)
-            if sorted_by:
-                arrow = self.palette.arrow(down=self.down)
-                title = title[:room]
+            arrow = self.palette.arrow(down=self.down) if sorted_by else ""
+            title = column.title if isinstance(column.title, str) else column.title(size - bool(arrow))
+            before, after = owed, " "
+            if arrow and cell_len(title) < size:
                 title = arrow + title if column.right else title + arrow
-            style = STRONG if sorted_by else FAINT
+            elif arrow and column.right:  # beside a heading that needs all its cells
+                before = arrow
+            elif arrow:
+                after = arrow
+            style = STRONG if sorted_by else column.style
+            parts.append(Segment(before, style if before != " " else None))
+            if column.value is not None:
+                style = clickable(style, f"sort_column({column.name!r})")
             parts.append(Segment(self.palette.fit(title, size, right=column.right), style))
+            owed = after
+        if owed != " " and width_of(parts) < width:
+            parts.append(Segment(owed, STRONG))
         return tuple(parts)
 
     def note(self) -> str:
         """Return the note, preceded by the active filter."""
         said = super().note()
-        if not self.needle:
+        if self.query is None:
             return said
-        hidden = f"filter {self.palette.word(self.needle, 24)!r}"
-        return f"{hidden} {self.palette.dot} {said}" if said else hidden
+        found = f"{plural(self.hits, 'hit')} of {self.palette.word(self.needle, 30)}"
+        return f"{found} {self.palette.dot} {said}" if said else found
 
     def row_line(self, row: Row, width: int) -> Line:
         """Paint a row's cells side by side."""
@@ -262,14 +389,30 @@ class LineTable(Pane):
             kept.append(segment if whole else Segment(self.palette.fit(segment.text, room), segment.style))
         return tuple(kept)
 
+    def time_at(self, x: int, y: int) -> float | None:
+        """Return how many seconds before the shown moment a cell of a graph in a row is; None beside graphs."""
+        index = self.top + y - self.heads
+        if not 0 <= index < len(self.rows) or self.rows[index].line is not None or y < self.heads:
+            return None
+        start = 1
+        for column, size in self.fitted(self.size.width):
+            if start <= x < start + size:
+                return (start + size - 1 - x) * column.seconds if column.seconds else None
+            start += size + 1
+        return None
+
     # -- keys -------------------------------------------------------------------------------------------------
 
-    def action_sort(self) -> None:
-        """Sort by the next visible column; after the last one, restore the original order."""
+    def action_sort(self, step: int) -> None:
+        """Sort by the next (1) or previous (-1) visible column; beyond either end, in the original order."""
         names: list[str | None] = [c.name for c, _ in self.fitted(self.size.width) if c.value is not None]
         names.append(None)
         at = names.index(self.sort) if self.sort in names else -1
-        self.sort_by(names[(at + 1) % len(names)])
+        self.sort_by(names[(at + step) % len(names)])
+
+    def action_sort_column(self, name: str) -> None:
+        """Sort by a column; reverse the order if it is the sort column already."""
+        self.sort_by(name, down=not self.down if name == self.sort else None)
 
     def action_reverse(self) -> None:
         """Reverse the sort order."""

@@ -76,10 +76,10 @@ class TreeTable(LineTable):
     def _arranged(self, rows: Sequence[Row]) -> list[Row]:
         self._all = sum(1 + branch.count for branch in self._roots)
         self._above, self._branches = {}, {}
-        found = [*self._shown(self._roots, "", None), *super()._arranged(rows)]
-        if not self.settling:
-            self._order = {row.key: at for at, row in enumerate(found)}
-        return found
+        notes = super()._arranged(rows)
+        if self.query is not None:
+            self.hits += sum(self.hit(row) for row in all_rows(self._roots))
+        return [*self._shown(self._roots, "", None), *notes]
 
     def _shown(self, branches: Sequence[Branch], lead: str, above: Hashable, *, bare: bool = False) -> Iterator[Row]:
         """Yield the rows of the branches below `above`; `bare` if an ancestor already matches the filter."""
@@ -89,7 +89,7 @@ class TreeTable(LineTable):
         between, last = self.palette.branches
         for row in ordered:
             branch = by_key[row.key]
-            held = bare or not self.needle or row.holds(self.needle)
+            held = bare or not self.narrowing or self.hit(row)
             below, folded = self._below(branch, held=held)
             hang = "" if above is None else last if row is ordered[-1] else between
             mark = "+ " if folded else ""
@@ -97,13 +97,13 @@ class TreeTable(LineTable):
             self._above[row.key] = above
             yield replace(row, item=replace(row.item, lead=f"{lead}{hang}{mark}"))
             deeper = lead + ("" if above is None else " " * len(hang) if row is ordered[-1] else self._bar(hang))
-            yield from self._shown(below, deeper, row.key, bare=held and bool(self.needle))
+            yield from self._shown(below, deeper, row.key, bare=held and self.narrowing)
 
     def _bar(self, hang: str) -> str:
         return ("|" if self.palette.ascii else "│").ljust(len(hang))
 
     def _wanted(self, branch: Branch) -> bool:
-        if not self.needle or branch.row.holds(self.needle):
+        if not self.narrowing or self.hit(branch.row):
             return True
         return bool(branch.count) and any(self._wanted(part) for part in branch.below())
 
@@ -117,6 +117,17 @@ class TreeTable(LineTable):
         if chosen is None and self._all > max(GENEROUS * self.room, FEWEST) and branch.leaves >= self.bushy:
             return branch.marked(), True
         return ((), True) if chosen else (branch.below(), False)
+
+    def point(self, key: Hashable) -> bool:
+        """Move the cursor to the row with a key, unfolding what hides it; return False if there is none."""
+        if super().point(key):
+            return True
+        above = _above(self._roots, key)
+        for each in above or ():
+            self.folded[each] = False
+        if above:
+            self._rearrange()
+        return bool(above) and super().point(key)
 
     # -- keys -------------------------------------------------------------------------------------------------
 
@@ -158,6 +169,25 @@ class TreeTable(LineTable):
         self.folded[key] = folded
         self.held = True
         self._rearrange()
+
+
+def _above(branches: Sequence[Branch], key: Hashable) -> list[Hashable] | None:
+    """Return the keys of the branches above a row, the nearest last; None if it is not among them."""
+    for branch in branches:
+        if branch.row.key == key:
+            return []
+        found = _above(branch.below(), key) if branch.count else None
+        if found is not None:
+            return [branch.row.key, *found]
+    return None
+
+
+def all_rows(branches: Sequence[Branch]) -> Iterator[Row]:
+    """Yield the rows of branches and of everything below them, folded or not."""
+    for branch in branches:
+        yield branch.row
+        if branch.count:
+            yield from all_rows(branch.below())
 
 
 def severe(item: object) -> bool:
