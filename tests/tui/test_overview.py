@@ -183,7 +183,7 @@ async def test_a_wide_screen_shows_the_numbers_and_who_does_the_io() -> None:
         for n, p in ((0, processes[0]), (5, processes[1]))
     }
     async with screen(Node(loads=slow, later=later).session(6, says(HUNG)), WIDE) as shown:
-        assert "> 20 s" in joined(panes(shown)["measured"][3])
+        assert "> 20s" in joined(panes(shown)["measured"][3])
         assert "smartctl -x /dev/sdc" in shown.text()
         assert "QUEUE, 60 s" in shown.text()
         assert " 2.0M" in shown.line("qemu -m 8G")
