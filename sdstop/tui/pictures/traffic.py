@@ -38,11 +38,11 @@ def graph_lines(graph: Graph, palette: Palette, width: int, height: int) -> list
     """Return the lines of a graph: its name, then reads up and writes down from one baseline."""
     head = text((f"{palette.word(graph.name, 40)}  ", STRONG), (palette.word(graph.facts, 80), FAINT))
     axis = Axis(_figure, graph.ways, floor=graph.floor)
-    shown = [
+    up, down = (
         stretched([None if value is None else value / graph.unit for value in side], axis.room(width), palette)
         for side in (graph.flow.reads, graph.flow.writes)
-    ]
-    return [head, *traffic(*shown, width, max(height - 1, 2), palette, axis)]
+    )
+    return [head, *traffic(up, down, width, max(height - 1, 2), palette, axis)]
 
 
 def _figure(value: float | None) -> str:
