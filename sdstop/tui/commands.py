@@ -299,7 +299,7 @@ class Commands(Shell):
             self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done))
 
     def seek(self, taken: float) -> None:
-        """Move to the last frame taken by `taken` (Unix seconds); say so if that is not what it shows."""
+        """Move to the last frame taken by `taken` (Unix seconds); say so if there is no such frame."""
         self.playback.stop()
         said = self.playhead.go(taken)
         if said:

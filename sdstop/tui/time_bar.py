@@ -199,7 +199,7 @@ def span_label(span: Span, palette: Palette, room: int) -> str:
 
 
 def _with_mark(line: Line, at: int, mark: str) -> Line:
-    """Return a line with the playhead in one cell; all cells from `at` on are one character each."""
+    """Return a line with the playhead in one cell; its cells are one character each."""
     found: list[Segment] = []
     place = 0
     for segment in line:
