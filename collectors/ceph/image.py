@@ -62,7 +62,7 @@ def limits_of(image: str, said: dict[str, int], mapped: str | None, origin: str)
                 iops_burst_length=(said.get(f"{way}iops_burst_seconds") or 1) if iops and burst else None,
                 bandwidth_burst=burst_bytes if moved else None,
                 bandwidth_burst_length=(said.get(f"{way}bps_burst_seconds") or 1) if moved and burst_bytes else None,
-                unheld=f"the kernel's own client ({mapped}) does not know it, librbd alone does" if mapped else None,
+                unheld=f"the kernel RBD client ({mapped}) ignores rbd_qos_*; librbd honors them" if mapped else None,
                 device=mapped, origin=origin, needle=f"rbd_qos_{way}{'iops' if iops else 'bps'}_limit",
             )
         )  # fmt: skip

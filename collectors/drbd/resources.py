@@ -181,7 +181,7 @@ def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
             yield volume.disk, f"volume {volume.number} of this node is {volume.disk}"
     for peer in resource.peers:
         if peer.state == "StandAlone":
-            yield peer.state, f"this node is StandAlone: it does not reconnect to {peer.name} by itself"
+            yield peer.state, f"this node is StandAlone and does not reconnect to {peer.name}"
             continue
         if peer.state != "Connected":
             yield peer.state, f"{peer.name} is not connected ({peer.state})"

@@ -126,17 +126,17 @@ def _cluster(said: PacemakerStatus, name: str, key: str) -> Cluster:
 
 def _wrong(said: PacemakerStatus) -> Iterable[str]:
     if said.leader is None:
-        yield "it has no designated controller: no resource is started, moved or fenced"
+        yield "no designated controller: resources are not started, moved or fenced"
     elif said.quorum is False:
-        policies = {"stop": "all its resources are stopped", "ignore": "resources run all the same",
-                    "freeze": "resources that run stay, and none is moved",
-                    "demote": "promoted resources are demoted and the rest is stopped",
-                    "suicide": "its nodes are fenced", "fence": "its nodes are fenced"}  # fmt: skip
-        yield f"no quorum: {policies.get(said.policy or '', 'no-quorum-policy decides about its resources')}"
+        policies = {"stop": "all resources are stopped", "ignore": "resources keep running",
+                    "freeze": "running resources stay, and none is moved",
+                    "demote": "promoted resources are demoted, the others stopped",
+                    "suicide": "these nodes are fenced", "fence": "these nodes are fenced"}  # fmt: skip
+        yield f"no quorum: {policies.get(said.policy or '', 'no-quorum-policy decides on resources')}"
     for member in said.members:
         if member.unclean:
-            never = ", which never will be: fencing is off" if said.fencing is False else ""
-            yield f"{member.name} is UNCLEAN: what ran there waits until it is fenced{never}"
+            never = " (fencing is disabled)" if said.fencing is False else ""
+            yield f"{member.name} is UNCLEAN: its resources wait for fencing{never}"
 
 
 def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> ClusterNode:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Sequence
 
-from sdstop.core.format import NONE, cell, right_aligned, safe, timestamp
+from sdstop.core.format import NONE, cell, right_aligned, safe, timestamp, width_of
 from sdstop.core.model import Column, Label, Metric, Reading, Schema
 from sdstop.core.text import added
 
@@ -14,13 +13,6 @@ MOST_ROWS = 200
 """Maximum rows of a readings table; data formats have all rows."""
 
 _GAP = "  "
-
-
-def width_of(text: str) -> int:
-    """Return the width of a text in terminal cells."""
-    if text.isascii():
-        return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:

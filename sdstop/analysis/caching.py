@@ -71,12 +71,17 @@ class CacheSteps(Struct, frozen=True):
         return None if hits is None or misses is None else share(hits, hits + misses)
 
     @property
+    def read_hits(self) -> float | None:
+        """Hit rate of all reads."""
+        return share(self.sum("read_hits"), self.sum("reads"))
+
+    @property
     def promise(self) -> str:
         """Hit rate of all reads compared to cacheable reads; "" unless the latter is at least twice as high.
 
         `it answers 14.9 % of the reads, and 63.2 % of those that may be cached`
         """
-        could, now = self.hit_share("read"), share(self.sum("read_hits"), self.sum("reads"))
+        could, now = self.hit_share("read"), self.read_hits
         if could is None or now is None or could < 2 * now:
             return ""
         return f"it answers {human.percent(now)}% of the reads, and {human.percent(could)}% of those that may be cached"

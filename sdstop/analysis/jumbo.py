@@ -10,8 +10,8 @@ from sdstop.collectors.aoe.readings import HEADERS, SECTOR, good_mtus, whole_sha
 from sdstop.collectors.aoe.targets import AoePort
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, ShellCommand, run
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 
 BLOCK = 4096
 JUMBO = 9216
@@ -80,45 +80,36 @@ def mtus_of(payload: int) -> tuple[int, int]:
 
 
 def split_effect(carried: int, block: int = BLOCK) -> str:
-    """Return a text on which whole-block requests get split by frames of `carried` bytes, by size."""
+    """Return a sentence on which requests of whole blocks are split by frames of `carried` bytes."""
     if carried < block:
-        return "No request arrives in whole blocks"
-    shares = {size: 1 - whole_share(carried, size, block) for size in SIZES if size > carried}
-    parts = ", ".join(f"{human.quantity(size, 'bytes')} {human.percent(share)}%" for size, share in shares.items())
-    return f"Requests up to {carried} bytes arrive whole; of larger ones a part comes in pieces: {parts}"
+        return "No request arrives as whole blocks."
+    size = SIZES[-1]
+    share = human.percent(1 - whole_share(carried, size, block))
+    return f"Requests above {carried} bytes arrive split: {share}% of one of {human.quantity(size, 'bytes')}."
 
 
-def mtu_advice(better: MtuProposal | None) -> str:
-    """Return a text with the suitable MTUs."""
+def mtu_advice(
+    nics: Sequence[Interface], names: Sequence[str], better: MtuProposal | None, end: str, block: int = BLOCK
+) -> Iterator[Advice]:
+    """Yield the commands that set a suitable MTU here and at the other end, which `end` names."""
     if better is None:
-        return "the interface takes no MTU at which they could be one"
-    only = ""
-    if not better.certain:
-        only = ", if cards and switch take that"
-        only += f", else within {better.smaller[0]}-{better.smaller[1]}" if better.smaller is not None else ""
-    return f"set MTU within {better.low}-{better.high} at both ends{only}"
-
-
-def commands(
-    nics: Sequence[Interface], names: Sequence[str], better: MtuProposal | None, block: int = BLOCK
-) -> Iterator[str]:
-    """Yield the commands for this node."""
-    if better is None:
-        least = HEADERS + block
-        yield f"a card that takes jumbo frames: {least} is the smallest MTU at which frames carry whole blocks"
+        yield f"Use a card that supports jumbo frames: an MTU of at least {HEADERS + block}."
         return
     right = {nic.interface for nic in nics if nic.mtu is not None and better.low <= nic.mtu <= better.high}
-    for name in names:
-        if name not in right:
-            yield f"ip link set dev {quoted(name)} mtu {better.mtu}   # {better.low} to {better.high} are right"
-    if set(names) - right:
-        yield "set it where the network is configured, too, or it is gone after a reboot"
+    here = [name for name in names if name not in right]
+    fits = f"{better.low}-{better.high} fit"
+    for name in here:
+        yield _set_mtu(name, better, fits)
+    yield _set_mtu("INTERFACE", better, f"on the {end}: the smallest MTU counts" if here else f"on the {end}: {fits}")
+    if not better.certain:
+        yield "Check that the cards and the switch support this MTU."
+        if better.smaller is not None:
+            yield f"If they do not, use {better.smaller[0]}-{better.smaller[1]}."
+    yield "Also set it in the network configuration: ip link does not outlast a reboot."
 
 
-def other_end(better: MtuProposal | None, end: str) -> Iterator[str]:
-    """Yield the commands for the other end."""
-    if better is not None:
-        yield f"ip link set dev INTERFACE mtu {better.mtu}   # on the {end}, too: the smallest of all ends counts"
+def _set_mtu(name: str, better: MtuProposal, note: str) -> ShellCommand:
+    return run("ip", "link", "set", "dev", name, "mtu", str(better.mtu), note=note)
 
 
 def named(names: Sequence[str]) -> str:

@@ -16,8 +16,10 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Limits,
     NodeRule,
@@ -30,19 +32,29 @@ from sdstop.core.finding import (
     cites,
     of_rule,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.format import quantity
 
 THRESHOLDS = (
-    Threshold("peers", 3, "peers that a node must have to be held against them; fewer only disagree"),
-    Threshold("agree", 0.75, "share of the nodes that must agree on a value, for one to differ from it", "ratio"),
+    Threshold("peers", 3, "minimum number of peers to call a node an outlier"),
+    Threshold("agree", 0.75, "share of nodes that must agree on a value", "ratio"),
 )
 NODE_OUTLIER = NodeRule(
     "node-outlier",
-    "a node differs from its peers in kernel, memory, network ports or arrays",
+    "node that differs from its peers (kernel, memory, ports, arrays)",
     Severity.WARNING,
     THRESHOLDS,
+    damage=Damage.HYGIENE,
+    view="host",
 )
-MTU_MISMATCH = NodeRule("mtu-mismatch", "nodes do not agree on the MTU of an interface", Severity.WARNING, THRESHOLDS)
+MTU_MISMATCH = NodeRule(
+    "mtu-mismatch",
+    "MTU that differs between nodes",
+    Severity.WARNING,
+    THRESHOLDS,
+    damage=Damage.AVAILABILITY,
+    view="network",
+)
 
 Configured = Mapping[str, Mapping[str, float]]
 """Configured thresholds, by rule id and name."""
@@ -52,21 +64,28 @@ _NAMED = 4
 
 
 class Aspect(Struct, frozen=True):
-    """Aspect that nodes are compared by: title, rule, severity of a difference, unit and advice.
+    """Aspect that nodes are compared by: title, rule, severity of a difference, impact, unit and advice.
 
-    `many`: the title is a plural. `fewest`: only having less than the peers is a fault, having more is not. `always`:
-    nodes must agree even if the correct value is unknown, so a mere difference is as severe.
+    `fewest`: only having less than the peers is a fault, having more is not. `always`: nodes must agree even if the
+    correct value is unknown, so a mere difference is as severe. `damage` and `view` are those of its rule by default.
     """
 
     name: str
     title: str
     severity: Severity
-    advice: tuple[str, ...]
+    impact: str
+    advice: tuple[Advice, ...]
     unit: str = ""
     rule: NodeRule = NODE_OUTLIER
-    many: bool = False
     fewest: bool = False
     always: bool = False
+    damage: Damage | None = None
+    view: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Title of a finding about a difference."""
+        return f"{'FEWER' if self.fewest else 'DIFFERENT'} {self.title.upper()}"
 
 
 class Trait(Struct, frozen=True):
@@ -87,14 +106,22 @@ class Trait(Struct, frozen=True):
 ASPECTS: Mapping[str, Aspect] = {
     aspect.name: aspect
     for aspect in (
-        Aspect("kernel", "Kernel", Severity.INFO, ("uname -r   # was it updated, and not booted since?",)),
+        Aspect(
+            "kernel",
+            "Kernel",
+            Severity.INFO,
+            "Behavior and performance can differ from the peers.",
+            (run("uname", "-r", note="an update can wait for a restart"),),
+        ),
         Aspect(
             "mtu",
             "MTU",
             Severity.WARNING,
+            "Frames larger than the smaller MTU are lost between these nodes.",
             (
-                "ip link show   # set the MTU of the peers where the network is configured, or a reboot undoes it",
-                "ping -M do -c 3 -s SIZE PEER   # SIZE is the MTU less 28: does a full frame arrive?",
+                "Set the MTU of the peers in the network configuration.",
+                run("ip", "link", "show", note="MTU of each interface"),
+                run("ping", "-M", "do", "-c", "3", "-s", "SIZE", "PEER", note="SIZE is the MTU less 28"),
             ),
             rule=MTU_MISMATCH,
             always=True,
@@ -103,55 +130,72 @@ ASPECTS: Mapping[str, Aspect] = {
             "nic-speed",
             "Line speed",
             Severity.WARNING,
-            ("ethtool INTERFACE   # cable, transceiver, port of the switch, autonegotiation",),
+            "Connections of this node can be slower than those of its peers.",
+            (run("ethtool", "INTERFACE", note="cable, transceiver, switch port, autonegotiation"),),
             "bytes_per_second",
+            damage=Damage.SPEED,
+            view="network",
         ),
         Aspect(
             "nics",
-            "Network ports with a link",
+            "Ports with a link",
             Severity.WARNING,
-            ("ip -br link   # which port is down, or not there?",),
-            many=True,
+            "The node can have less bandwidth or fewer paths than its peers.",
+            (run("ip", "-br", "link", note="a port that is down or missing"),),
+            damage=Damage.REDUNDANCY,
+            view="network",
         ),
         Aspect(
             "dimms",
             "Memory modules",
             Severity.WARNING,
-            ("dmidecode -t memory   # a module that is missing, disabled, of another size or in another slot",),
-            many=True,
+            "Memory size or bandwidth can be lower than on the peers.",
+            (run("dmidecode", "-t", "memory", note="a missing or different module"),),
+            damage=Damage.SPEED,
         ),
         Aspect(
             "dimm-speed",
-            "Speed of the memory",
+            "Memory speed",
             Severity.WARNING,
-            ("dmidecode -t memory   # Configured Memory Speed; one slow module slows all",),
+            "Memory bandwidth differs from that of the peers.",
+            (run("dmidecode", "-t", "memory", note="Configured Memory Speed"), "One slow module slows all."),
             "transfers_per_second",
+            damage=Damage.SPEED,
         ),
         Aspect(
             "channels",
-            "Memory channels in use",
+            "Channels used",
             Severity.WARNING,
-            ("dmidecode -t memory   # each channel should have a module",),
-            many=True,
+            "Memory bandwidth differs from that of the peers.",
+            (run("dmidecode", "-t", "memory", note="one module per channel"),),
+            damage=Damage.SPEED,
         ),
         Aspect(
             "hba-firmware",
-            "Firmware of the HBA",
+            "HBA firmware",
             Severity.WARNING,
-            ("cat /sys/class/scsi_host/host*/version_fw   # update it, or the peers",),
+            "Faults and limits of the HBA can differ from the peers.",
+            (
+                "Update the firmware of this node, or that of the peers.",
+                run("cat", "/sys/class/scsi_host/hostN/version_fw", note="version of host N"),
+            ),
+            view="fabric",
         ),
         Aspect(
             "disk-firmware",
-            "Firmware of the disks",
+            "Disk firmware",
             Severity.INFO,
-            ("cat /sys/block/*/device/rev   # compare with the vendor's notes",),
+            "Faults and performance of the disks can differ from the peers.",
+            (run("lsblk", "-d", "-o", "NAME,MODEL,REV", note="compare with the vendor's notes"),),
+            view="disks",
         ),
         Aspect(
             "arrays",
             "Arrays",
             Severity.INFO,
-            ("cat /proc/mdstat   # level, chunk and number of members of the peers",),
-            many=True,
+            "Redundancy and performance can differ from the peers.",
+            (run("cat", "/proc/mdstat", note="level, chunk, number of members"),),
+            view="disks",
         ),
     )
 }
@@ -181,15 +225,13 @@ def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limi
     common, agree = min(counts.items(), key=lambda counted: (-counted[1], str(counted[0])))
     if len(counts) == 1:
         if len(traits) > 1:
-            same = f"{what(aspect, item)} {'are' if aspect.many else 'is'} the same on all {len(traits)}"
-            yield RuledOut(subject, f"{same}: {shown(common, aspect)}")
+            yield RuledOut(subject, f"{what(aspect, item)}: {shown(common, aspect)} on all {len(traits)} nodes")
     elif len(traits) <= limits["peers"]:
-        yield Unchecked(f"{len(traits)} nodes differ: too few to identify the outlier", subject)
+        yield Unchecked(f"only {len(traits)} nodes, and they differ: no majority", subject)
     elif agree < limits["agree"] * len(traits):
-        kinds = f"{len(counts)} values on {len(traits)} nodes"
-        yield Unchecked(f"{kinds}, the commonest on {agree}: nothing that a node should be like", subject)
+        yield Unchecked(f"{len(counts)} values on {len(traits)} nodes, most common on {agree}: no majority", subject)
     elif aspect.fewest and any(_number(trait.value) > _number(common) for trait in traits):
-        yield Unchecked(f"most have {shown(common, aspect)}, and some have more", subject)
+        yield Unchecked(f"most have {shown(common, aspect)}, some have more", subject)
     else:
         like = [trait for trait in traits if trait.value == common][:_NAMED]
         for trait in traits:
@@ -198,19 +240,28 @@ def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limi
 
 
 def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | float, agree: int, peers: int) -> Finding:
-    others = f"its {peers} peers" if agree == peers else f"{agree} of its {peers} peers"
+    others = f"{peers} peers" if agree == peers else f"{agree} of {peers} peers"
     here, there = shown(odd.value, aspect), shown(common, aspect)
     return Finding(
         severity=aspect.severity,
         subject=f"{odd.node}/{odd.item}" if odd.item else odd.node,
-        cause=f"{what(aspect, odd.item)}: {here}, on {others} {there}",
+        title=aspect.heading,
+        cause=fitting(
+            f"{what(aspect, odd.item)}: {here}; {others} have {there}.",
+            f"{aspect.title}: {here}; {others} have {there}.",
+            f"{aspect.title} differs from {others}.",
+        ),
+        impact=aspect.impact,
         values=(
             Value("here", f"{aspect.title} here", odd.value, aspect.unit),
             Value("peers", f"{aspect.title} of {others}", common, aspect.unit),
         ),
         evidence=cites(odd.cite, *(trait.cite for trait in like)),
         advice=aspect.advice,
-        refuted_by="a node that is meant to differ from these: give it a group of its own",
+        refuted_by="the same value on this node as on its peers",
+        harmless_if="the node is meant to differ; put it into its own group",
+        damage=aspect.damage,
+        view=aspect.view,
     )
 
 

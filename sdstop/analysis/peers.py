@@ -28,20 +28,29 @@ from sdstop.collectors.md.readings import Array
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.system.node import Node
+from sdstop.core.advice import run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, NodeRule, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, NodeRule, Severity, Unchecked, Value, Verdict, cites, of_rule
+from sdstop.core.finding_text import fitting
 from sdstop.core.format import bytes_
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 
 PATH_MISSING = NodeRule(
-    "path-missing", "a node has fewer ways to disks of a model than its peers", Severity.WARNING, THRESHOLDS
+    "path-missing",
+    "node with fewer paths to its disks than its peers",
+    Severity.WARNING,
+    THRESHOLDS,
+    damage=Damage.REDUNDANCY,
+    view="fabric",
 )
 FIRMWARE_MISMATCH = NodeRule(
     "firmware-mismatch",
-    "nodes have other firmware on disks of one model, or on alike HBAs",
+    "firmware that differs between nodes (same disk model or HBA)",
     Severity.WARNING,
     THRESHOLDS,
+    damage=Damage.HYGIENE,
+    view="fabric",
 )
 BETWEEN: tuple[NodeRule, ...] = (NODE_OUTLIER, MTU_MISMATCH, PATH_MISSING, FIRMWARE_MISMATCH)
 """Every rule between nodes, in display order."""
@@ -53,11 +62,15 @@ COMPARED: Mapping[str, Aspect] = {
     },
     "ways": Aspect(
         "ways",
-        "Ways to each disk",
+        "Disk paths",
         Severity.WARNING,
-        ("lsscsi -t   # which HBA does not see the disks? cables, expanders, zoning; multipath -ll",),
+        "Another failure on the path can make these disks unavailable.",
+        (
+            "Check cables, expanders and zoning of the HBA that misses disks.",
+            run("lsscsi", "-t", note="disks by HBA"),
+            run("multipath", "-ll"),
+        ),
         rule=PATH_MISSING,
-        many=True,
         fewest=True,
         always=True,
     ),
@@ -65,8 +78,9 @@ COMPARED: Mapping[str, Aspect] = {
         "disks",
         "Disks",
         Severity.INFO,
-        ("lsblk -d -o NAME,MODEL,SIZE   # a disk that is missing, or of another model",),
-        many=True,
+        "Capacity and performance can differ from the peers.",
+        (run("lsblk", "-d", "-o", "NAME,MODEL,SIZE", note="a missing or different disk"),),
+        view="disks",
     ),
 }
 """Aspects for comparing captures: those of the fleet, and those that require evidence."""
@@ -193,19 +207,30 @@ def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
     group = [trait for trait in found if (trait.aspect, trait.item) == (aspect, item)]
     known = COMPARED[aspect]
     values = _values(group, known)
-    told = "; ".join(f"{value} on {', '.join(nodes)}" for value, nodes in values)
-    return [
-        Finding(
-            severity=known.severity if known.always else Severity.INFO,
-            subject=verdict.subject,
-            cause=f"{what(known, item)} {'differ' if known.many else 'differs'}: {told}",
-            values=tuple(Value(trait.node, f"on {trait.node}", trait.value, known.unit) for trait in group),
-            evidence=cites(*(trait.cite for trait in group)),
-            advice=known.advice,
-            refuted_by="nodes that are meant to differ in this",
-            rule=known.rule.id,
-        )
-    ]
+    told = ", ".join(f"{value} on {_named(nodes)}" for value, nodes in values)
+    finding = Finding(
+        severity=known.severity if known.always else Severity.INFO,
+        subject=verdict.subject,
+        title=known.heading,
+        cause=fitting(
+            f"{what(known, item)}: {told}.",
+            f"{known.title}: {told}.",
+            f"{known.title}: {len(values)} values on {len(group)} nodes.",
+        ),
+        impact=known.impact,
+        values=tuple(Value(trait.node, f"on {trait.node}", trait.value, known.unit) for trait in group),
+        evidence=cites(*(trait.cite for trait in group)),
+        advice=known.advice,
+        refuted_by="the same value on all of these nodes",
+        harmless_if="the difference is intended",
+        damage=known.damage,
+        view=known.view,
+    )
+    return [of_rule(finding, known.rule)]
+
+
+def _named(nodes: Sequence[str]) -> str:
+    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
 def differences(peers: Sequence[PeerNode]) -> list[Difference]:

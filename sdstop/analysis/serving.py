@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from sdstop.analysis.caching import CacheAnalysis, CacheSteps, recent
 from sdstop.analysis.framing import TargetSizes, caches_below, target_sizes
-from sdstop.analysis.jumbo import BLOCK, MtuProposal, mtu_advice, mtus_of, named, split_effect
+from sdstop.analysis.jumbo import BLOCK, mtus_of, split_effect
 from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, payload
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.history import Window
 
 
@@ -73,48 +74,27 @@ def begins_within(export: AoeExport, block: int = BLOCK) -> bool:
     return bool(export.offset) and (export.offset or 0) % block != 0
 
 
-def ambiguity_text(served: TargetAnalysis) -> str:
-    """Return a text on why requests may be smaller than the MTU explains; "" if they are not."""
-    frame, nic = served.frame, served.nic
-    if frame is None:
-        return ""
-    low, high = mtus_of(frame)
-    rival = "partitions of the clients do not begin at multiples of 8 sectors"
-    if frame > SECTOR and served.block % frame == 0:
-        rival = f"file systems of the clients have blocks of {frame} bytes"
-    return (
-        f"requests arrive as if frames carried {frame} bytes, though MTU {nic.mtu} of {nic.interface} would allow "
-        f"{served.carried}: it may be that somebody on the path has {low}-{high}, or that {rival}"
-    )
+def asks(served: TargetAnalysis) -> Iterator[Advice]:
+    """Yield steps that distinguish splitting by frames from requests that were partial blocks before."""
+    if served.frame is None:
+        return
+    low, high = mtus_of(served.frame)
+    yield run("aoe-stat", note=f"on an initiator: {served.frame} bytes mean a smaller MTU on the path")
+    yield f"Find the device on the path with an MTU of {low}-{high}, unless the clients split their requests."
+    yield run("parted", "DEVICE", "unit", "s", "print", note="on a client: partitions begin at multiples of 8 sectors")
+    if served.frame > SECTOR and served.block % served.frame == 0:
+        note = f"on a client: file systems with blocks of {served.frame} bytes"
+        yield run("blockdev", "--getbsz", "DEVICE", note=note)
 
 
-def asks(served: TargetAnalysis) -> Iterator[str]:
-    """Yield commands that distinguish splitting by frames from requests that were partial blocks before."""
-    if served.frame is not None:
-        yield (
-            f"cat /sys/block/etherd*/payload   # on an initiator: {served.frame}? then the path; a multiple of "
-            f"{served.block}? then its requests"
-        )
-        yield "parted DEVICE unit s print   # if they are its requests: do partitions begin at multiples of 8 sectors?"
-        yield "blockdev --getbsz DEVICE   # and have file systems blocks of 4096?"
-
-
-def cause_texts(served: TargetAnalysis, better: MtuProposal | None) -> Iterator[str]:
-    """Yield the problem, the corrective setting, and the reason if the MTU does not carry whole blocks.
-
-    The impact on operators is first: the setting is the MTU, but the symptom is a slow cache.
-    """
+def cause_text(served: TargetAnalysis) -> str:
+    """Return why requests arrive split."""
     nic, carried = served.nic, served.carried
-    if carried % served.block == 0:
-        return
-    no_multiple = f"carry {carried} bytes, no multiple of {served.block}"
-    worst = worst_of(served)
-    if worst is None:
-        yield f"frames of {nic.interface} {no_multiple}: {mtu_advice(better)}"
-        yield f"That is what MTU {nic.mtu} allows"
-        return
-    yield f"MTU {nic.mtu} of {nic.interface} sent {_went(*worst)}: {mtu_advice(better)}"
-    yield f"Why: frames {no_multiple}"
+    if served.frame is not None:
+        return f"Requests arrive in pieces of {served.frame} bytes; MTU {nic.mtu} allows {carried}."
+    small = served.sizes.small if served.sizes is not None else None
+    arrive = f"; {human.percent(small)}% arrive split" if small is not None else ""
+    return f"Frames carry {carried} bytes, not a multiple of {served.block}{arrive}."
 
 
 def worst_of(served: TargetAnalysis) -> tuple[CacheAnalysis, CacheSteps] | None:
@@ -124,49 +104,25 @@ def worst_of(served: TargetAnalysis) -> tuple[CacheAnalysis, CacheSteps] | None:
     return max(served.past, key=lambda pair: pair[0].bypass_share(pair[1]) or 0.0, default=None)
 
 
-def _went(caching: CacheAnalysis, course: CacheSteps) -> str:
-    to = human.safe(caching.cache.slow or "the disks")
-    share = human.percent(caching.bypass_share(course))
-    return f"{share}% of {caching.what} {course.when} past cache {human.safe(caching.cache.cache)} to {to}"
-
-
-def impact_texts(served: TargetAnalysis) -> Iterator[str]:
-    """Yield the effects of frames on requests, and their cost."""
-    small = served.sizes.small if served.sizes is not None else None
-    counted = f"counted: {human.percent(small)}% of what arrives are no whole blocks" if small is not None else ""
-    if served.carried % served.block:
-        hurt = split_effect(served.carried, served.block)
-        yield f"{hurt} ({counted})" if counted else hurt
-    elif counted:
-        yield counted.capitalize()
+def impact_text(served: TargetAnalysis) -> str:
+    """Return the measured effect on a cache or the rate of split requests, or else the expected effect."""
     worst = worst_of(served)
-    for caching, course in served.past:
-        only = f"Cache {human.safe(caching.cache.cache)} takes whole blocks only"
-        if worst is None or worst[0] is not caching:
-            yield f"{only}: {_went(caching, course)}{f': {course.promise}' if course.promise else ''}"
-        else:
-            yield f"{only}{f', so {course.promise}' if course.promise else ''}"
-    yield from cost(served)
-    paged = [f"e{e.shelf}.{e.slot}" for e in served.exports if not e.direct and not e.read_only]
-    if paged:
-        yield (
-            f"vblade of {named(paged)} goes through the page cache (no -d), which puts pieces together: partial writes "
-            "cost a read first"
-        )
-
-
-def cost(served: TargetAnalysis) -> Iterator[str]:
-    """Yield the cost per second where rates are known."""
+    if worst is not None:
+        caching, course = worst
+        share = human.percent(caching.bypass_share(course))
+        past, every = caching.past(course)
+        counted = ""
+        if course.seconds and past is not None and every is not None:
+            counted = f": {_about(past / course.seconds)} of {_about(every / course.seconds)} {caching.what}/s"
+        return f"{share}% bypass cache {human.safe(caching.cache.cache)}{counted}."
+    if not served.direct:
+        if all(export.read_only for export in served.exports):
+            return "Reads are split into more frames; the page cache merges them (no -d)."
+        return "Partial writes can cost a read first in the page cache (vblade no -d)."
     cut = served.sizes.pieces(served.block) if served.sizes is not None and served.sizes.lately else None
     if cut is not None and cut[0]:
-        count, size = cut
-        yield f"Cost: {_about(count)} requests a second ({human.quantity(size, 'bytes_per_second')}) in pieces"
-    for caching, course in served.past:
-        spared = {way: course.spared(way) for way in ("read", "write")}
-        words = [f"{_about(rate)} {way}s" for way, rate in spared.items() if rate]
-        if words:
-            slow = human.safe(caching.cache.slow or "the disks")
-            yield f"Whole, the cache would take about {' and '.join(words)} a second off {slow}"
+        return f"{_about(cut[0])} requests/s ({human.quantity(cut[1], 'bytes_per_second')}) are partial blocks."
+    return split_effect(served.carried, served.block)
 
 
 def _about(rate: float) -> str:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from sdstop.core.finding import Finding, Value
-from sdstop.core.format import quantity
+from sdstop.core.format import quantity, width_of
+
+TITLE, LINE = 40, 71
+"""Cells of a title, and of a cause, an impact and a first piece of advice, which are shown whole on 80 columns."""
+
+
+def fitting(*texts: str) -> str:
+    """Return the first of the texts that fits on a line, or else the last, which has no names of things."""
+    return next((text for text in texts if width_of(text) <= LINE), texts[-1])
 
 
 def finding_text(finding: Finding) -> str:

@@ -51,6 +51,13 @@ def safe_block(text: str, limit: int = 4000) -> str:
     return "\n".join(safe(line.expandtabs(8), limit) for line in text[:limit].split("\n"))
 
 
+def width_of(text: str) -> int:
+    """Return the width of a text in terminal cells."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
 def plural(count: int, word: str) -> str:
     """Return `1 frame`, `2 frames`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -234,7 +234,10 @@ class Session:
             reached = next((at for at in range(index, start - 1, -1) if frames[at].number <= number), None)
             if reached is not None and frames[reached].number == number:
                 for at in range(reached + 1, index + 1):
+                    if unwanted():
+                        raise Superseded
                     self._add(history, replay, self.timeline.frame(at))
+                    self._back = frames[at].number, replay, history
                 return replay, history
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
         history = History(self._providers, past=self._history.past)

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.collectors.network.links import Bond, BondSlave
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, ShellCommand, operands, run
 from sdstop.core.finding import (
     Covers,
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -26,7 +29,6 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 
 _UP = frozenset({"up", "going down", "going back"})
 _ONE = frozenset({"active-backup", "broadcast"})
@@ -63,7 +65,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         standby = [slave for slave in slaves if slave.state == "backup"] if bond.mode in _SENDING else []
         down = [slave for slave in slaves if slave.link is not None and slave.link not in _UP]
         if not slaves:
-            yield Unchecked("it has no slaves", bond.interface, calm=True)
+            yield Unchecked("no slaves", bond.interface, calm=True)
         elif down:
             yield _down(window, bond, slaves, down)
         elif bond.link == "down":
@@ -82,83 +84,136 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _shared(window, bond, slaves, limits)
 
 
-def _down(window: Window, bond: Bond, slaves: Sequence[BondSlave], down: Sequence[BondSlave]) -> Finding:
-    names = [slave.interface for slave in down]
-    left = len(slaves) - len(down)
-    rest = f"{left} of {len(slaves)} links left" if left else "no link is left"
+class _Fault(Struct, frozen=True, kw_only=True):
+    """Reason for which slaves carry no frames: the value that counts them, the field that shows it, and the texts."""
+
+    name: str
+    counts: str
+    field: str
+    title: str
+    cause: str
+    advice: tuple[Advice, ...]
+    refuted_by: str
+    damage: Damage
+
+
+def _without(
+    window: Window,
+    bond: Bond,
+    slaves: Sequence[BondSlave],
+    out: Sequence[BondSlave],
+    fault: _Fault,
+    values: Sequence[Value] = (),
+) -> Finding:
+    """Return the finding about a bond in which the slaves `out` carry no frames."""
+    left = len(slaves) - len(out)
+    failed = fault.damage is Damage.REDUNDANCY
+    impact = f"{left} of {human.plural(len(slaves), 'link')} {'carries' if left == 1 else 'carry'} all frames"
+    if not left:
+        impact = "The bond carries no frames"
+    elif failed and left == 1:
+        impact += "; the next failure stops them"
     return Finding(
         severity=Severity.WARNING if left else Severity.CRITICAL,
         subject=bond.interface,
-        cause=f"{human.safe(', '.join(names[:4]))}: link down, {rest}"
-        + ("; the next failure cuts it off" if left == 1 else ""),
+        title=fault.title if left or not failed else "NO LINK LEFT",
+        cause=fault.cause,
+        impact=f"{impact}.",
         values=(
-            Value("down", "links down", len(down), "", above=0),
+            Value(fault.name, fault.counts, len(out), "", of=len(slaves)),
             Value("slaves", "slaves", len(slaves)),
-            Value("failures", "times these links failed", _sum(slave.link_failures for slave in down)),
+            Value("outside", "interfaces", ", ".join(slave.interface for slave in out[:8])),
+            *values,
         ),
-        evidence=cites(*(window.cite(slave, "link") for slave in down[:4])),
-        advice=(
-            f"ethtool {operand(names[0])}   # link, cable, module; is the switch port up?",
-            f"journalctl -k | grep -w {operand(names[0])}   # when it went down",
-        ),
-        refuted_by=f"up in /sys/class/net/{names[0]}/bonding_slave/mii_status, or a slave that is unplugged on purpose",
+        evidence=cites(*(window.cite(slave, fault.field) for slave in out[:4]), window.cite(bond, "mode")),
+        advice=fault.advice,
+        refuted_by=fault.refuted_by,
+        damage=fault.damage if left else Damage.AVAILABILITY,
     )
 
 
-def _cut_off(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:
-    return Finding(
-        severity=Severity.CRITICAL,
-        subject=bond.interface,
-        cause=f"the bond has no link, although its {human.plural(len(slaves), 'slave')} "
-        f"{'has' if len(slaves) == 1 else 'have'} one",
-        values=(Value("slaves", "slaves with a link", len(slaves)),),
-        evidence=cites(window.cite(bond, "link"), *(window.cite(slave, "link") for slave in slaves[:4])),
+def _listed(slaves: Sequence[BondSlave]) -> str:
+    names = ", ".join(human.safe(slave.interface) for slave in slaves[:2])
+    return names if len(slaves) < 3 else f"{names} and {len(slaves) - 2} more"
+
+
+def _state_of(bond: Bond, note: str) -> ShellCommand:
+    return run("cat", f"/proc/net/bonding/{bond.interface}", note=note)
+
+
+def _kernel_log(name: str, note: str) -> ShellCommand:
+    return run("journalctl", "-k", note=note).pipe("grep", "-w", *operands(name))
+
+
+def _down(window: Window, bond: Bond, slaves: Sequence[BondSlave], down: Sequence[BondSlave]) -> Finding:
+    first = down[0].interface
+    fault = _Fault(
+        name="down",
+        counts="links down",
+        field="link",
+        title="LINK OF THE BOND DOWN",
+        cause=f"Link down: {_listed(down)}.",
         advice=(
-            f"cat /proc/net/bonding/{quoted(bond.interface)}   # min_links, LACP partner, ARP targets",
-            f"journalctl -k | grep -w {operand(bond.interface)}   # when it lost its link",
+            run("ethtool", *operands(first), note="link, cable, module, switch port"),
+            _kernel_log(first, "time of the failure"),
         ),
-        refuted_by=f"up in /sys/class/net/{bond.interface}/bonding/mii_status",
+        refuted_by=f"up in /sys/class/net/{first}/bonding_slave/mii_status",
+        damage=Damage.REDUNDANCY,
     )
+    failures = _sum(slave.link_failures for slave in down)
+    found = _without(window, bond, slaves, down, fault, [Value("failures", "failures of these links", failures)])
+    return replace(found, harmless_if="the slave was unplugged on purpose")
 
 
 def _standby(window: Window, bond: Bond, slaves: Sequence[BondSlave], standby: Sequence[BondSlave]) -> Finding:
-    names = [slave.interface for slave in standby]
-    return Finding(
-        severity=Severity.WARNING,
-        subject=bond.interface,
-        cause=f"{human.safe(', '.join(names[:4]))}: link up but inactive, "
-        f"{len(slaves) - len(standby)} of {len(slaves)} slaves carry frames",
-        values=(
-            Value("standby", "inactive slaves", len(standby), "", above=0),
-            Value("slaves", "slaves", len(slaves)),
-        ),
-        evidence=cites(*(window.cite(slave, "state") for slave in standby[:4]), window.cite(bond, "mode")),
-        advice=(f"cat /proc/net/bonding/{quoted(bond.interface)}   # state and LACP partner of each slave, as root",),
-        refuted_by=f"active in /sys/class/net/{names[0]}/bonding_slave/state",
+    fault = _Fault(
+        name="standby",
+        counts="inactive slaves",
+        field="state",
+        title="INACTIVE SLAVE",
+        cause=f"Link up but inactive: {_listed(standby)}.",
+        advice=(_state_of(bond, "state and LACP partner"),),
+        refuted_by=f"active in /sys/class/net/{standby[0].interface}/bonding_slave/state",
+        damage=Damage.SPEED,
     )
+    return _without(window, bond, slaves, standby, fault)
 
 
 def _split(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:
     groups = Counter(slave.aggregator for slave in slaves)
     main = max(groups, key=lambda each: (groups[each], -(each or 0)))
     out = [slave for slave in slaves if slave.aggregator != main]
-    names = [slave.interface for slave in out]
-    return Finding(
-        severity=Severity.WARNING,
-        subject=bond.interface,
-        cause=f"LACP: {human.safe(', '.join(names[:4]))} in an aggregator of {'its' if len(out) == 1 else 'their'} "
-        f"own, {len(slaves) - len(out)} of {len(slaves)} slaves carry frames",
-        values=(
-            Value("aggregators", "aggregators", len(groups), "", above=1),
-            Value("slaves", "slaves", len(slaves)),
-            Value("outside", "slaves outside the main one", ", ".join(names[:8])),
-        ),
-        evidence=cites(*(window.cite(slave, "aggregator") for slave in slaves[:4])),
+    fault = _Fault(
+        name="out",
+        counts="slaves outside the main aggregator",
+        field="aggregator",
+        title="SLAVE OUTSIDE THE LACP GROUP",
+        cause=f"Outside the main LACP aggregator: {_listed(out)}.",
         advice=(
-            f"cat /proc/net/bonding/{quoted(bond.interface)}   # partner Mac Address and key of each slave, as root",
-            "compare the switch ports: one port channel, LACP active, same speed, both ends of each cable",
+            _state_of(bond, "partner Mac Address and key"),
+            "Compare the switch ports: one port channel, LACP active, same speed, both ends of each cable.",
         ),
         refuted_by=f"the same aggregator ID of all slaves in /proc/net/bonding/{bond.interface}",
+        damage=Damage.SPEED,
+    )
+    return _without(window, bond, slaves, out, fault, [Value("aggregators", "aggregators", len(groups), "", above=1)])
+
+
+def _cut_off(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=bond.interface,
+        title="BOND DOWN, SLAVES UP",
+        cause=f"The bond has no link, its {human.plural(len(slaves), 'slave')} {_have(len(slaves))} one.",
+        impact="The bond carries no frames.",
+        values=(Value("slaves", "slaves with a link", len(slaves), "", of=len(slaves)),),
+        evidence=cites(window.cite(bond, "link"), *(window.cite(slave, "link") for slave in slaves[:4])),
+        advice=(
+            _state_of(bond, "min_links, LACP, ARP targets"),
+            _kernel_log(bond.interface, "time of the failure"),
+        ),
+        refuted_by=f"up in /sys/class/net/{bond.interface}/bonding/mii_status",
+        damage=Damage.AVAILABILITY,
     )
 
 
@@ -202,7 +257,7 @@ def _percents(way: _Direction) -> str:
     total = sum(way.rates.values())
     if not total:
         return "nothing"
-    return " + ".join(f"{human.percent(rate / total)} %" for rate in way.rates.values())
+    return " + ".join(f"{human.percent(rate / total)}%" for rate in way.rates.values())
 
 
 def _unbalanced(
@@ -210,36 +265,41 @@ def _unbalanced(
 ) -> Finding:
     full = way.fullest
     share = way.shares[full]
-    line = f", {human.percent(share)} % of its line" if share is not None else ""
     rate = human.quantity(way.rates[full], "bytes_per_second")
+    even = rate if share is None or share < limits["full"] else f"{human.percent(share)}% of its line"
     rows = [row for name in (full, *idle[:3]) if (row := window.get(InterfaceActivity, name)) is not None]
     return Finding(
         severity=Severity.WARNING,
         subject=bond.interface,
-        cause=f"{human.safe(full)} {way.word} {rate}{line}, {human.safe(', '.join(idle[:3]))} next to nothing "
-        f"({human.safe(bond.mode or '')}, {human.duration(seconds)})",
+        title="BOND UNBALANCED: one slave idle",
+        cause=f"{human.safe(full)} {way.word} {even}, {human.safe(idle[0])} almost nothing.",
+        impact=f"The bond uses {len(way.rates) - len(idle)} of {len(way.rates)} links in this direction.",
         values=(
-            Value("share", f"share of the line of {full}, {way.word}", share, "ratio", above=limits["full"]),
+            Value("share", f"use of the line of {full}, {way.word}", share, "ratio", above=limits["full"]),
             Value("rate", f"{way.word} by {full}", way.rates[full], "bytes_per_second"),
             Value("idle", f"{way.word} by {idle[0]}", way.rates[idle[0]], "bytes_per_second"),
+            Value("mode", "mode of the bond", bond.mode),
             Value("policy", "transmit hash policy", bond.hash_policy),
+            Value("seconds", "time compared", seconds, "seconds"),
         ),
         evidence=cites(*map(window.cite, rows), window.cite(bond, "mode")),
         advice=tuple(_advice(bond, way, idle)),
-        refuted_by="a single connection, which no bond spreads, that carries all of it",
+        refuted_by="a single connection that carries all of it, which no bond spreads",
         explains=(f"link-saturated:{full}",),
     )
 
 
-def _advice(bond: Bond, way: _Direction, idle: Sequence[str]) -> Iterator[str]:
-    name = quoted(bond.interface)
+def _advice(bond: Bond, way: _Direction, idle: Sequence[str]) -> Iterator[Advice]:
     if way.word == "received":
-        yield "change the switch's load balancing to addresses and ports: it chooses the link of incoming frames"
+        yield "Set the switch's load balancing to addresses and ports."
+        yield "The switch chooses the link of incoming frames."
     elif bond.mode == _EVEN:
-        yield f"ethtool -S {operand(idle[0])}   # what balance-rr sends there is lost or refused"
+        yield run("ethtool", "-S", *operands(idle[0]), note="frames lost or refused there")
     else:
-        yield f"cat /sys/class/net/{name}/bonding/xmit_hash_policy   # layer3+4 spreads connections to one peer"
-    yield f"ss -tin state established   # how many connections there are; one uses one slave of {name}"
+        yield "Set xmit_hash_policy to layer3+4 to spread connections to one peer."
+        policy = f"/sys/class/net/{bond.interface}/bonding/xmit_hash_policy"
+        yield run("cat", policy, note="the policy in use")
+    yield run("ss", "-tin", "state", "established", note="number of connections; one uses one slave")
 
 
 def _uneven_speeds(window: Window, bond: Bond, speeds: Mapping[str, int], interfaces: Sequence[Interface]) -> Finding:
@@ -249,15 +309,25 @@ def _uneven_speeds(window: Window, bond: Bond, speeds: Mapping[str, int], interf
     return Finding(
         severity=Severity.WARNING,
         subject=bond.interface,
-        cause=f"{human.safe(slowest)} negotiated {slow}, {human.safe(fastest)} {fast}",
+        title="SLAVES OF DIFFERENT SPEED",
+        cause=f"{human.safe(slowest)} negotiated {slow}, {human.safe(fastest)} {fast}.",
+        impact=f"Connections on {human.safe(slowest)} get at most {slow}.",
         values=(
-            Value("slowest", f"speed of {slowest}", speeds[slowest], "bytes_per_second", above=speeds[fastest]),
+            Value("slowest", f"speed of {slowest}", speeds[slowest], "bytes_per_second", below=speeds[fastest]),
             Value("fastest", f"speed of {fastest}", speeds[fastest], "bytes_per_second"),
         ),
         evidence=cites(*(window.cite(row, "speed") for row in interfaces[:4])),
-        advice=(f"ethtool {operand(slowest)}   # what both ends advertise; then the cable and the module",),
+        advice=(
+            run("ethtool", *operands(slowest), note="modes that both ends advertise"),
+            "Then check the cable and the module.",
+        ),
         refuted_by=f"the same speed of all slaves in /sys/class/net/{slowest}/speed",
+        standing=True,
     )
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
 
 
 def _sum(numbers: Iterator[int | None]) -> int | None:
@@ -267,17 +337,16 @@ def _sum(numbers: Iterator[int | None]) -> int | None:
 
 BOND_UNBALANCED = Rule(
     "bond-unbalanced",
-    "a bond's links do not share the load: one is down, outside the LACP group, slower or unused",
+    "bond with a link that is down, outside the LACP group, slower or unused",
     Severity.CRITICAL,
     _check,
     (Bond,),
     (
-        Threshold("idle", 0.05, "part of an even share below which a slave counts as unused", "ratio"),
-        Threshold("full", 0.85, "share of its line from which a slave is full, while another is unused", "ratio"),
-        Threshold(
-            "rate", 10e6, "traffic of the bond in one direction, below which nothing is compared", "bytes_per_second"
-        ),
-        Threshold("seconds", 10.0, "time over which traffic is compared", "seconds"),
+        Threshold("idle", 0.05, "part of an even share below which a slave is unused", "ratio"),
+        Threshold("full", 0.85, "utilization above which a slave is full", "ratio"),
+        Threshold("rate", 10e6, "minimum traffic of the bond in one direction", "bytes_per_second"),
+        Threshold("seconds", 10.0, "minimum time over which traffic is compared", "seconds"),
     ),
     covers=(Covers(Bond),),
+    view="network",
 )

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import Advice, run
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.readings.cluster import Cluster, ClusterPool
 
@@ -16,29 +29,29 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for pool in window.rows(ClusterPool).values():
         near, full = pool.near_full or limits["near_full"], pool.full or limits["full"]
         if pool.filled is None:
-            yield Unchecked("how much of it is in use is not told", pool.name)
+            yield Unchecked("pool usage unavailable", pool.name)
             continue
-        spare = f" (without {human.quantity(pool.spare, 'bytes')} of spare)" if pool.spare else ""
-        told = f"{human.percent(pool.filled)} % full{spare}"
+        spare = f" ({human.quantity(pool.spare, 'bytes')} spare excluded)" if pool.spare else ""
+        told = f"{human.percent(pool.filled)}% of usable capacity in use{spare}"
         if pool.filled < near:
-            yield RuledOut(pool.name, f"{told}, warned from {human.percent(near)} %")
+            yield RuledOut(pool.name, f"{told}, warning above {human.percent(near)}%")
             continue
         critical = pool.filled >= full
         yield Finding(
             severity=Severity.CRITICAL if critical else Severity.WARNING,
             subject=pool.name,
-            cause=(
-                f"{told}: {'writes will soon be refused' if critical else 'it is time to free space or add devices'}"
-            ),
+            title="POOL NEARLY FULL",
+            cause=f"{told}.",
+            impact="Writes will be refused soon." if critical else "Writes are refused once the pool is full.",
             values=(
-                Value("filled", "filled", pool.filled, "ratio", above=full if critical else near),
-                Value("used", "in use", pool.used, "bytes"),
+                Value("filled", "use", pool.filled, "ratio", above=full if critical else near),
+                Value("used", "space used", pool.used, "bytes"),
                 Value("capacity", "raw capacity", pool.capacity, "bytes"),
                 Value("spare", "spare", pool.spare, "bytes"),
             ),
             evidence=cites(window.cite(pool, "used"), window.cite(pool)),
             advice=_advice(pool),
-            refuted_by=f"less than {human.percent(near)} %",
+            refuted_by=f"use below {human.percent(near)}%",
         )
 
 
@@ -52,31 +65,43 @@ def _whole(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Finding
     yield Finding(
         severity=Severity.CRITICAL,
         subject=cluster.cluster,
-        cause=f"all of it is {human.percent(filled)} % full: writes will soon be refused",
-        values=(Value("filled", "filled", filled, "ratio", above=limits["full"]),),
+        title="CLUSTER NEARLY FULL",
+        cause=f"{human.percent(filled)}% of the cluster's capacity is in use.",
+        impact="Writes will be refused soon: one full OSD stops its pools.",
+        values=(Value("filled", "use", filled, "ratio", above=limits["full"]),),
         evidence=cites(window.cite(cluster)),
-        advice=("ceph df; ceph osd df tree   # one OSD that is full stops the pool", "delete, or add OSDs"),
-        refuted_by=f"less than {human.percent(limits['full'])} %",
+        advice=_CEPH,
+        refuted_by=f"use below {human.percent(limits['full'])}%",
     )
 
 
-def _advice(pool: ClusterPool) -> tuple[str, ...]:
+_CEPH = (
+    "Delete data or add OSDs; one full OSD stops the pool.",
+    run("ceph", "df"),
+    run("ceph", "osd", "df", "tree"),
+)
+
+
+def _advice(pool: ClusterPool) -> tuple[Advice, ...]:
     if pool.kind == "ceph":
-        return ("ceph df; ceph osd df tree   # one OSD that is full stops the pool", "delete, or add OSDs")
+        return _CEPH
     return (
-        "delete volumes and snapshots that nobody needs; thin volumes give back what was discarded in whole MiB",
-        "add devices; do not lower the spare for it: spare-below-fault-set says what it is for",
+        "Delete unused volumes and snapshots, or add devices.",
+        "Thin volumes return discarded space in whole MiB.",
+        "Do not reduce the spare (see spare-below-fault-set).",
     )
 
 
 CAPACITY_NEAR_FULL = Rule(
     "capacity-near-full",
-    "a pool of a cluster is nearly full",
+    "cluster pool nearly full",
     Severity.CRITICAL,
     _check,
     (ClusterPool,),
     (
-        Threshold("near_full", 0.8, "share filled that is a warning, where the pool has no such threshold", "ratio"),
-        Threshold("full", 0.9, "share filled that is critical, where the pool has no such threshold", "ratio"),
+        Threshold("near_full", 0.8, "use that is a warning, for pools without a threshold", "ratio"),
+        Threshold("full", 0.9, "use that is critical, for pools without a threshold", "ratio"),
     ),
+    damage=Damage.CAPACITY,
+    view="cluster",
 )

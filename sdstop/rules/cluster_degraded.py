@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
 
 from sdstop.collectors.powerflex.readings import Gateway
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import Damage, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 
 DRBD = "drbd"
@@ -20,6 +23,7 @@ PACEMAKER = "pacemaker"
 
 _ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
 _SUSPENDED = "I/O is suspended"
+FENCING_DISABLED = "fencing is disabled"
 
 
 _CEPH = "ceph"
@@ -33,76 +37,177 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if gateway.state == "stale":
             age = human.duration(gateway.age) if gateway.age is not None else "some time"
             why = gateway.trouble or "no gateway answers"
-            yield Unchecked(f"what is shown of the cluster is {age} old: {why}")
+            yield Unchecked(f"cluster data is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
         yield _judged(window, cluster)
+
+
+class _Part(Struct, frozen=True):
+    """One fault of a cluster."""
+
+    severity: Severity
+    damage: Damage
+    title: str
+    cause: str
+    impact: str
 
 
 def _judged(window: Window, cluster: Cluster) -> Verdict:
     nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
     devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
     down = [n for n in nodes if n.healthy == 0]
-    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN: reported by the cluster
     away = [n for n in nodes if n.maintenance is not None]
-    switched = _switched(window, cluster)
     alone = _alone(cluster, nodes)
-    severity, said = _copies(window, cluster, nodes, alone)
-    if told:
-        severity = _worse(severity, Severity.WARNING)
-        said.append(f"{_listed([f'{n.node} is {n.state}' for n in told])}")
-    if devices:
-        severity = _worse(severity, Severity.WARNING)
-        said.append(f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}")
-    if cluster.kind == PACEMAKER and cluster.says:
-        severity = Severity.CRITICAL
-        said.insert(0, cluster.says)
-    elif cluster.kind == DRBD and cluster.says and (not down or cluster.state in _ALONE):
-        severity = _worse(severity, Severity.CRITICAL if _SUSPENDED in cluster.says else Severity.WARNING)
-        said.append(cluster.says)
-    elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
-        stops = cluster.state == "HEALTH_ERR" or _STOPPED.search(cluster.says or "")
-        severity = _worse(severity, Severity.CRITICAL if stops and cluster.kind == _CEPH else Severity.WARNING)
-        said.append(f"it says {cluster.state}{f': {cluster.says}' if cluster.says else ''}")
-    if away:
-        said.append(f"in maintenance: {_listed([n.node for n in away])}")
-    if switched:
-        said.append(f"its managers began anew (session {switched[0]} -> {switched[1]}): the leader is {cluster.leader}")
-    if not said:
+    parts = [
+        *_copies(window, cluster, nodes, alone),
+        *_members(cluster, down, devices),
+        *_reported(cluster, down),
+        *_events(window, cluster, away),
+    ]
+    if not parts:
         return _good(cluster, nodes)
+    first = max(parts, key=lambda part: (part.severity.rank, -part.damage.rank, -parts.index(part)))
     lost = [*down, *_unknown(cluster, nodes)]
     worst: list[Reading] = [*lost[:3], *devices[:3], *away[:2]]
+    others = list(dict.fromkeys(part.cause for part in parts if part is not first and part.cause != first.cause))
     return Finding(
-        severity=severity,
+        severity=first.severity,
         subject=cluster.cluster,
-        cause="; ".join(said),
-        values=_values(cluster, len(devices)),
+        title=first.title,
+        cause=first.cause,
+        impact=first.impact,
+        values=(
+            *_values(cluster, len(devices)),
+            *(Value(f"also{number}", "also", cause) for number, cause in enumerate(others, 1)),
+            *((Value("says", "reported by the cluster", cluster.says),) if cluster.says else ()),
+        ),
         evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
         advice=_advice(cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
-        refuted_by="all nodes and devices well, and no data with too few copies",
+        refuted_by="all nodes and devices healthy, and no degraded data",
+        damage=first.damage,
     )
 
 
-def _copies(
-    window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: ClusterNode | None
-) -> tuple[Severity, list[str]]:
-    """Return the severity and the statements of missing copies."""
-    severity, said = Severity.INFO, list[str]()
+def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: ClusterNode | None) -> Iterator[_Part]:
+    """Yield missing copies."""
     unknown = _unknown(cluster, nodes)
     if cluster.failed:
-        severity = Severity.CRITICAL
-        said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
+        size = human.quantity(cluster.failed, "bytes")
+        yield _Part(
+            Severity.CRITICAL, Damage.DATA, f"DATA UNREACHABLE: {size}", f"No copy of {size} is accessible.",
+            "Requests to these data fail or wait.",
+        )  # fmt: skip
     if cluster.degraded:
+        size = human.quantity(cluster.degraded, "bytes")
         last = alone is not None or _last_copy(window, cluster)
-        severity = Severity.CRITICAL if last else _worse(severity, Severity.WARNING)
-        left = "one copy is reachable" if last and unknown else "one copy is left" if last else "copies are missing"
-        said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
+        title, count, impact = "COPIES MISSING", "fewer copies than configured", "reduces redundancy further"
+        if last:
+            title = "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT"
+            count, impact = f"a single {'reachable ' if unknown else ''}copy", "can lose these data"
+        bad = next((f"; {node.node} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
+        severity = Severity.CRITICAL if last else Severity.WARNING
+        cause = fitting(f"{size} has {count}{bad}.", f"{size} has {count}.")
+        yield _Part(severity, Damage.REDUNDANCY, f"{title}: {size}", cause, f"Another failure {impact}.")
     elif alone is not None:
-        severity = Severity.CRITICAL
-        whose = f"only the copy of {alone.node} is reachable" if unknown else f"only {alone.node} has good data"
-        said.append(f"{whose}: a further failure takes it out of reach")
+        cause = f"Only {alone.node} has current data."
+        yield _Part(
+            Severity.CRITICAL, Damage.REDUNDANCY, "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT",
+            f"Only the copy of {alone.node} is reachable." if unknown else cause,
+            "Another failure makes the data unavailable.",
+        )  # fmt: skip
     if unknown:
-        said.append(f"whether {_listed([n.node for n in unknown])} has good data is unknown ({unknown[0].state})")
-    return severity, said
+        yield _Part(
+            Severity.INFO, Damage.REDUNDANCY, "COPY UNKNOWN",
+            f"The data of {_listed([n.node for n in unknown])} is unknown ({unknown[0].state}).",
+            "The copy can be outdated.",
+        )  # fmt: skip
+
+
+def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
+    """Yield nodes and devices that failed; an UNCLEAN node of Pacemaker is reported by the cluster."""
+    failed = [node for node in down if cluster.kind != PACEMAKER or node.state != "UNCLEAN"]
+    if failed:
+        cause = f"{_listed([f'{n.node} is {n.state}' for n in failed])}."
+        yield _Part(
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(failed), "NODE DOWN", "NODES DOWN"), cause,
+            "The cluster can lose fewer nodes than configured.",
+        )  # fmt: skip
+    if devices:
+        cause = f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}."
+        yield _Part(
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), "DEVICE FAILED", "DEVICES FAILED"), cause,
+            "The cluster has fewer devices for its copies.",
+        )  # fmt: skip
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return one if count == 1 else f"{count} {several}"
+
+
+def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
+    """Yield faults that the cluster itself reports."""
+    says = cluster.says or ""
+    if cluster.kind == PACEMAKER and says:
+        yield from _of_pacemaker(cluster, down)
+    elif cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
+        stops = _SUSPENDED in says
+        cause = next((part for part in says.split("; ") if stops and part.startswith(_SUSPENDED)), says.split("; ")[0])
+        yield _Part(
+            Severity.CRITICAL if stops else Severity.WARNING,
+            Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
+            "I/O SUSPENDED" if stops else "REPLICATION FAULT",
+            f"{cause[:1].upper()}{cause[1:]}.",
+            "Every request waits." if stops else "The sides no longer have the same data.",
+        )
+    elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
+        reported = [f"The cluster reports {human.safe(cluster.state, 40)}{detail}." for detail in (f": {says}", "")]
+        reported = reported if says else reported[1:]
+        stops = cluster.kind == _CEPH and bool(cluster.state == "HEALTH_ERR" or _STOPPED.search(says))
+        yield _Part(
+            Severity.CRITICAL if stops else Severity.WARNING,
+            Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
+            "CLUSTER UNHEALTHY",
+            fitting(*reported),
+            "Requests can fail or wait." if stops else "Redundancy or service can be reduced.",
+        )
+
+
+def _of_pacemaker(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
+    if cluster.state == "no leader":
+        yield _Part(
+            Severity.CRITICAL, Damage.AVAILABILITY, "NO LEADER", "The cluster has no designated controller.",
+            "Resources are not started, moved or fenced.",
+        )  # fmt: skip
+    elif cluster.state == "no quorum":
+        policy = (cluster.says or "").partition("no quorum: ")[2].partition(";")[0]
+        yield _Part(
+            Severity.CRITICAL, Damage.AVAILABILITY, "NO QUORUM",
+            f"{cluster.managers_up} of {cluster.managers} nodes are online: no quorum.",
+            f"{policy[:1].upper()}{policy[1:]}." if policy else "Resources can be stopped.",
+        )  # fmt: skip
+    unclean = [node for node in down if node.state == "UNCLEAN"]
+    if unclean:
+        disabled = ", but fencing is disabled" if FENCING_DISABLED in (cluster.says or "") else ""
+        yield _Part(
+            Severity.CRITICAL, Damage.AVAILABILITY, _counted(len(unclean), "NODE UNCLEAN", "NODES UNCLEAN"),
+            f"{_listed([node.node for node in unclean])} UNCLEAN: fencing has not completed.",
+            f"Resources of {unclean[0].node} wait for fencing{disabled}.",
+        )  # fmt: skip
+
+
+def _events(window: Window, cluster: Cluster, away: list[ClusterNode]) -> Iterator[_Part]:
+    if away:
+        yield _Part(
+            Severity.INFO, Damage.HYGIENE, "MAINTENANCE", f"In maintenance: {_listed([n.node for n in away])}.",
+            "Redundancy is reduced until the maintenance ends.",
+        )  # fmt: skip
+    switched = _switched(window, cluster)
+    if switched:
+        yield _Part(
+            Severity.INFO, Damage.HYGIENE, "LEADER CHANGED",
+            f"Managers re-elected (session {switched[0]} -> {switched[1]}); leader: {cluster.leader}.",
+            "Requests can pause during the election.",
+        )  # fmt: skip
 
 
 def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
@@ -111,27 +216,23 @@ def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
 
 
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
-    managers = Value("managers", "managers that are there", cluster.managers_up, "", above=cluster.managers)
+    managers = Value("managers", "managers up", cluster.managers_up, "", of=cluster.managers)
     state = Value("state", "state", cluster.state)
     if cluster.kind == PACEMAKER:
         return (managers, state)
     return (
-        Value("failed", "data that cannot be reached", cluster.failed, "bytes", above=0),
-        Value("degraded", "data with too few copies", cluster.degraded, "bytes", above=0),
-        Value("nodes", "nodes that are well", cluster.nodes_up, "", above=cluster.nodes),
+        Value("failed", "inaccessible data", cluster.failed, "bytes", above=0),
+        Value("degraded", "degraded data", cluster.degraded, "bytes", above=0),
+        Value("nodes", "healthy nodes", cluster.nodes_up, "", of=cluster.nodes),
         managers,
-        Value("devices", "devices that are not well", bad, "", above=0),
+        Value("devices", "failed devices", bad, "", above=0),
         state,
         Value("epoch", "session of the managers", cluster.epoch),
     )
 
 
-def _worse(one: Severity, other: Severity) -> Severity:
-    return max(one, other, key=lambda severity: severity.rank)
-
-
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _alone(cluster: Cluster, nodes: list[ClusterNode]) -> ClusterNode | None:
@@ -173,49 +274,59 @@ def _pools(window: Window, cluster: Cluster) -> list[Cite | None]:
 
 def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.state is None and cluster.degraded is None and not nodes:
-        return Unchecked("neither its state nor its nodes nor its copies are told", cluster.cluster)
+        return Unchecked("state, nodes and copies unavailable", cluster.cluster)
     if cluster.healthy is None and cluster.state is not None:
-        return Unchecked(f'state "{human.safe(cluster.state, 40)}" is not known', cluster.cluster, gap=Gap.FAULTY)
-    parts = [cluster.state or "its managers are not told"]
+        return Unchecked(f'unknown state "{human.safe(cluster.state, 40)}"', cluster.cluster, gap=Gap.FAULTY)
+    parts = [cluster.state or "managers unknown"]
     if cluster.kind == PACEMAKER:
         return RuledOut(cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
     if cluster.nodes is not None:
-        parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes well")
+        parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes healthy")
     if cluster.degraded is None:
         return Unchecked("amount of degraded data unknown", cluster.cluster)
-    parts.append("all data has its copies")
+    parts.append("all copies present")
     return RuledOut(cluster.cluster, ", ".join(parts))
 
 
 def _advice(
     cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
-) -> tuple[str, ...]:
-    said = []
+) -> tuple[Advice, ...]:
+    steps: list[Advice] = []
+    if lacking:
+        steps.append("Do not touch other nodes or disks until all copies are restored.")
+    steps += _TOOLS.get(cluster.kind, ("Use the cluster's own tools.",))
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
-        said.append(f"ping {operand(address)}; on it: systemctl --failed; journalctl -b -p err | tail -40")
+        steps += [
+            run("ping", "-c", "3", *operands(address), note="network of the lost node"),
+            "Then on that node:",
+            run("systemctl", "--failed"),
+            run("journalctl", "-b", "-p", "err").pipe("tail", "-40"),
+        ]
     if devices:
-        said.append(
-            f"on {quoted(devices[0].node)}: journalctl -k | grep -i -E 'I/O error|reset'; "
-            f"smartctl -x {operand(devices[0].device)}"
-        )
-    if lacking:
-        said.append("touch no other node or disk until all data has its copies again: rebuild-running says when")
-    tell = {
-        "powerflex": "scli --query_cluster; scli --query_all_sds",
-        "ceph": "ceph health detail; ceph osd tree down",
-        DRBD: "drbdadm status --verbose",
-        PACEMAKER: "crm_mon -1 -r -f; corosync-quorumtool -s",
-    }
-    said.append(tell.get(cluster.kind, "ask the cluster's own tools"))
-    return tuple(said)
+        steps += [
+            "On the node of the failed device:",
+            run("journalctl", "-k").pipe("grep", "-i", "-E", "I/O error|reset"),
+            run("smartctl", "-x", *operands(devices[0].device), note=f"on {human.safe(devices[0].node)}"),
+        ]
+    return tuple(steps)
+
+
+_TOOLS: Mapping[str, tuple[Advice, ...]] = {
+    "powerflex": (run("scli", "--query_cluster"), run("scli", "--query_all_sds")),
+    "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
+    DRBD: (run("drbdadm", "status", "--verbose"),),
+    PACEMAKER: (run("crm_mon", "-1", "-r", "-f"), run("corosync-quorumtool", "-s")),
+}
 
 
 CLUSTER_DEGRADED = Rule(
     "cluster-degraded",
-    "data of a cluster lacks copies, or nodes, devices or managers of it are not well",
+    "cluster with missing data copies, or nodes, devices or managers down",
     Severity.CRITICAL,
     _check,
     (Cluster,),
     remembers=True,
+    damage=Damage.REDUNDANCY,
+    view="cluster",
 )

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.pacemaker.cluster import ClusterResource
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import operands, run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster
 
 _BAD = {"blocked": Severity.CRITICAL, "failed": Severity.WARNING, "stopped": Severity.WARNING,
@@ -25,7 +38,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if cluster is not None and cluster.state != "quorum":
             # Without quorum, or in maintenance, stopped and failed resources are a consequence that cluster-degraded
             # reports.
-            yield Unchecked(f"the cluster is not at work: {cluster.state}", name)
+            yield Unchecked(f"cluster state: {cluster.state} (see cluster-degraded)", name)
             continue
         for row in bad:
             yield _found(window, row)
@@ -33,31 +46,45 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _good(name, rows)
 
 
+_TEXTS = {
+    "blocked": (
+        "RESOURCE BLOCKED", "Stop failed, waiting for manual action",
+        "The resource is neither stopped nor moved until an administrator acts.",
+    ),
+    "failed": ("RESOURCE FAILED", "Failed", "The service of this resource can be down."),
+    "unpromoted": ("RESOURCE NOT PROMOTED", "No instance promoted", "No instance serves the data."),
+    "stopped": (
+        "RESOURCE STOPPED", "Not running on any node, although enabled", "The service of this resource is down."
+    ),
+}  # fmt: skip
+"""Title, cause and impact of each bad state."""
+
+
 def _found(window: Window, row: ClusterResource) -> Finding:
     where = f" on {row.where}" if row.where else ""
-    said = f"; last: {row.said}" if row.said else ""
-    words = {
-        "blocked": f"is blocked{where}: it could not be stopped, and the cluster leaves it alone until somebody acts",
-        "failed": f"has failed{where}",
-        "unpromoted": f"runs{where}, and no instance of it is promoted: nothing serves its data",
-        "stopped": "is stopped everywhere, although it is not disabled",
-    }
+    title, words, impact = _TEXTS[row.state]
     return Finding(
         severity=_BAD[row.state],
         subject=f"{row.cluster}/{row.resource}",
-        cause=f"{words[row.state]}{said}",
+        title=title,
+        cause=fitting(f"{words}{where}{f': {row.said}' if row.said else ''}.", f"{words}{where}.", f"{words}."),
+        impact=impact,
         values=(
             Value("state", "state", row.state),
-            Value("running", "instances that run", row.running, "", above=row.instances),
+            Value("running", "running instances", row.running, "", of=row.instances),
             Value("failures", "failed actions on record", row.failures, "", above=0),
             Value("agent", "agent", row.agent),
+            Value("said", "last failure", row.said),
         ),
         evidence=cites(window.cite(row), window.cite(row, "failures") if row.failures else None),
         advice=(
-            f"crm_mon -1 -f; journalctl -u pacemaker | grep -w {operand(row.resource)}",
-            f"once the cause is mended: crm_resource --cleanup --resource {quoted(row.resource)}",
+            "Fix the cause that the log names, then clean up the resource.",
+            run("crm_mon", "-1", "-f", note="failed actions"),
+            run("journalctl", "-u", "pacemaker").pipe("grep", "-w", *operands(row.resource)),
+            run("crm_resource", "--cleanup", "--resource", row.resource, note="after the fix"),
         ),
-        refuted_by="active on a node, and no instance of it failed or blocked",
+        refuted_by="an active resource without failed or blocked instances",
+        view_subject=row.cluster,
     )
 
 
@@ -72,9 +99,11 @@ def _good(cluster: str, rows: list[ClusterResource]) -> RuledOut:
 
 CLUSTER_RESOURCE_FAILED = Rule(
     "cluster-resource-failed",
-    "a resource of Pacemaker failed, is blocked, or does not run although it should",
+    "Pacemaker resource failed, blocked or stopped although enabled",
     Severity.CRITICAL,
     _check,
     (ClusterResource,),
     covers=(Covers(ClusterResource, "{cluster}"),),
+    damage=Damage.AVAILABILITY,
+    view="cluster",
 )

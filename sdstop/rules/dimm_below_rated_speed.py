@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -33,7 +35,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     runs = [row.configured for row in dimms if row.configured is not None]
     if len(rated) < len(dimms) or len(runs) < len(dimms):
         virtual = any(row.virtual for row in sockets)
-        yield Unchecked("the firmware does not tell at what speed the modules run", _SUBJECT, calm=virtual)
+        yield Unchecked("firmware does not report the configured speed", _SUBJECT, calm=virtual)
         return
     slow = [row for row in dimms if (row.configured or 0) < (row.speed or 0) * (1 - limits["tolerance"])]
     if not slow:
@@ -43,19 +45,21 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     yield Finding(
         severity=Severity.INFO if known else Severity.WARNING,
         subject=_SUBJECT,
-        cause=f"{len(slow)} of {len(dimms)} modules, made for {_speeds([r.speed for r in slow])} MT/s, run at "
-        f"{_speeds([r.configured for r in slow])}: {why}",
+        title=f"MEMORY SLOW: {_speeds([r.configured for r in slow])} MT/s",
+        cause=f"{len(slow)} of {len(dimms)} modules rated {_speeds([r.speed for r in slow])} MT/s: {why}.",
+        impact=f"Peak memory bandwidth is {human.percent(min(runs) / min(rated))}% of the rated one.",
         values=(
-            Value("configured", "slowest speed set", min(runs) * 1e6, "transfers_per_second", above=min(rated) * 1e6),
-            *(Value(f"fastest{row.socket}", f"the most that the processor takes, socket {row.socket}",
+            Value("configured", "slowest speed set", min(runs) * 1e6, "transfers_per_second", below=min(rated) * 1e6),
+            *(Value(f"fastest{row.socket}", f"maximum of the processor, socket {row.socket}",
                     row.fastest * 1e6, "transfers_per_second") for row in sockets if row.fastest is not None),
         ),
         evidence=cites(*(window.cite(row) for row in slow[:3]), *(window.cite(row) for row in sockets[:1])),
         advice=(
-            "dmidecode -t 17 | grep -E 'Locator|Speed'",
-            "firmware setup: memory speed, power profile; and the manual's table of speed by modules per channel",
+            "Check memory speed and power profile in the firmware setup.",
+            "The board manual has a table of speeds by modules per channel.",
+            run("dmidecode", "-t", "17", note="rated and configured speed").pipe("grep", "-E", "Locator|Speed"),
         ),
-        refuted_by="a speed set to what the modules are made for in the same table",
+        refuted_by="the rated speed as Configured Memory Speed in dmidecode -t 17",
     )  # fmt: skip
 
 
@@ -65,16 +69,16 @@ def _why(dimms: Sequence[Dimm], sockets: Sequence[MemorySocket], limits: Limits)
     runs = min(row.configured or 0 for row in dimms)
     keeps = 1 - limits["tolerance"]
     if any(f is None for f in fastest) or not fastest:
-        return "whether the processor is the limit is not known", True
+        return "processor limit unknown", True
     most = min(f for f in fastest if f is not None)
     slowest = min(row.speed or 0 for row in dimms)
     if runs >= most * keeps:
-        return f"the processor takes no more than {most} MT/s", True
+        return f"processor maximum {most} MT/s", True
     if runs >= slowest * keeps:
-        return f"all run at the speed of the slowest module, {slowest} MT/s", False
+        return f"slowest module {slowest} MT/s", False
     if any(row.used is None or row.dimms is None or row.dimms > row.used for row in sockets):
-        return "several modules share a channel, which may be the limit", True
-    return f"the processor takes {most} MT/s", False
+        return "several modules per channel", True
+    return f"processor maximum {most} MT/s", False
 
 
 def _speeds(speeds: Sequence[int | None]) -> str:
@@ -84,10 +88,12 @@ def _speeds(speeds: Sequence[int | None]) -> str:
 
 DIMM_BELOW_RATED_SPEED = Rule(
     "dimm-below-rated-speed",
-    "memory modules are set to less than the speed that they and the processor are made for",
+    "memory configured below the rated speed of modules and processor",
     Severity.WARNING,
     _check,
     (MemorySocket, Dimm),
-    (Threshold("tolerance", 0.005, "difference that is rounding: 2666 and 2667 are one speed", "ratio"),),
+    (Threshold("tolerance", 0.005, "rounding tolerance (2666 = 2667)", "ratio"),),
     covers=(Covers(MemorySocket, _SUBJECT),),
+    standing=True,
+    view="host",
 )

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.fabric import loads
+from sdstop.analysis.rebuilding import rebuild_analyses
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
     Covers,
@@ -24,7 +26,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import phrase
+from sdstop.core.shell import quoted
 from sdstop.core.text import added
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
@@ -36,14 +38,15 @@ _SUBJECT = "memory"
 class _Demand(Struct, frozen=True):
     """Memory traffic when all disks behind HBAs are read at full rate: bytes per second, and number of disks.
 
-    In a rebuild every byte crosses memory several times: the HBA writes it, the checksum and the parity read it. The
-    rate is capped by the HBAs' links.
+    `left` is the shortest remaining time of the running rebuilds. In a rebuild every byte crosses memory several times:
+    the HBA writes it, the checksum and the parity read it. The rate is capped by the HBAs' links.
     """
 
     disks: float
     needs: float
     moves: float
     rebuilds: tuple[str, ...]
+    left: float | None
 
     def short(self, peak: float | None, limits: Limits) -> bool:
         """Return whether the demand exceeds the usable share of the peak, and the disks are not read that fast now."""
@@ -51,10 +54,10 @@ class _Demand(Struct, frozen=True):
             return False
         return self.moves * limits["passes"] < limits["achievable"] * self.needs
 
-    def said(self) -> str:
-        """Demand in words."""
-        whose = f"as the rebuild of {human.safe(self.rebuilds[0])} would" if self.rebuilds else "as a rebuild would"
-        return f"to read {self.disks:g} disks at full rate, {whose}, takes {_gb(self.needs)} of it"
+    def impact(self) -> str:
+        """Demand as a sentence, with the remaining time of a running rebuild."""
+        left = f"; {human.duration(self.left)} left as it is" if self.left is not None else ""
+        return f"A full-speed rebuild needs {_gb(self.needs)} of memory{left}."
 
 
 def _demand(window: Window, limits: Limits) -> _Demand | None:
@@ -65,7 +68,10 @@ def _demand(window: Window, limits: Limits) -> _Demand | None:
         return None
     bytes_ = added(load.wants if load.carries is None else min(load.wants, load.carries) for load in found)
     moves = added(load.moves for load in found)
-    return _Demand(disks, bytes_ * limits["passes"], moves, rebuilds_behind(window, {load.hba.hba for load in found}))
+    rebuilds = rebuilds_behind(window, {load.hba.hba for load in found})
+    paces = [analysis.pace for analysis in rebuild_analyses(window) if analysis.name in rebuilds]
+    left = min((pace.eta for pace in paces if pace is not None and pace.eta is not None), default=None)
+    return _Demand(disks, bytes_ * limits["passes"], moves, rebuilds, left)
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -76,12 +82,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked("firmware lists no module", _SUBJECT, calm=True)
         return
     if any(row.size is None for row in slots):
-        yield Unchecked("of some slots the firmware does not tell whether a module is in them", _SUBJECT)
+        yield Unchecked("firmware does not report whether some slots are populated", _SUBJECT)
         return
     if any(row.channels is None for row in sockets):
         models = ", ".join(sorted({human.safe(row.cpu or "unknown") for row in sockets}))
         virtual = any(row.virtual for row in sockets)
-        yield Unchecked(f"how many memory channels the processor has is not known ({models})", _SUBJECT, calm=virtual)
+        yield Unchecked(f"channel count unknown: {models}", _SUBJECT, calm=virtual)
         return
     if all(row.used is not None for row in sockets):
         yield _by_socket(window, limits, sockets, dimms)
@@ -93,15 +99,13 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
     used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
     if used >= channels and any(row.at_most for row in sockets):
         return Unchecked(
-            f"{len(dimms)} modules may fill all {channels} memory channels, or not: slots do not tell theirs",
+            f"slot names do not give channels; {len(dimms)} modules may fill all {channels}",
             _SUBJECT,
         )
     if used >= channels:
-        return RuledOut(_SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
+        return RuledOut(_SUBJECT, f"{used} of {channels} memory channels used{_rate(sockets)}")
     # dimm-unequal-sockets reports differing sockets with the same severity, so only the best socket is judged here.
     best = max((row.used or 0) / (row.channels or 1) for row in sockets)
-    few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {phrase(row.socket)}" for row in sockets)
-    few = few.replace(" at socket", " memory channels have a module at socket", 1)
     peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
     demand = _demand(window, limits)
     short = demand is not None and demand.short(peak, limits)
@@ -112,22 +116,24 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
     return Finding(
         severity=severity,
         subject=_SUBJECT,
-        cause=f"{few}{_rate(sockets)}{f'; {demand.said()}' if demand and short else ''}",
+        title=_title(sockets, used, channels),
+        cause=_cause(sockets, used, channels),
+        impact=demand.impact() if demand is not None and short else _impact(peak, possible),
         values=(
-            Value("share", "channels in use of the best socket", best, "ratio", above=limits["share"]),
-            *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", above=row.channels)
+            Value("share", "channels used, best socket", best, "ratio", below=limits["share"]),
+            Value("empty", "slots of empty channels", _listed(_empty_slots(window)) or None),
+            *(Value(f"used{row.socket}", f"channels used, socket {row.socket}", row.used, "", of=row.channels)
               for row in sockets),
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, _RATED,
-                    above=row.possible) for row in sockets),
-            Value("peak", "peak bandwidth of the node", peak, _RATED, above=possible),
-            *((Value("needs", "to read all disks at their rate, through memory", demand.needs, _RATED,
-                     above=peak),) if demand is not None else ()),
+                    of=row.possible) for row in sockets),
+            Value("peak", "peak bandwidth of the node", peak, _RATED, of=possible),
+            *((Value("needs", "full-speed rebuild, through memory", demand.needs, _RATED,
+                     above=peak),
+               Value("disks", "disks behind HBAs", demand.disks)) if demand is not None else ()),
         ),
         evidence=_cited(window, sockets, dimms),
-        advice=_advice(sockets),
-        refuted_by=("modules that the firmware does not list: dmidecode -t 17 against what is in the slots; or a "
-        "bandwidth above "
-        "this peak, measured"),
+        advice=_advice(window, sockets),
+        refuted_by="modules that the firmware does not list, or measured bandwidth above this peak",
         explains=tuple(f"rebuild-slow:{name}" for name in rebuilds),
     )  # fmt: skip
 
@@ -137,32 +143,55 @@ def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], di
     channels, used = sum(row.channels or 0 for row in sockets), len(dimms)
     if used >= channels:
         return Unchecked(
-            f"{used} modules for {channels} memory channels, but the slots' names do not tell their socket",
+            f"slot names do not give the socket: {used} modules, {channels} channels",
             _SUBJECT,
         )
     share = used / channels
     speed = None if any(row.possible is None for row in sockets) else _total(sockets, "possible")
     now = None if speed is None else speed * share
-    rate = "" if now is None or speed is None else f": peak at most {_gb(now)} of {_gb(speed)}"
     return Finding(
         severity=Severity.WARNING if share < limits["share"] else Severity.INFO,
         subject=_SUBJECT,
-        cause=(
-            f"{used} modules for {channels} memory channels of {len(sockets)} processors, so at most {used} can be in "
-            f"use{rate}; which socket a slot is at, its name does not tell"
-        ),
+        title=f"MEMORY CHANNELS EMPTY: {used} of {channels} used",
+        cause=f"{used} modules can fill at most {used} of {channels} channels on {len(sockets)} sockets.",
+        impact=_impact(now, speed),
         values=(
-            Value("share", "channels in use, at most", share, "ratio", above=limits["share"]),
-            Value("peak", "peak bandwidth of the node, at most", now, _RATED, above=speed),
+            Value("share", "channels used, at most", share, "ratio", below=limits["share"]),
+            Value("peak", "peak bandwidth of the node, at most", now, _RATED, of=speed),
         ),
         evidence=_cited(window, sockets, dimms),
-        advice=_advice(sockets),
-        refuted_by="modules that the firmware does not list: dmidecode -t 17 against what is in the slots",
+        advice=_advice(window, sockets),
+        refuted_by="modules that the firmware does not list (dmidecode -t 17)",
     )
 
 
-def _bound(row: MemorySocket) -> str:
-    return "at most " if row.at_most else ""
+def _title(sockets: Sequence[MemorySocket], used: int, channels: int) -> str:
+    if all(row.dimms == 1 for row in sockets):
+        return "ONE DIMM PER CPU"
+    return f"MEMORY CHANNELS EMPTY: {used} of {channels} used"
+
+
+def _cause(sockets: Sequence[MemorySocket], used: int, channels: int) -> str:
+    peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
+    most = "at most " if any(row.at_most for row in sockets) else ""
+    rate = "" if peak is None or possible is None else f": {_gb(peak).partition(' ')[0]} of {_gb(possible)}"
+    first = sockets[0]
+    if all((row.used, row.channels) == (first.used, first.channels) for row in sockets):
+        each = " on each socket" if len(sockets) > 1 else ""
+        return f"{most.capitalize()}{first.used} of {first.channels} memory channels filled{each}{rate}."
+    if len(sockets) == _PAIR:
+        each = ", ".join(f"{row.used} of {row.channels} on socket {human.safe(row.socket)}" for row in sockets)
+        return f"Memory channels filled: {most}{each}."
+    return f"{most.capitalize()}{used} of {channels} memory channels of {len(sockets)} sockets filled{rate}."
+
+
+def _impact(peak: float | None, possible: float | None) -> str:
+    if not peak or not possible:
+        return "Memory bandwidth is reduced in proportion."
+    return f"Peak memory bandwidth is {human.percent(peak / possible)}% of the possible {_gb(possible)}."
+
+
+_PAIR = 2
 
 
 def _total(sockets: Sequence[MemorySocket], field: str) -> float | None:
@@ -174,45 +203,73 @@ _gb = human.decimal_rate
 
 
 def _rate(sockets: Sequence[MemorySocket]) -> str:
-    peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
-    if peak is None or possible is None:
+    peak = _total(sockets, "peak")
+    if peak is None:
         return ""
     each = sorted({row.peak or 0.0 for row in sockets})
-    own = f"{_gb(each[0])} a socket, " if len(each) == 1 and len(sockets) > 1 else ""
-    if peak == possible:
-        return f": peak {own}{_gb(peak)} for the node"
-    most = "at most " if any(row.at_most for row in sockets) else ""
-    share = human.percent(peak / possible)
-    return f": peak {most}{own}{_gb(peak)} for the node, {share} % of the {_gb(possible)} with all of them"
+    own = f"{_gb(each[0])} per socket, " if len(each) == 1 and len(sockets) > 1 else ""
+    return f": peak {own}{_gb(peak)} for the node"
 
 
 def _cited(window: Window, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm]) -> tuple[Cite, ...]:
     return cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2]))
 
 
-def _advice(sockets: Sequence[MemorySocket]) -> tuple[str, ...]:
-    missing = [
-        f"{row.channels - row.used} at socket {phrase(row.socket)}"
+def _advice(window: Window, sockets: Sequence[MemorySocket]) -> tuple[Advice, ...]:
+    missing = {
+        row.socket: row.channels - row.used
         for row in sockets
         if row.used is not None and row.channels is not None and row.used < row.channels
-    ]
+    }
+    first = "Fill the empty channels with modules of the same type."
+    if missing and len(missing) == len(sockets) and len(set(missing.values())) == 1:
+        count = human.plural(next(iter(missing.values())), "channel")
+        first = f"Fill {count} per socket with modules of the same type."
+    elif len(missing) == 1:
+        first = f"Fill {human.plural(sum(missing.values()), 'channel')} of socket {quoted(next(iter(missing)))}."
+    slots = _empty_slots(window)
+    plain = all(quoted(slot) == slot for slot in slots)
     return (
-        f"fill empty channels{': ' + ', '.join(missing) if missing else ''}, with modules like those that are there",
-        "dmidecode -t 17 | grep -E 'Locator|Size|Speed'   # the slots; the board's manual says which come first",
+        first,
+        *((f"Slots of empty channels: {_listed(slots)}.",) if slots and plain else ()),
+        run("dmidecode", "-t", "17", note="the slots; population order is in the board manual").pipe(
+            "grep", "-E", "Locator|Size|Speed"
+        ),
     )
+
+
+def _empty_slots(window: Window) -> list[str]:
+    """Return the first slot of each channel without a module, as far as slots give their channel."""
+    filled = {(row.socket, row.channel) for row in window.rows(Dimm).values() if row.size}
+    empty: dict[tuple[str | None, str | None], str] = {}
+    for row in window.rows(Dimm).values():
+        place = (row.socket, row.channel)
+        if row.size == 0 and row.channel is not None and place not in filled:
+            empty.setdefault(place, row.slot)
+    return list(empty.values())
+
+
+def _listed(slots: Sequence[str]) -> str:
+    more = f" and {len(slots) - _SLOTS} more" if len(slots) > _SLOTS else ""
+    return f"{', '.join(slots[:_SLOTS])}{more}"
+
+
+_SLOTS = 12
 
 
 DIMM_TOO_FEW_CHANNELS = Rule(
     "dimm-too-few-channels",
-    "processors have memory channels without a module, and so only a part of their memory bandwidth",
+    "memory channels without a module, and the bandwidth lost",
     Severity.CRITICAL,
     _check,
     (MemorySocket, Dimm),
     (
-        Threshold("share", 0.5, "share of the channels in use, below which it is a warning", "ratio"),
-        Threshold("disks", 8.0, "fewest disks behind HBAs whose need is reckoned; critical while they are rebuilt"),
-        Threshold("passes", 3.0, "times that each byte of a rebuild crosses memory: from the HBA, checksum, parity"),
-        Threshold("achievable", 0.75, "share of the peak that programs reach (STREAM measures 0.72 to 0.80)", "ratio"),
+        Threshold("share", 0.5, "share of used channels below which it is a warning", "ratio"),
+        Threshold("disks", 8.0, "minimum number of disks to estimate the rebuild bandwidth"),
+        Threshold("passes", 3.0, "times that each byte of a rebuild crosses memory (HBA, checksum, parity)"),
+        Threshold("achievable", 0.75, "achievable share of peak bandwidth (STREAM: 0.72-0.80)", "ratio"),
     ),
     covers=(Covers(MemorySocket, _SUBJECT),),
+    standing=True,
+    view="host",
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -20,7 +21,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import phrase
+from sdstop.core.shell import quoted
 
 _SUBJECT = "memory"
 
@@ -36,7 +37,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         return
     if any(row.dimms is None or row.capacity is None for row in sockets):
         yield Unchecked(
-            "the slots do not tell which processor they belong to, or whether a module is in them",
+            "slot names give neither socket nor population",
             _SUBJECT,
             calm=any(row.virtual for row in sockets),
         )
@@ -48,34 +49,51 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         f"socket {row.socket}: {_modules(row.dimms)}, {human.quantity(row.capacity, 'bytes')}" for row in sockets
     )
     if len(set(sizes)) == len(set(counts)) == len(set(used)) == 1:
-        yield RuledOut(_SUBJECT, f"all {len(sockets)} sockets have the same memory: {listed}")
+        yield RuledOut(_SUBJECT, f"all {len(sockets)} sockets with the same memory: {listed}")
         return
     lack = 1 - min(sizes) / max(sizes)
     least = sockets[min(range(len(sockets)), key=lambda n: (used[n], counts[n], sizes[n]))]
-    odd = f"; socket {least.socket} has no memory of its own" if not least.dimms else ""
     full = all(row.slots is not None and row.dimms == row.slots for row in sockets)
     by_design = full and len({row.slots for row in sockets}) > 1
     unequal = not by_design and (len(set(used)) > 1 or len(set(counts)) > 1 or lack > limits["lack"])
-    odd = "; all slots are filled: the board is so" if by_design else odd
+    most = sockets[max(range(len(sockets)), key=lambda n: (sizes[n], counts[n], used[n]))]
+    impact = f"Socket {human.safe(least.socket)} has less local memory and uses that of others when full."
+    if by_design:
+        impact = "No fault to correct: the board has unequal slots, and all are filled."
+    elif not least.dimms:
+        impact = f"Socket {human.safe(least.socket)} has no local memory: every access is remote."
     yield Finding(
         severity=Severity.WARNING if unequal else Severity.INFO,
         subject=_SUBJECT,
-        cause=f"sockets differ in memory: {listed}{odd}",
+        title="UNEQUAL MEMORY PER SOCKET",
+        cause=f"{_own(most)}, {_own(least, short=True)}.",
+        impact=impact,
         values=(
             Value("lack", "memory that the smallest socket lacks", lack, "ratio", above=limits["lack"]),
-            *(Value(f"dimms{row.socket}", f"modules, socket {row.socket}", row.dimms, "", above=max(counts))
+            *(Value(f"dimms{row.socket}", f"modules, socket {row.socket}", row.dimms, "", of=max(counts))
+              for row in sockets),
+            *(Value(f"size{row.socket}", f"memory, socket {row.socket}", row.capacity, "bytes", of=max(sizes))
               for row in sockets),
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "decimal_bytes_per_second",
-                    above=max(other.peak or 0.0 for other in sockets)) for row in sockets if row.peak is not None),
+                    of=max(other.peak or 0.0 for other in sockets)) for row in sockets if row.peak is not None),
         ),
         evidence=cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2])),
         advice=(
-            f"the same modules in the same slots of each socket; socket {phrase(least.socket)} has the least",
-            "numactl -H   # the nodes' memory as the kernel has it",
-            "dmidecode -t 17 | grep -E 'Locator|Size|Error'   # a module that is there and not listed may have failed",
+            f"Populate every socket alike: socket {quoted(least.socket)} has the least memory.",
+            run("numactl", "-H", note="memory of each node in the kernel"),
+            run("dmidecode", "-t", "17", note="a fitted module that is not listed may have failed").pipe(
+                "grep", "-E", "Locator|Size|Error"
+            ),
         ),
-        refuted_by="nodes of equal size in numactl -H",
+        refuted_by="equal node sizes in numactl -H",
     )  # fmt: skip
+
+
+def _own(row: MemorySocket, *, short: bool = False) -> str:
+    """Return the modules and memory of a socket: `Socket 0 has 6 modules (96 GiB)`."""
+    place = f"socket {human.safe(row.socket)}" if short else f"Socket {human.safe(row.socket)} has"
+    size = f" ({human.quantity(row.capacity, 'bytes')})" if row.capacity else ""
+    return f"{place} {_modules(row.dimms)}{size}"
 
 
 def _modules(count: int | None) -> str:
@@ -84,10 +102,12 @@ def _modules(count: int | None) -> str:
 
 DIMM_UNEQUAL_SOCKETS = Rule(
     "dimm-unequal-sockets",
-    "the processors of a node do not have the same memory",
+    "processor sockets with different memory",
     Severity.WARNING,
     _check,
     (MemorySocket, Dimm),
     (Threshold("lack", 0.1, "share of the largest socket's memory that another lacks, with as many modules", "ratio"),),
     covers=(Covers(MemorySocket, _SUBJECT),),
+    standing=True,
+    view="host",
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
 from sdstop.collectors.network.interfaces import STATISTICS, Interface, Traffic
 from sdstop.collectors.network.paths import Softnet
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -23,7 +24,6 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 
 _SECONDS = 60.0
 
@@ -59,7 +59,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = recent.moments(Traffic)
     softnet = _softnet_dropped(recent)
     if len(moments) < 2:
-        yield Unchecked("needs two frames")
+        yield Unchecked("collecting data: needs two samples")
         return
     masters = {row.master for row in window.rows(Interface).values() if row.master}
     for row in sorted(moments[-1].rows.values(), key=lambda row: row.interface):
@@ -67,7 +67,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         kind = known.kind if known is not None else ""
         # A bond's counters are the sum of its slaves' counters.
         if kind in {"bond", "team"} and row.interface in masters:
-            yield Unchecked("sum of its slaves, which are judged", row.interface, calm=True)
+            yield Unchecked("sum of its slaves, which are checked", row.interface, calm=True)
             continue
         if kind == "loopback" or not _has_wire(row):
             yield Unchecked("loopback", row.interface, calm=True)
@@ -75,7 +75,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         first = next((m for m in moments if row.interface in m.rows), moments[-1])
         losses = _losses(recent, first.rows[row.interface], row, moments[-1].started - first.started, softnet)
         if losses is None:
-            yield Unchecked("its counters started again", row.interface)
+            yield Unchecked("counters were reset", row.interface)
         else:
             yield from _judge(window, losses, known, softnet, limits)
 
@@ -174,39 +174,36 @@ def _finding(
     name = losses.interface
     causes = list(_causes(losses, known, softnet))
     share = max(_ratio(losses.rx_errors + losses.rx_dropped, losses.rx), _ratio(losses.tx_lost, losses.tx))
-    parts = [
-        f"{human.number(count)} {what}"
-        for count, what in (
-            (losses.rx_errors, "received badly"),
-            (losses.rx_dropped, "dropped on receipt"),
-            (losses.tx_lost, "not sent"),
-        )
-        if count
-    ]
-    summary = (
-        f"{', '.join(parts)} of {human.number(losses.rx + losses.tx)} frames in {human.duration(losses.seconds)}: "
-        f"{'; '.join(text for text, _, _ in causes)}"
-    )
     traffic = window.get(Traffic, name)
-    fields = [field for _, _, field in causes if field]
+    fields = [each.field for each in causes if each.field]
+    bad, lost = losses.rx_errors + losses.rx_dropped + losses.tx_lost, losses.rx_lost + losses.tx_lost
+    ignored = bad == losses.unwanted
+    gone, word = (lost, "lost") if lost else (bad, "ignored" if ignored else "dropped")
     return Finding(
         severity=severity,
         subject=name,
-        cause=summary,
+        title="UNHANDLED FRAMES" if ignored else "FRAMES DROPPED",
+        cause=causes[0].text,
+        impact=(
+            f"{human.number(gone)} of {human.number(losses.rx + losses.tx + bad)} frames {word} in "
+            f"{human.duration(losses.seconds)}."
+        ),
         values=(
-            Value("share", "lost or bad, in the worse direction", share, "ratio", above=limits["ratio"]),
-            Value("rx_errors", "received badly", losses.rx_errors, "", above=limits["count"]),
-            Value("rx_dropped", "dropped or missed on receipt", losses.rx_dropped, "", above=limits["count"]),
-            Value("tx_lost", "not sent", losses.tx_lost, "", above=limits["count"]),
+            Value("share", "lost frames, worse direction", share, "ratio", above=limits["ratio"]),
+            Value("rx_errors", "receive errors", losses.rx_errors, "", above=limits["count"]),
+            Value("rx_dropped", "receive drops", losses.rx_dropped, "", above=limits["count"]),
+            Value("tx_lost", "transmit drops", losses.tx_lost, "", above=limits["count"]),
             *(Value(field, field, count) for field, count in (losses.detail or {}).items()),
-            Value("softnet", "dropped by the CPUs' queues, all interfaces", softnet),
+            *(Value(f"cause{n}", "also", each.text) for n, each in enumerate(causes[1:], 2)),
+            Value("softnet", "drops of the CPUs' queues, all interfaces", softnet),
         ),
         evidence=cites(
             window.cite(traffic) if traffic is not None else None,
             *(window.cite(known, field) for field in fields if known is not None),
         ),
-        advice=tuple(dict.fromkeys(advice for _, advice, _ in causes)),
-        refuted_by=f"the counters of ip -s -s link show {quoted(name)} standing still under the same load",
+        advice=tuple(dict.fromkeys(advice for each in causes for advice in each.advice)),
+        refuted_by="unchanged counters in ip -s -s link show under the same load",
+        harmless_if="the frames are of protocols and VLANs not meant for this node" if ignored else "",
     )
 
 
@@ -214,93 +211,126 @@ def _ratio(lost: int, passed: int) -> float:
     return lost / (lost + passed) if lost else 0.0
 
 
-def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the meaning of each counter that grew, the advice, and the field that shows it."""
+class _Cause(Struct, frozen=True):
+    """Meaning of a counter that grew, the advice, and the field that shows it; "" for none."""
+
+    text: str
+    advice: tuple[Advice, ...]
+    field: str
+
+
+def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[_Cause]:
+    """Yield the meaning of each counter that grew, worst first."""
     name, detail = losses.interface, losses.detail
     mtu = known.mtu if known is not None else None
+    every = run("ip", "-s", "-s", "link", "show", "dev", name, note="all counters")
     if detail is None:
-        yield "which kind is known after two readings of its counters", f"ip -s -s link show {quoted(name)}", ""
+        yield _Cause("The kind of loss needs a second sample of the detailed counters.", (every,), "")
         return
     explained = set()
+    found = []
     for fields, text, advice in _MEANINGS:
         count = sum(detail.get(field, 0) for field in fields)
         if count:
             field = next(field for field in fields if detail.get(field, 0))
             explained.add(field[:2])
-            shown = text.format(count=human.number(count), mtu=mtu or "its MTU")
-            yield shown, advice.format(name=quoted(name), mtu=mtu or "MTU"), field
-    if detail.get("rx_dropped") and softnet:
+            shown = text.format(count=human.number(count), mtu=f"{mtu} bytes" if mtu else "the MTU")
+            found.append((count, _Cause(shown, advice(name), field)))
+    dropped = detail.get("rx_dropped")
+    if dropped and softnet:
         explained.add("rx")
-        yield (
-            f"the CPUs' receive queues dropped {human.number(softnet)}",
-            "sysctl net.core.netdev_max_backlog net.core.netdev_budget; spread its interrupts (RSS, RPS)",
-            "rx_dropped",
+        found.append(
+            (
+                dropped,
+                _Cause(
+                    f"{human.number(softnet)} drops in the CPUs' receive queues.",
+                    (
+                        run("sysctl", "net.core.netdev_max_backlog", "net.core.netdev_budget", note="queue lengths"),
+                        "Spread its interrupts over more CPUs (RSS, RPS).",
+                    ),
+                    "rx_dropped",
+                ),
+            )
         )
-    elif detail.get("rx_dropped"):
+    yield from (each for _, each in sorted(found, key=lambda pair: -pair[0]))
+    if dropped and not softnet:
         explained.add("rx")
-        yield (
-            f"{human.number(detail['rx_dropped'])} good frames that nobody here wanted: an unknown protocol or VLAN",
-            f"tcpdump -ni {quoted(name)} -c 200 -e   # LLDP, STP, VLANs that are not set up here: harmless",
+        yield _Cause(
+            f"{human.number(dropped)} frames of an unknown protocol or unconfigured VLAN.",
+            (run("tcpdump", "-ni", name, "-c", "200", "-e", note="LLDP and STP are harmless"),),
             "rx_dropped",
         )
     for way, count in (("rx", losses.rx_errors + losses.rx_dropped), ("tx", losses.tx_lost)):
         if count and way not in explained:
-            yield (
-                f"no counter says why ({way})",
-                f"ethtool -S {quoted(name)} | grep -i -E '{way}.*(err|drop|miss|disc)'",
+            words = f"{way}.*(err|drop|miss|disc)"
+            yield _Cause(
+                f"No counter gives the reason ({way}).",
+                (run("ethtool", "-S", *operands(name)).pipe("grep", "-i", "-E", words),),
                 "",
             )
 
 
-_MEANINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (
-        ("rx_length",),
-        "{count} of a wrong length: somebody sends frames larger than {mtu}",
-        "compare the MTU of {name}, {mtu}, with every peer and the switch; ping -M do -s SIZE from the peers",
-    ),
-    (
-        ("rx_over",),
-        "{count} did not fit into the buffers: larger than {mtu}, or the ring was full",
-        "ip link show dev {name}; ethtool -g {name}   # MTU of the peers, ring size",
-    ),
-    (
-        ("rx_crc", "rx_frame"),
-        "{count} damaged on the wire: cable, plug, transceiver or port",
-        "ethtool -m {name}; ethtool -S {name} | grep -i crc   # then change cable or transceiver",
-    ),
-    (
-        ("rx_missed", "rx_fifo"),
-        "{count} missed because the card had no free buffer: ring too small, or the CPU too slow",
-        "ethtool -g {name}; ethtool -G {name} rx 4096   # larger ring; then see whether one CPU takes all interrupts",
-    ),
-    (
-        ("tx_carrier",),
-        "{count} lost with the link: it goes down and up",
-        "journalctl -k | grep -w {name}   # link is down/up: cable, transceiver, switch port",
-    ),
-    (
-        ("collisions",),
-        "{count} collisions: half duplex",
-        "ethtool {name}   # a failed negotiation: set both sides alike",
-    ),
-    (
-        ("tx_dropped", "tx_fifo"),
-        "{count} dropped before they were sent: the send queue was full",
-        "ethtool -g {name}; tc -s qdisc show dev {name}",
-    ),
+def _mtu_steps(name: str) -> tuple[Advice, ...]:
+    return (
+        "Compare the MTU with every peer and the switch.",
+        run("ip", "link", "show", "dev", name, note="MTU here"),
+        run("ping", "-M", "do", "-s", "SIZE", "PEER", note="from the peers; SIZE is the MTU less 28"),
+    )
+
+
+def _ring_steps(name: str) -> tuple[Advice, ...]:
+    return (
+        run("ethtool", "-g", *operands(name), note="ring size and its maximum"),
+        run("ethtool", "-G", *operands(name), "rx", "4096", note="larger ring"),
+        "Then check whether one CPU takes all interrupts.",
+    )
+
+
+def _wire_steps(name: str) -> tuple[Advice, ...]:
+    return (
+        run("ethtool", "-m", *operands(name), note="light of the module"),
+        run("ethtool", "-S", *operands(name)).pipe("grep", "-i", "crc"),
+        "Then replace the cable or transceiver.",
+    )
+
+
+def _log_steps(name: str) -> tuple[Advice, ...]:
+    return (run("journalctl", "-k", note="link down and up").pipe("grep", "-w", *operands(name)),)
+
+
+def _duplex_steps(name: str) -> tuple[Advice, ...]:
+    return (run("ethtool", *operands(name), note="negotiated mode"), "Configure both ends alike.")
+
+
+def _queue_steps(name: str) -> tuple[Advice, ...]:
+    return (
+        run("tc", "-s", "qdisc", "show", "dev", name, note="drops of the queue"),
+        run("ethtool", "-g", *operands(name), note="ring size"),
+    )
+
+
+_MEANINGS: tuple[tuple[tuple[str, ...], str, Callable[[str], tuple[Advice, ...]]], ...] = (
+    (("rx_length",), "{count} length errors: a peer sends frames larger than {mtu}.", _mtu_steps),
+    (("rx_over",), "{count} overruns: frames larger than {mtu}, or RX ring full.", _ring_steps),
+    (("rx_crc", "rx_frame"), "{count} CRC errors: cable, connector, transceiver or port.", _wire_steps),
+    (("rx_missed", "rx_fifo"), "{count} missed: RX ring full (too small, or CPU too slow).", _ring_steps),
+    (("tx_carrier",), "{count} carrier losses: the link is flapping.", _log_steps),
+    (("collisions",), "{count} collisions: half duplex.", _duplex_steps),
+    (("tx_dropped", "tx_fifo"), "{count} transmit drops: TX queue full.", _queue_steps),
 )
 
 
 FRAMES_DROPPED = Rule(
     "frames-dropped",
-    "an interface receives frames badly or drops them",
+    "network interface with receive errors or drops",
     Severity.WARNING,
     _check,
     (Traffic,),
     (
-        Threshold("ratio", 1e-4, "share of the frames of a direction in a minute", "ratio"),
-        Threshold("count", 10.0, "and at least so many"),
+        Threshold("ratio", 1e-4, "share of frames per direction and minute", "ratio"),
+        Threshold("count", 10.0, "minimum number of lost frames"),
     ),
     covers=(Covers(Traffic, where=_has_wire),),
-    many="receive frames badly or drop them",
+    many="lose frames",
+    view="network",
 )

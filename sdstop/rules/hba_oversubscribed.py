@@ -10,6 +10,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasPhy
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -25,7 +26,6 @@ from sdstop.core.finding import (
     unchecked,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -37,19 +37,19 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if load.disks < 2:
             continue
         if share is None:
-            yield Unchecked("what its links carry is not known", load.hba.hba)
+            yield Unchecked("link bandwidth unknown", load.hba.hba)
         elif share > limits["share"]:
             yield _finding(window, load, share, limits)
         elif load.unknown:
-            yield Unchecked("of some of its disks it is not known whether they rotate", load.hba.hba)
+            yield Unchecked("type of some disks unknown (rotating or flash)", load.hba.hba)
         else:
             yield RuledOut(load.hba.hba, _said(load, share))
 
 
 def _said(load: HbaLoad, share: float) -> str:
     return (
-        f"{load.disks:g} disks could move {human.flow(load.wants)}, {human.percent(share)} % of the "
-        f"{human.flow(load.carries)} that its links carry"
+        f"{load.disks:g} disks can deliver {human.flow(load.wants)}, its links carry {human.flow(load.carries)} "
+        f"({human.percent(share)}%)"
     )
 
 
@@ -63,28 +63,36 @@ def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Fin
     full = load.carries is not None and load.moves >= limits["full"] * load.carries
     # Flash speed varies tenfold, and full sequential reads are rare: only rotating disks raise the severity.
     spinning = load.carries is not None and load.rotating * limits["disk_rate"] >= limits["severe"] * load.carries
-    now = f"; now {human.flow(load.moves)} go through: it is the limit" if full else ""
     alone = load.carries / load.disks if load.carries is not None else None
     return Finding(
         severity=Severity.WARNING if full or spinning else Severity.INFO,
         subject=load.hba.hba,
-        cause=f"{_said(load, share)}: all together get {human.flow(alone)} each{now}",
+        title="HBA SATURATED" if full else f"HBA OVERSUBSCRIBED: disks {human.percent(share)}% of link",
+        cause=f"{load.disks:g} disks can deliver {human.flow(load.wants)}, the links {human.flow(load.carries)}.",
+        impact=(
+            f"{human.flow(load.moves)} now: the HBA limits each disk to {human.flow(alone)}."
+            if full
+            else f"Sequential load on all disks gets {human.flow(alone)} per disk."
+        ),
         values=(
-            Value("share", "what its disks could move, of what its links carry", share, "ratio", above=limits["share"]),
+            Value("share", "rate of the disks, of the links", share, "ratio", above=limits["share"]),
             Value("disks", "disks behind it", load.disks),
-            Value("wants", "what they could move on outer tracks", load.wants, "bytes_per_second"),
-            Value("carries", "what the links carry", load.carries, "bytes_per_second"),
-            Value("moves", "what goes through now", load.moves, "bytes_per_second"),
+            Value("wants", "rate of the disks (outer tracks)", load.wants, "bytes_per_second"),
+            Value("carries", "rate of the links", load.carries, "bytes_per_second"),
+            Value("moves", "rate now", load.moves, "bytes_per_second", of=load.carries),
         ),
         evidence=cites(
             *(window.cite(load.hba, name) for name in ("speed", "width")),
             *(window.cite(phy, "rate") for phy in _phys(window, load)[:4]),
         ),
         advice=(
-            "spread the disks (zones, cables of the enclosure) over more HBAs; rebuild and scrub then speed up",
-            f"lspci -vv -s {quoted(load.hba.hba)} | grep -E 'LnkCap|LnkSta'   # a wider or faster slot",
+            "Spread the disks over more HBAs (zoning, enclosure cabling).",
+            "Rebuilds and scrubs get faster.",
+            run("lspci", "-vv", "-s", load.hba.hba, note="a wider or faster slot").pipe("grep", "-E", "LnkCap|LnkSta"),
         ),
-        refuted_by="a load that never reads most of the disks at once: seeks, not links, are then the limit",
+        refuted_by="more through this HBA than its links carry by this calculation",
+        harmless_if="the load never reads most disks at once: seeks limit it then",
+        standing=not full,
         explains=tuple(f"rebuild-slow:{name}" for name in rebuilds_behind(window, {load.hba.hba})) if full else (),
     )
 
@@ -105,18 +113,19 @@ def rebuilds_behind(window: Window, hbas: Collection[str]) -> tuple[str, ...]:
 
 HBA_OVERSUBSCRIBED = Rule(
     "hba-oversubscribed",
-    "the disks behind an HBA could move more than its links carry",
+    "disks behind an HBA that could exceed its link bandwidth",
     Severity.WARNING,
     _check,
     (Hba, DiskPath, BlockDevice),
     (
-        Threshold("share", 1.0, "what the disks could move, of what the links carry", "ratio"),
-        Threshold("severe", 2.0, "the same of rotating disks alone, that is a warning", "ratio"),
-        Threshold("full", 0.8, "share of what the links carry that is in use now, that is a warning", "ratio"),
-        Threshold("disk_rate", 265e6, "what a rotating disk moves on its outer tracks", "bytes_per_second"),
-        Threshold("flash_rate", 530e6, "what a flash drive moves, by SATA's measure", "bytes_per_second"),
-        Threshold("efficiency", 0.85, "share of a PCI Express link that is left for data", "ratio"),
+        Threshold("share", 1.0, "rate of all disks, of the links", "ratio"),
+        Threshold("severe", 2.0, "rate of the rotating disks, of the links, that is a warning", "ratio"),
+        Threshold("full", 0.8, "use of the links that is a warning", "ratio"),
+        Threshold("disk_rate", 265e6, "rate of a rotating disk on its outer tracks", "bytes_per_second"),
+        Threshold("flash_rate", 530e6, "rate of a flash drive (SATA)", "bytes_per_second"),
+        Threshold("efficiency", 0.85, "payload share of a PCI Express link", "ratio"),
     ),
     either=3,
     covers=(Covers(Hba),),
+    view="fabric",
 )

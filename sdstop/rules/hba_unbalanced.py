@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sdstop.analysis.fabric import HbaLoad, disks_behind, loads
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -35,16 +36,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             kinds.setdefault(kind, []).append(load)
             compared.add(load.hba.hba)
     rest = sorted(str(name) for name in window.rows(Hba).keys() - compared)
-    yield from unchecked(rest, "no disks behind it, or its model is unknown", calm=True)
+    yield from unchecked(rest, "no disks behind it, or model unknown", calm=True)
     for group in kinds.values():
         models = {name: sum(load.models.get(name, 0) for load in group) for load in group for name in load.models}
         names = [load.hba.hba for load in group]
         if len(group) > 1 and not models and sum(load.disks for load in group) >= limits["disks"]:
-            yield from unchecked(names, "what the disks behind the HBAs are is not known")
+            yield from unchecked(names, "disk models unknown")
             continue
         model, total = max(models.items(), key=lambda item: item[1], default=("", 0.0))
         if len(group) < 2 or total < limits["disks"]:
-            alone = "no other HBA of its kind" if len(group) < 2 else f"fewer than {limits['disks']:g} disks of a model"
+            alone = "no identical HBA" if len(group) < 2 else f"fewer than {limits['disks']:g} disks of a model"
             yield from unchecked(names, alone, calm=True)
             continue
         yield _judge(window, group, model, limits)
@@ -61,18 +62,21 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
         return RuledOut(worst.hba.hba, f"{model} evenly on {len(group)} HBAs ({spread})", others=others)
     share = worst.share
     over = share is not None and share > 1 and share / times <= 1
-    why = f"; they could move {human.percent(share)} % of what its links carry, evenly spread they fit" if over else ""
     return Finding(
         severity=Severity.WARNING if over else Severity.INFO,
         subject=worst.hba.hba,
-        cause=(
-            f"{counts[worst.hba.hba]:g} disks {model} hang on it, {mean:.1f} are the mean of {len(group)} like HBAs "
-            f"({spread}){why}"
+        title=f"HBAS UNBALANCED: {counts[worst.hba.hba]:g} disks on one",
+        cause=f"{counts[worst.hba.hba]:g} disks on this HBA, {mean:.1f} on average on {len(group)} identical ones.",
+        impact=(
+            f"The disks need {human.percent(share)}% of its links; evenly spread they would fit."
+            if over
+            else "Sequential load is limited by this HBA first."
         ),
         values=(
-            Value("times", "disks on it, times the mean", times, "ratio", above=limits["times"]),
-            Value("share", "what its disks could move, of what its links carry", share, "ratio", above=1.0),
-            *(Value(name, f"disks {model} on {name}", count) for name, count in counts.items()),
+            Value("times", "disks on this HBA, times the mean", times, "", above=limits["times"]),
+            Value("share", "rate of its disks, of its links", share, "ratio", above=1.0),
+            Value("model", "model of the disks", model),
+            *(Value(name, f"disks on {name}", count) for name, count in counts.items()),
         ),
         evidence=cites(
             window.cite(worst.hba),
@@ -83,10 +87,11 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
             ),
         ),
         advice=(
-            "spread the disks over the HBAs: zones of the expanders, cables of the enclosure",
-            "lsscsi -t -g | sort   # which disk hangs on which host",
+            "Spread the disks over the HBAs (expander zoning, enclosure cabling).",
+            run("lsscsi", "-t", "-g", note="disks by host").pipe("sort"),
         ),
-        refuted_by="HBAs that are kept for something else: tapes, another enclosure, a second path that is not cabled",
+        refuted_by="lsscsi -t with the same number of disks on each of these HBAs",
+        harmless_if="the other HBAs are reserved (tape, another enclosure, an uncabled second path)",
         explains=(f"hba-oversubscribed:{worst.hba.hba}",) if over else (),
         others=others,
     )
@@ -98,14 +103,16 @@ def _first(window: Window, load: HbaLoad) -> str:
 
 HBA_UNBALANCED = Rule(
     "hba-unbalanced",
-    "one of several like HBAs has far more of the same disks than the others",
+    "one of several identical HBAs with far more disks than the others",
     Severity.WARNING,
     _check,
     (Hba, DiskPath),
     (
-        Threshold("times", 1.3, "disks on the fullest, times the mean", "ratio"),
-        Threshold("disks", 8.0, "fewest disks of one model that are worth a word"),
+        Threshold("times", 1.3, "disks on the fullest HBA, times the mean", "ratio"),
+        Threshold("disks", 8.0, "minimum number of disks of one model"),
     ),
     either=2,
     covers=(Covers(Hba),),
+    standing=True,
+    view="fabric",
 )

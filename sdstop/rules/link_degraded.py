@@ -7,10 +7,22 @@ from collections.abc import Iterator
 from sdstop.collectors.network.interfaces import Interface, Traffic
 from sdstop.collectors.network.links import BondSlave
 from sdstop.core import format as human
+from sdstop.core.advice import operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 
 _KINDS = frozenset({"physical", "team"})
 """Kinds of interfaces that are judged; bond-unbalanced compares the slaves of a bond."""
@@ -32,23 +44,33 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
         return _down(window, row, slave)
     flaps = _flaps(window, row, slave)
     if flaps >= limits["flaps"]:
-        said = f"the link failed {human.plural(flaps, 'time')} while watched"
-        return _finding(window, row, said, window.cite(row, "carrier_changes"))
+        return _finding(
+            window,
+            row,
+            ("LINK FLAPPING", f"The link failed {human.plural(flaps, 'time')} in {human.duration(window.seconds)}."),
+            "Frames are lost whenever the link fails.",
+            window.cite(row, "carrier_changes"),
+            Damage.AVAILABILITY,
+        )
     if row.duplex == "half":
-        return _finding(window, row, "half duplex: every second frame can collide", None)
+        halved = ("HALF DUPLEX", "The link negotiated half duplex.")
+        return _finding(window, row, halved, "Frames can collide and must be sent again.", None, Damage.SPEED)
     return RuledOut(row.interface, f"link up, lost {human.plural(flaps, 'time')} while watched")
 
 
 def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
     """Judge a link that is down: a fault if it belongs to a bond, or carried something since boot."""
     if slave is not None:
-        said = f"no link: {slave.bond} works without it"
-        return _finding(window, row, said, window.cite(slave, "link"))
+        lost = ("LINK DOWN", f"The link is down; bond {human.safe(slave.bond)} works without it.")
+        impact = "The bond has less bandwidth, and fewer links to lose."
+        return _finding(window, row, lost, impact, window.cite(slave, "link"), Damage.REDUNDANCY)
     traffic = window.get(Traffic, row.interface)
     if traffic is None or not traffic.rx_packets:
         return RuledOut(row.interface, "no link, 0 frames received since boot")
-    said = f"no link, after {human.quantity(traffic.rx_bytes, 'bytes')} received since boot"
-    return _finding(window, row, said, window.cite(traffic))
+    received = human.quantity(traffic.rx_bytes, "bytes")
+    lost = ("LINK DOWN", f"The link is down, after {received} received since boot.")
+    impact = "Peers behind this interface can be unreachable."
+    return _finding(window, row, lost, impact, window.cite(traffic), Damage.AVAILABILITY)
 
 
 def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
@@ -63,12 +85,17 @@ def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
     return flaps
 
 
-def _finding(window: Window, row: Interface, said: str, more: Cite | None) -> Finding:
-    name = quoted(row.interface)
+def _finding(
+    window: Window, row: Interface, fault: tuple[str, str], impact: str, more: Cite | None, damage: Damage
+) -> Finding:
+    """Return the finding; `fault` is its title and its cause."""
+    title, cause = fault
     return Finding(
         severity=Severity.WARNING,
         subject=row.interface,
-        cause=said,
+        title=title,
+        cause=cause,
+        impact=impact,
         values=(
             Value("operstate", "state", row.operstate),
             Value("carrier", "carrier", None if row.carrier is None else int(row.carrier)),
@@ -77,22 +104,27 @@ def _finding(window: Window, row: Interface, said: str, more: Cite | None) -> Fi
         ),
         evidence=cites(window.cite(row, "carrier"), window.cite(row, "operstate"), more),
         advice=(
-            f"ethtool {name}; ethtool -m {name}   # what both ends offer; light of the module",
-            f"journalctl -k | grep -w {operand(row.interface)} | tail -40   # since when",
-            f"ip link set {name} down   # if it is not to be used any more",
+            run("ethtool", *operands(row.interface), note="modes that both ends offer"),
+            run("ethtool", "-m", *operands(row.interface), note="light of the module"),
+            run("journalctl", "-k", note="time of the change")
+            .pipe("grep", "-w", *operands(row.interface))
+            .pipe("tail", "-40"),
+            run("ip", "link", "set", "dev", row.interface, "down", note="for an interface out of use"),
         ),
         refuted_by="carrier 1 and full duplex",
+        damage=damage,
     )
 
 
 LINK_DEGRADED = Rule(
     "link-degraded",
-    "a network link is down, flaps, or runs half duplex",
+    "network link that is down, flaps, or runs half duplex",
     Severity.WARNING,
     _check,
     (Interface,),
-    (Threshold("flaps", 2.0, "link failures in a window from which a link flaps"),),
+    (Threshold("flaps", 2.0, "minimum link failures in a window for a link that flaps"),),
     covers=(Covers(Interface, where=lambda row: row.kind in _KINDS),),
     explains=("bond-unbalanced",),
     many="are degraded",
+    view="network",
 )

@@ -9,6 +9,7 @@ from msgspec import Struct
 from sdstop.collectors.network.clients import StorageClient, StorageClientActivity
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -23,10 +24,9 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 from sdstop.core.text import added
 
-_GB = 1e9
+_GIB = float(1 << 30)
 
 
 class _Direction(Struct, frozen=True):
@@ -51,14 +51,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             by_interface.setdefault(row.interface, []).append(row)
     if lost:
-        yield Unchecked(f"by which interface {lost} clients are reached is not known")
+        yield Unchecked(f"interface unknown for {human.plural(lost, 'client')}")
     for name, rows in sorted(by_interface.items()):
         if len({row.client for row in rows}) < limits["clients"]:
             yield Unchecked(f"fewer than {limits['clients']:g} clients", name, calm=True)
             continue
         speed = _speed(window, name)
         if speed is None:
-            yield Unchecked("the speed of its link is not known", name)
+            yield Unchecked("link speed unknown", name)
         else:
             yield from _judge(window, name, rows, speed, limits)
 
@@ -84,7 +84,7 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
     lines = [found for moment in moments if (found := moment.rows.get(name)) is not None]
     known = [(row, window.get(StorageClientActivity, (row.client, row.service, row.address))) for row in rows]
     if len(lines) < limits["readings"] or not any(moved for _, moved in known):
-        yield Unchecked("what its clients move is known after two readings", name)
+        yield Unchecked("collecting data: client rates need two samples", name)
         return
     sides = []
     for word, field, line in (
@@ -103,8 +103,8 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
     count = len(sides[0].clients)
     yield RuledOut(
         name,
-        f"{count} clients, {human.percent(most / speed)} % of {human.quantity(speed, 'bytes_per_second')} is in use; "
-        f"all at once they would get {human.quantity(capacity / count, 'bytes_per_second')} each",
+        f"{count} clients, {human.percent(most / speed)}% of {human.quantity(speed, 'bytes_per_second')} in use; "
+        f"all at once would get {human.quantity(capacity / count, 'bytes_per_second')} each",
     )
 
 
@@ -116,45 +116,49 @@ def _finding(
     each = max(0.0, capacity - light) / len(heavy)
     share, whole = (human.quantity(rate, "bytes_per_second") for rate in (each, capacity))
     others = len(side.clients) - len(heavy)
-    left = f"what the other {others} leave of " if others else ""
+    left = f"; {others} others use {human.quantity(light, 'bytes_per_second')}" if others else ""
     first = sorted(heavy, key=lambda client: -heavy[client])[:4]
     return Finding(
         severity=Severity.WARNING,
         subject=name,
-        cause=f"{side.word}: {len(heavy)} of {len(side.clients)} clients share {left}"
-        f"{whole}: {share} each, so that 1 GB takes {human.duration(_GB / each) if each else 'for ever'}",
+        title=f"LINK OVERSUBSCRIBED: {len(heavy)} clients",
+        cause=f"{len(heavy)} of {len(side.clients)} {side.word} clients share {whole}{left}.",
+        impact=f"{share} per client{f': {human.duration(_GIB / each)} per GiB' if each else ''}.",
         values=(
-            Value("clients", "clients that are connected", len(side.clients)),
-            Value("heavy", "clients that move at least half of an even share", len(heavy)),
-            Value("light", "what the others move together", light, "bytes_per_second"),
-            Value("each", "what is left for each of the heavy ones", each, "bytes_per_second"),
-            Value("capacity", "what of the link is left for data", capacity, "bytes_per_second"),
-            Value("line", "what goes through now", side.line, "bytes_per_second", above=speed),
+            Value("clients", "connected clients", len(side.clients)),
+            Value("heavy", "clients with at least half of an even share", len(heavy)),
+            Value("light", "rate of the others together", light, "bytes_per_second"),
+            Value("each", "rate left for each of these", each, "bytes_per_second"),
+            Value("busiest", "busiest clients", ", ".join(first)),
+            Value("capacity", "usable rate of the link", capacity, "bytes_per_second"),
+            Value("line", "rate of the link now", side.line, "bytes_per_second", of=speed),
         ),
         evidence=cites(
             *(window.cite(row) for client in first for row in rows if row.client == client),
             *(window.cite(row) for row in [window.get(InterfaceActivity, name)] if row is not None),
         ),
         advice=(
-            "a faster link, or one more with clients spread over both (a bond gives one client no more than one slave)",
-            f"ss -tinO state established   # who takes most: {', '.join(map(quoted, first))}",
+            "Use a faster link, or a second one with the clients spread over both.",
+            "In a bond, one client uses one slave.",
+            run("ss", "-tinO", "state", "established", note="busiest connections"),
         ),
-        refuted_by="clients that get no more over a faster link: then disks or they themselves are the limit",
+        refuted_by="unchanged client throughput over a faster link",
         explains=(f"link-saturated:{name}",),
     )
 
 
 LINK_OVERSUBSCRIBED = Rule(
     "link-oversubscribed",
-    "a link to storage clients is full, and too many of them share it",
+    "full link shared by too many storage clients",
     Severity.WARNING,
     _check,
     (StorageClient, Interface, InterfaceActivity),
     (
-        Threshold("clients", 2.0, "fewest clients that are worth a word"),
-        Threshold("usable", 0.941, "share of the line that is left for data: TCP at an MTU of 1500", "ratio"),
-        Threshold("full", 0.85, "share of the line from which it is full", "ratio"),
-        Threshold("readings", 3.0, "successive readings of the link that must show it"),
+        Threshold("clients", 2.0, "minimum number of clients"),
+        Threshold("usable", 0.941, "payload share of the line rate (TCP, MTU 1500)", "ratio"),
+        Threshold("full", 0.85, "utilization above which the link is full", "ratio"),
+        Threshold("readings", 3.0, "consecutive samples that must show it"),
     ),
     covers=(Covers(StorageClient, "{interface}"),),
+    view="network",
 )

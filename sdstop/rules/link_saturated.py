@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -22,7 +23,6 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 
 WIRE = 24
 """Uncounted bytes per Ethernet frame on the wire: preamble 8, checksum 4, gap 12."""
@@ -54,21 +54,20 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         rows = [row for row in (moment.rows.get(name) for moment in moments) if row is not None]
         if speed is None:
             used = any(row.rx_packets_per_second or row.tx_packets_per_second for row in rows)
-            yield Unchecked("the kernel does not know the speed of its link", name, calm=not used)
+            yield Unchecked("link speed unknown to the kernel", name, calm=not used)
             continue
         if len(rows) < limits["readings"]:
-            yield Unchecked(f"needs {limits['readings']:g} readings, has {len(rows)}", name)
+            yield Unchecked(f"collecting data: {len(rows)} of {limits['readings']:g} samples", name)
             continue
         shares = [_share(row, speed, half=interface.duplex == "half") for row in rows]
-        least = min(share.most for share in shares)
         if min(s.rx for s in shares) > limits["share"] or min(s.tx for s in shares) > limits["share"]:
             yield _saturated(window, interface, shares, rows[-1], limits)
         else:
             most = max(share.most for share in shares)
             yield RuledOut(
                 name,
-                f"{human.percent(least)} to {human.percent(most)} % of {human.quantity(speed, 'bytes_per_second')} "
-                f"in the busier direction over {len(shares)} readings",
+                f"at most {human.percent(most)}% of {human.quantity(speed, 'bytes_per_second')} "
+                f"in the busier direction over {len(shares)} samples",
             )
 
 
@@ -84,31 +83,33 @@ def _saturated(
     name = interface.interface
     rx, tx = min(s.rx for s in shares), min(s.tx for s in shares)
     inward, outward = rx > limits["share"], tx > limits["share"]
-    way = "both directions" if inward and outward else "receiving" if inward else "sending"
+    way = "sending and receiving" if inward and outward else "receiving" if inward else "sending"
     if interface.duplex == "half":
-        way = "both directions together, half duplex"
+        way = "both directions, half duplex"
     peers = _peers(window, interface)
     idle = [peer for peer in peers if _now(window, peer) < shares[-1].most / 2]
-    summary = (
-        f"{way}: {human.percent(max(rx, tx))} % or more of {human.quantity(interface.speed, 'bytes_per_second')} "
-        f"over {len(shares)} readings"
-    )
+    impact = "More load adds latency, not throughput."
     if idle:
-        summary += f", while {', '.join(p.interface for p in idle)} of {interface.master} has room"
+        impact = f"{human.safe(idle[0].interface)} of {human.safe(interface.master or '')} has spare capacity."
     return Finding(
         severity=Severity.WARNING,
         subject=name,
-        cause=summary,
+        title=f"LINK SATURATED: {way}",
+        cause=(
+            f"{human.percent(max(rx, tx))}% or more of {human.quantity(interface.speed, 'bytes_per_second')} "
+            f"in {len(shares)} samples."
+        ),
+        impact=impact,
         values=(
-            Value("rx", "received, share of the line", rx, "ratio", above=limits["share"]),
-            Value("tx", "sent, share of the line", tx, "ratio", above=limits["share"]),
+            Value("rx", "use of the line, received", rx, "ratio", above=limits["share"]),
+            Value("tx", "use of the line, sent", tx, "ratio", above=limits["share"]),
             Value("rx_rate", "received", row.rx_bytes_per_second, "bytes_per_second"),
             Value("tx_rate", "sent", row.tx_bytes_per_second, "bytes_per_second"),
             Value("speed", "speed of the link", interface.speed, "bytes_per_second"),
         ),
         evidence=cites(window.cite(row), window.cite(interface, "speed")),
         advice=tuple(_advice(interface, idle=bool(idle))),
-        refuted_by="clients that get no more when the same is spread over another link",
+        refuted_by="unchanged throughput with the load spread over another link",
     )
 
 
@@ -129,32 +130,33 @@ def _now(window: Window, interface: Interface) -> float:
     return _share(row, interface.speed, half=interface.duplex == "half").most
 
 
-def _advice(interface: Interface, *, idle: bool) -> Iterator[str]:
+def _advice(interface: Interface, *, idle: bool) -> Iterator[Advice]:
     name = interface.interface
     if interface.duplex == "half":
-        yield f"ethtool {operand(name)}   # half duplex is a failed negotiation: check the switch port and the cable"
+        yield run("ethtool", *operands(name), note="half duplex: failed negotiation")
+        yield "Check the switch port and the cable."
     if idle:
-        yield (
-            f"cat /sys/class/net/{quoted(interface.master or '')}/bonding/xmit_hash_policy"
-            "   # layer3+4 spreads several connections; "
-            "a single one never uses more than one slave, and what comes in is the switch's choice"
-        )
-    yield f"ss -tinp state established   # who sends and receives; iftop -i {quoted(name)}"
-    yield f"ethtool {operand(name)}   # did it negotiate the speed that the card and the switch can do?"
+        yield "Set xmit_hash_policy to layer3+4, which spreads connections."
+        yield run("cat", f"/sys/class/net/{interface.master}/bonding/xmit_hash_policy", note="the policy in use")
+        yield "One connection uses one slave; the switch distributes incoming frames."
+    yield run("ss", "-tinp", "state", "established", note="busiest connections")
+    yield run("iftop", "-i", name, note="busiest peers")
+    yield run("ethtool", *operands(name), note="speed that the link negotiated")
 
 
 LINK_SATURATED = Rule(
     "link-saturated",
-    "a network link carries about all it can in one direction",
+    "network link near its line rate in one direction",
     Severity.WARNING,
     _check,
     (Interface, InterfaceActivity),
     (
-        Threshold("share", 0.85, "share of the line from which it is full, frames counted as on the wire", "ratio"),
-        Threshold("readings", 3.0, "successive readings that must show it"),
+        Threshold("share", 0.85, "utilization above which the link is saturated (on-wire frame size)", "ratio"),
+        Threshold("readings", 3.0, "consecutive samples that must show it"),
     ),
     covers=(Covers(Interface, where=_has_line),),
-    many="carry about all that they can",
+    many="are saturated",
+    view="network",
     explains=(
         "frames-dropped",
         "rebuild-slow",

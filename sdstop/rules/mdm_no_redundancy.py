@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import Advice, run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
@@ -24,16 +37,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not _has_managers(cluster):
             continue
         if cluster.managers is None and cluster.managers_up is None:
-            yield Unchecked("how many managers it has is not told", cluster.cluster)
+            yield Unchecked("number of managers unavailable", cluster.cluster)
         elif cluster.tolerates is None or cluster.managers_up is None:
-            yield Unchecked("how many of its managers are there is not told", cluster.cluster)
+            yield Unchecked("number of managers up unavailable", cluster.cluster)
         elif cluster.tolerates > 0 and (cluster.managers is None or cluster.managers_up >= cluster.managers):
-            more = "" if cluster.tolerates == 1 else "s"
             records = "" if cluster.replicas_up is None else f", {cluster.replicas_up} with its records"
             yield RuledOut(
                 cluster.cluster,
-                f"{cluster.managers_up} of {cluster.managers or cluster.managers_up} managers{records}: it may lose "
-                f"{cluster.tolerates} manager{more}",
+                f"{cluster.managers_up} of {cluster.managers or cluster.managers_up} managers up{records}: "
+                f"{cluster.tolerates} more may fail",
             )
         else:
             yield _found(window, cluster, cluster.managers_up, cluster.tolerates)
@@ -45,50 +57,65 @@ def _found(window: Window, cluster: Cluster, up: int, tolerates: int) -> Finding
         node for node in window.rows(ClusterNode).values()
         if node.cluster == cluster.cluster and node.role in _ROLES and node.healthy == 0
     ]  # fmt: skip
+    who = f" ({gone[0].node} {gone[0].state})" if len(gone) == 1 else ""
     if managers == 1:
-        summary = "there is one manager and no other: when it goes, nobody leads the cluster"
+        title, cause = "SINGLE MANAGER", "The cluster has one manager and no other."
     else:
-        who = f" ({', '.join(f'{node.node} {node.state}' for node in gone[:3])})" if gone else ""
-        left = "may lose one more" if tolerates == 1 else f"may lose {tolerates} more" if tolerates else "may lose none"
-        summary = f"{up} of {managers} managers are there{who}: it {left} and still be led"
+        title = f"MANAGERS NOT REDUNDANT: {up} of {managers} up" if not tolerates else "MANAGER MISSING"
+        cause = f"{up} of {managers} managers up{who}."
+    impact = f"{tolerates} more may fail before the cluster has no leader."
+    if not tolerates:
+        impact = "The next manager failure leaves the cluster without a leader."
     severity = Severity.CRITICAL if managers > 1 and tolerates == 0 else Severity.WARNING
     return Finding(
         severity=severity,
         subject=cluster.cluster,
-        cause=summary,
+        title=title,
+        cause=cause,
+        impact=impact,
         values=(
-            Value("managers", "managers that are there", up, "", above=managers),
-            Value("replicas", "copies of its records", cluster.replicas_up, "", above=cluster.replicas),
-            Value("tolerates", "managers that it may still lose", tolerates, "", above=1),
+            Value("managers", "managers up", up, "", of=managers),
+            Value("replicas", "copies of the records", cluster.replicas_up, "", of=cluster.replicas),
+            Value("tolerates", "managers that may still fail", tolerates, "", below=1),
             Value("state", "state", cluster.state),
         ),
         evidence=cites(window.cite(cluster), *(window.cite(node) for node in gone[:3])),
         advice=_advice(cluster, gone, single=managers == 1),
-        refuted_by=f"{cluster.managers or 'all'} managers that are well",
+        standing=managers == 1,
+        refuted_by=f"{cluster.managers or 'all'} healthy managers",
     )
 
 
-def _advice(cluster: Cluster, gone: list[ClusterNode], *, single: bool) -> tuple[str, ...]:
+def _advice(cluster: Cluster, gone: list[ClusterNode], *, single: bool) -> tuple[Advice, ...]:
     if cluster.kind == "ceph":
-        return ("ceph mon stat; ceph health detail", "add monitors until there are three, on three hosts")
+        return (
+            run("ceph", "mon", "stat"),
+            run("ceph", "health", "detail"),
+            "Add monitors until three run on three hosts.",
+        )
+    query = run("scli", "--query_cluster")
     if single:
         return (
-            "scli --query_cluster",
-            "add a second MDM and a tie-breaker, then: scli --switch_cluster_mode --cluster_mode 3_node ...",
+            "Add a second MDM and a tie-breaker, then switch the cluster mode.",
+            query,
+            run("scli", "--switch_cluster_mode", "--cluster_mode", "3_node", note="with the IDs of both"),
         )
-    who = gone[0].node if gone else "the one that is missing"
+    who = f"MDM {quoted(gone[0].node)}" if gone else "the missing MDM"
     return (
-        "scli --query_cluster",
-        f"bring {quoted(who)} back: is its node up, and its service (systemctl status mdm)?",
-        "if it does not come back: put a standby MDM in its place (scli --replace_cluster_mdm)",
+        f"Restore {who}: check its node and its service.",
+        query,
+        run("systemctl", "status", "mdm", note="on that node"),
+        "If that MDM stays down, replace it with a standby (scli --replace_cluster_mdm).",
     )
 
 
 MDM_NO_REDUNDANCY = Rule(
     "mdm-no-redundancy",
-    "the managers of a cluster cannot spare one more, or one is missing",
+    "cluster managers (MDM, monitor) without redundancy",
     Severity.CRITICAL,
     _check,
     (Cluster,),
     covers=(Covers(Cluster, where=_has_managers),),
+    damage=Damage.REDUNDANCY,
+    view="cluster",
 )

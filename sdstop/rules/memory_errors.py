@@ -15,24 +15,33 @@ from sdstop.collectors.memory.edac import (
     MemoryErrors,
 )
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import Advice, run
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import phrase, quoted
 
 _ID = "memory-errors"
 _HOUR, _DAY = 3600.0, 86400.0
 
 
 class _Count(Struct, frozen=True):
-    """Errors of one place: totals, seconds of counting, and the new errors between two readings.
-
-    `pasted` is `what` in a form that is safe in a command line.
-    """
+    """Errors of one place: totals, seconds of counting, and the new errors between two samples."""
 
     row: MemoryErrors | MemoryController
     subject: str
     what: str
-    pasted: str
     corrected: int
     uncorrected: int
     counted_for: float | None
@@ -58,13 +67,13 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
         own = [row for row in places if row.controller == controller.controller]
         counts = [*_placed(window, controller, own), *_unplaced(window, controller, own)]
         if not counts:
-            yield Unchecked("its driver does not say how many errors there were", controller.controller)
+            yield Unchecked("EDAC driver reports no counters", controller.controller)
         bad = [count for count in counts if count.corrected or count.uncorrected]
         for count in bad:
             yield _finding(window, count, limits)
         if counts and not bad:
             for_ = f" in {human.duration(controller.counted_for)}" if controller.counted_for else ""
-            yield RuledOut(controller.controller, f"0 errors of its {len(own) or 1} modules or ranks{for_}")
+            yield RuledOut(controller.controller, f"no errors of {len(own) or 1} modules or ranks{for_}")
 
 
 def _placed(window: Window, controller: MemoryController, rows: list[MemoryErrors]) -> Iterator[_Count]:
@@ -73,12 +82,11 @@ def _placed(window: Window, controller: MemoryController, rows: list[MemoryError
             continue
         module = module_of(window, row)
         name = human.safe(row.label or row.location or row.place)
-        what, pasted = name, phrase(name)
+        what = name
         if module is not None:
-            slot, part = human.safe(module.slot), human.safe(module.part or "part unknown")
-            what, pasted = f"{slot} ({part})", f"{phrase(slot)} ({phrase(part)})"
+            what = f"{human.safe(module.slot)} ({human.safe(module.part or 'part unknown')})"
         yield _Count(
-            row, row.place, what, pasted, row.corrected or 0, row.uncorrected or 0, controller.counted_for,
+            row, row.place, what, row.corrected or 0, row.uncorrected or 0, controller.counted_for,
             window.get(MemoryErrorActivity, row.place),
         )  # fmt: skip
 
@@ -101,9 +109,9 @@ def _unplaced(window: Window, controller: MemoryController, rows: list[MemoryErr
             max(0, new.corrected - sum(row.corrected for row in known)),
             max(0, new.uncorrected - sum(row.uncorrected for row in known)),
         )
-    unknown = "memory of which the hardware does not say the module"
+    unknown = "module not identified by the hardware"
     yield _Count(
-        controller, controller.controller, unknown, unknown,
+        controller, controller.controller, unknown,
         max(0, corrected), max(0, uncorrected), controller.counted_for, new,
     )  # fmt: skip
 
@@ -125,64 +133,73 @@ def _severity(count: _Count, limits: Limits) -> Severity:
 
 def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
     severity = _severity(count, limits)
-    parts = [
-        f"{human.number(count.uncorrected, 0)} errors that could not be corrected" if count.uncorrected else "",
-        f"{human.number(count.corrected, 0)} corrected" if count.corrected else "",
-    ]
     since = f" in {human.duration(count.counted_for)}" if count.counted_for else ""
     new = count.new
-    grown = ""
-    if new is not None:
-        most = human.number(new.corrected + new.uncorrected, 0)
-        grown = f", {most} of them in the last {human.duration(new.seconds)}"
-    daily = f" ({human.number(count.daily, 1)} a day)" if count.daily is not None and count.corrected else ""
+    number = f"{human.number(count.corrected, 0)} corrected"
+    if count.uncorrected:
+        number = f"{human.number(count.uncorrected, 0)} uncorrected" + (f" and {number}" if count.corrected else "")
+    daily = f" ({human.number(count.daily, 1)} per day)" if count.daily is not None and count.corrected else ""
+    counted = f"{number} errors{since}{daily}."
+    impact = "Single corrected errors are normal."
+    if count.uncorrected:
+        impact = "Uncorrected errors can corrupt data or crash the node."
+    elif severity is not Severity.INFO:
+        impact = "Recurring corrected errors can precede uncorrected ones."
     return Finding(
         severity=severity,
         subject=count.subject,
-        cause=f"{count.what}: {' and '.join(filter(None, parts))}{since}{daily}{grown}",
+        title=f"MEMORY ERRORS: {number.partition(' and')[0]}",
+        cause=fitting(f"{count.what}: {counted}", counted),
+        impact=impact,
         values=(
-            Value("uncorrected", "errors that could not be corrected", count.uncorrected, "", above=1),
+            Value("module", "module", count.what),
+            Value("uncorrected", "uncorrected errors", count.uncorrected, "", above=0),
             Value("corrected", "corrected errors", count.corrected, "", above=limits["count"]),
-            Value("daily", "corrected errors a day, since the count began", count.daily, "", above=limits["per_day"]),
-            Value("new", "corrected errors since the reading before", new.corrected if new else None),
+            Value("daily", "corrected errors per day", count.daily, "", above=limits["per_day"]),
+            Value("new", "corrected errors since the previous sample", new.corrected if new else None),
+            *((Value("sampled", "time between the samples", new.seconds, "seconds"),) if new is not None else ()),
         ),
         evidence=cites(
             window.cite(count.row, "uncorrected") if count.uncorrected else None,
             window.cite(count.row, "corrected"),
             window.cite(count.row, "label") if isinstance(count.row, MemoryErrors) and count.row.label else None,
         ),
-        advice=_advice(count, severity),
-        refuted_by=(
-            "a count that belongs to a module that was replaced since: it begins anew with the driver, or by writing "
-            "to "
-            "reset_counters"
-        ),
+        advice=_advice(severity),
+        refuted_by="counters reset since (driver reload, reset_counters) that stay at 0",
+        harmless_if="the counted module was replaced since",
+        damage=Damage.DATA if count.uncorrected else None,
         totals=severity is Severity.WARNING and new is None,
     )
 
 
-def _advice(count: _Count, severity: Severity) -> tuple[str, ...]:
-    look = "ras-mc-ctl --errors; journalctl -k | grep -iE 'edac|mce|hardware error'   # when, and of which address"
+def _advice(severity: Severity) -> tuple[Advice, ...]:
+    look = (
+        run("ras-mc-ctl", "--errors", note="time and address of each error"),
+        run("journalctl", "-k").pipe("grep", "-iE", "edac|mce|hardware error"),
+    )
     if severity is Severity.INFO:
-        return (look, f"look at {quoted(count.subject)} again in a day: single corrected errors are usual")
+        return ("Check the count again in a day.", *look)
     return (
-        f"replace the module, or move it first: {count.pasted}. If the errors stay in the slot, clean the slot",
-        look,
+        "Replace the module.",
+        "To distinguish module from slot, move it first: errors that stay mean the slot.",
+        *look,
     )
 
 
 MEMORY_ERRORS = Rule(
     _ID,
-    "memory modules err: corrected errors that keep coming, or any that could not be corrected",
+    "memory modules with uncorrected or recurring corrected errors",
     Severity.CRITICAL,
     _check,
     (MemoryController, MemoryErrors),
     (
-        Threshold("count", 10.0, "corrected errors, and"),
-        Threshold("per_day", 10.0, "so many of them a day since the count began (mcelog's default for a module)"),
-        Threshold("expected", 3.0, "errors that should have come by that average and did not: then they are old"),
-        Threshold("storm", 100.0, "corrected errors between two readings, and"),
-        Threshold("critical_per_hour", 1000.0, "so many of them an hour, that are critical"),
+        Threshold("count", 10.0, "minimum corrected errors in total"),
+        Threshold("per_day", 10.0, "corrected errors per day (mcelog default per DIMM)"),
+        Threshold("expected", 3.0, "expected errors that failed to occur before old errors are dismissed"),
+        Threshold("storm", 100.0, "minimum corrected errors between two samples that are critical"),
+        Threshold("critical_per_hour", 1000.0, "corrected errors per hour that are critical"),
     ),
     many="have memory errors",
+    damage=Damage.AVAILABILITY,
+    view="host",
 )

@@ -12,19 +12,18 @@ from sdstop.analysis.jumbo import (
     BLOCK,
     SIZES,
     MtuProposal,
-    commands,
     mtu_advice,
     mtus_of,
     named,
-    other_end,
     proposal,
     split_effect,
 )
-from sdstop.analysis.serving import TargetAnalysis, ambiguity_text, asks, begins_within, cause_texts, impact_texts, look
+from sdstop.analysis.serving import TargetAnalysis, asks, begins_within, cause_text, impact_text, look, worst_of
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoeTarget, payload, whole_share
 from sdstop.collectors.aoe.targets import AoePort, AoeSocket
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
+from sdstop.core.advice import ShellCommand, run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -56,9 +55,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _both(one: Finding, other: Finding) -> Finding:
     """Return one finding for an interface that both reaches and serves disks, because one MTU fixes both."""
     first, second = sorted((one, other), key=lambda finding: -finding.severity.rank)
+    known = {value.name for value in first.values}
     return replace(
         first,
-        cause=f"{first.cause}. Also: {second.cause}",
+        values=(
+            *first.values,
+            *(value for value in second.values if value.name not in known),
+            Value("also", "in the other direction", second.cause),
+        ),
+        advice=tuple(dict.fromkeys((*first.advice, *second.advice))),
         evidence=cites(*first.evidence, *second.evidence),
         explains=tuple(dict.fromkeys((*first.explains, *second.explains))),
     )
@@ -69,9 +74,9 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
     groups: dict[str, list[AoeTarget]] = {}
     for row in sorted(window.rows(AoeTarget).values(), key=lambda row: row.device):
         if not _is_up(row):
-            yield Unchecked(f"it is {human.safe(row.state)}: what its frames carry means nothing", row.device)
+            yield Unchecked(f"device is {human.safe(row.state)}; its payload has no meaning", row.device)
         elif not row.payload:
-            yield Unchecked("the kernel does not say what its frames carry (payload)", row.device)
+            yield Unchecked("payload of its frames unknown", row.device)
         else:
             groups.setdefault(row.interfaces or row.device, []).append(row)
     for subject, rows in groups.items():
@@ -83,7 +88,7 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
             carried = " and ".join(map(str, sorted({row.payload or 0 for row in good})))
             yield RuledOut(
                 f"{subject}/{good[0].device}" if bad else subject,
-                f"frames of {named([row.device for row in good])} carry {carried} bytes: whole blocks of {BLOCK}",
+                f"{named([row.device for row in good])}: frames carry {carried} bytes, whole blocks of {BLOCK}",
             )
 
 
@@ -107,39 +112,56 @@ def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limi
     return Finding(
         severity=Severity.INFO if harmless else Severity.WARNING,
         subject=subject,
-        cause=(
-            f"frames of {named([r.device for r in rows])} carry {carried} bytes, no multiple of {BLOCK}: "
-            f"{mtu_advice(better)}. "
-            f"{_why(nics, carried)}{split_effect(carried)}{_now(seen, lost)}"
+        title=_title(_mtu_at_fault(nics, carried), carried),
+        cause=_why(nics, carried),
+        impact=_now(seen, lost) or split_effect(carried),
+        values=(
+            Value("disks", "AoE disks", named([r.device for r in rows])),
+            *_values(carried, better, lost, limits),
         ),
-        values=tuple(_values(carried, better, lost, limits)),
         evidence=cites(
             window.cite(row, "payload"),
             *(window.cite(nic, "mtu") for nic in nics),
             window.cite(seen.row) if seen is not None else None,
         ),
         advice=(
-            *commands(nics, names, better),
-            *other_end(better, "target"),
-            "aoe-discover; cat /sys/block/etherd*/payload   # asks the targets anew: a multiple of 4096 now?",
+            *mtu_advice(nics, names, better, "target"),
+            run("aoe-discover", note="the kernel determines the payload again"),
+            run("cat", f"/sys/block/{row.device.replace('/', '!')}/payload", note="a multiple of 4096 is right"),
         ),
-        refuted_by="a target that does not mind pieces of blocks: no cache, parity or 4096-byte sectors there",
+        refuted_by="a payload that is a multiple of 4096",
+        harmless_if="the target has no cache, parity RAID or 4096-byte sectors",
     )
+
+
+def _title(mtu: int | None, carried: int, block: int = BLOCK) -> str:
+    blocks = human.quantity(block, "bytes")
+    return f"MTU {mtu} SPLITS {blocks} BLOCKS" if mtu is not None else f"FRAMES OF {carried} BYTES SPLIT BLOCKS"
+
+
+def _smallest(nics: Sequence[Interface]) -> tuple[int, str] | None:
+    return min(((nic.mtu, nic.interface) for nic in nics if nic.mtu is not None), default=None)
+
+
+def _mtu_at_fault(nics: Sequence[Interface], carried: int) -> int | None:
+    """Return the smallest local MTU if the measured payload follows from it."""
+    known = _smallest(nics)
+    return known[0] if known is not None and payload(known[0]) == carried else None
 
 
 def _why(nics: Sequence[Interface], carried: int) -> str:
     """Explain the measured payload by the smallest local MTU."""
-    known = [(nic.mtu, nic.interface) for nic in nics if nic.mtu is not None]
-    if not known:
-        return ""
-    mtu, name = min(known)
+    known = _smallest(nics)
+    if known is None:
+        return f"Frames carry {carried} bytes, not a multiple of {BLOCK}."
+    mtu, name = known
     gives = payload(mtu)
     if gives == carried:
-        return f"That is what MTU {mtu} of {name} allows. "
+        return f"MTU {mtu} on {name} carries {carried} bytes, not a multiple of {BLOCK}."
     if gives > carried:
         low, high = mtus_of(carried)
-        return f"MTU {mtu} of {name} would allow {gives}: it is the other end that has {low}-{high}. "
-    return f"MTU {mtu} of {name} allows but {gives}: it was lowered since the target was asked. "
+        return f"Frames carry {carried} of {gives} possible bytes: other end MTU {low}-{high}."
+    return f"Frames carried {carried} bytes before MTU {mtu} on {name} was lowered."
 
 
 def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -150,9 +172,7 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
     for name, exports in groups.items():
         nic = window.get(Interface, name)
         if nic is None or nic.mtu is None:
-            yield Unchecked(
-                f"vblade serves on {human.safe(name)}, whose MTU cannot be seen in this network namespace", name
-            )
+            yield Unchecked(f"interface {human.safe(name)} of vblade is in another network namespace", name)
             continue
         yield _target(window, nic, exports, limits)
         yield from (_shifted(window, nic, export, limits) for export in exports if begins_within(export))
@@ -160,7 +180,7 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
         return  # vblade on an unseen interface has a socket as well
     indexes = {nic.ifindex for nic in (window.get(Interface, name) for name in groups) if nic is not None}
     if any(row.ifindex not in indexes for row in window.rows(AoeSocket).values()):
-        yield Unchecked("a process has a socket for AoE, and no vblade is seen that it could belong to")
+        yield Unchecked("AoE socket without a visible vblade process")
 
 
 def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Limits) -> Verdict:
@@ -171,11 +191,10 @@ def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits
     shifted = any(begins_within(export, block) for export in exports)
     if sizes is not None and not sizes.lately and sizes.small > limits["disagree"] and not shifted:
         return Unchecked(
-            f"MTU {nic.mtu} would be right, but {human.percent(sizes.small)} % of the requests since the counting "
-            "began were no whole blocks: whether they still are takes a second reading",
+            f"MTU {nic.mtu} is right, {human.percent(sizes.small)}% of requests were partial; needs a second sample",
             nic.interface,
         )
-    also = f"; {human.percent(1 - sizes.small)} % of requests arrive in whole blocks" if sizes is not None else ""
+    also = f"; {human.percent(1 - sizes.small)}% of requests arrive as whole blocks" if sizes is not None else ""
     return RuledOut(nic.interface, f"MTU {nic.mtu}: frames carry {carried} bytes, whole blocks of {block}{also}")
 
 
@@ -193,7 +212,9 @@ def _misserved(window: Window, served: TargetAnalysis, limits: Limits) -> Findin
     return Finding(
         severity=severity,
         subject=nic.interface,
-        cause=". ".join(filter(None, (*cause_texts(served, better), ambiguity_text(served), *impact_texts(served)))),
+        title=_title(nic.mtu, served.carried, served.block) if misaligned else "REQUESTS ARRIVE SPLIT: cause unclear",
+        cause=cause_text(served),
+        impact=impact_text(served),
         values=(
             Value("mtu", "MTU of the interface", nic.mtu),
             *_values(served.carried, better if misaligned else None, None, limits, served.block),
@@ -206,11 +227,12 @@ def _misserved(window: Window, served: TargetAnalysis, limits: Limits) -> Findin
             *(window.cite(caching.cache, "bypassed_writes") for caching, _ in past),
         ),
         advice=(
-            *(commands([nic], [nic.interface], better, served.block) if misaligned else ()),
-            *(other_end(better, "initiators") if misaligned else ()),
-            *(asks(served) if served.frame is not None else (_ASKED_ANEW.format(served.block),)),
+            *(mtu_advice([nic], [nic.interface], better, "initiators", served.block) if misaligned else ()),
+            *(asks(served) if served.frame is not None else _discovered(served.block)),
         ),
-        refuted_by=f"an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of {served.block}",
+        refuted_by=f"a payload on an initiator (aoe-stat) that is a multiple of {served.block}",
+        view_subject=worst[0].cache.cache if (worst := worst_of(served)) is not None else nic.interface,
+        view="caches" if worst is not None else "",
         confidence=0.5 if served.frame is not None else None,
         explains=tuple(
             f"{rule}:{c.cache.cache}" for c, _ in explained for rule in ("cache-bypassed", "cache-sub-block-io")
@@ -219,7 +241,11 @@ def _misserved(window: Window, served: TargetAnalysis, limits: Limits) -> Findin
     )
 
 
-_ASKED_ANEW = "aoe-discover; cat /sys/block/etherd*/payload   # on an initiator: a multiple of {} now?"
+def _discovered(block: int) -> tuple[ShellCommand, ...]:
+    return (
+        run("aoe-discover", note="on the initiators, which then determine the payload again"),
+        run("aoe-stat", note=f"on the initiators: a payload that is a multiple of {block} is right"),
+    )
 
 
 def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: Limits) -> Finding:
@@ -231,22 +257,19 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
     offset = export.offset or 0
     after = (BLOCK - offset % BLOCK) // SECTOR
     shares = [
-        f"{human.percent(c.bypass_share(course))} % of {c.what} {course.when} went past cache "
-        f"{human.safe(c.cache.cache)}, which takes whole blocks only"
+        f"{human.percent(c.bypass_share(course))}% of {c.what} bypass cache {human.safe(c.cache.cache)}."
         for c, course in past
     ]
     return Finding(
         severity=severity if export.direct else Severity.INFO,
         subject=f"e{export.shelf}.{export.slot}",
-        cause=(
-            f"vblade serves {human.safe(export.device)} from byte {offset} on (-o {offset // SECTOR}), "
-            f"{offset % BLOCK} "
-            f"bytes into a block of {BLOCK}: no request can be of whole blocks of the device, whatever the MTU"
-            f"{''.join(f'. {share}' for share in shares)}"
-        ),
+        title="EXPORT OFFSET SPLITS BLOCKS",
+        cause=f"vblade -o {offset // SECTOR} starts {offset % BLOCK} bytes into a block of {BLOCK}.",
+        impact=shares[0] if shares else "No request is of whole blocks, whatever the MTU.",
         values=(
-            Value("offset", "bytes left out at the start", offset, "bytes"),
-            Value("into", "of these, into a block", offset % BLOCK, "bytes"),
+            Value("device", "exported device", export.device),
+            Value("offset", "offset of the export", offset, "bytes"),
+            Value("into", "offset within a block", offset % BLOCK, "bytes"),
             *(_past_value(c, course, limits) for c, course in past),
         ),
         evidence=cites(
@@ -255,13 +278,14 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
             *(window.cite(c.cache, "bypassed_writes") for c, _ in past),
         ),
         advice=(
-            f"vblade -o {-(-offset // BLOCK) * BLOCK // SECTOR} ...   # whole blocks; but the data of clients move",
-            f"parted DEVICE unit s print   # or, on the clients: partitions {after} sectors after a multiple of 8",
+            f"Use vblade -o {-(-offset // BLOCK) * BLOCK // SECTOR}: block-aligned, but it shifts the clients' data.",
+            f"Or let partitions of the clients begin {after} sectors after a multiple of 8.",
+            run("parted", "DEVICE", "unit", "s", "print", note="partitions on a client"),
         ),
-        refuted_by=(
-            f"partitions of the clients that begin {after} sectors after a multiple of 8: both together make whole "
-            "blocks"
-        ),
+        refuted_by="requests of whole blocks at the exported device",
+        harmless_if=f"partitions of the clients begin {after} sectors after a multiple of 8",
+        view="caches" if past else "",
+        view_subject=past[0][0].cache.cache if past else "",
         explains=tuple(f"{rule}:{c.cache.cache}" for c, _ in past for rule in ("cache-bypassed", "cache-sub-block-io"))
         if export.direct
         else (),
@@ -272,63 +296,69 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
 def _seen_values(served: TargetAnalysis, limits: Limits) -> Iterator[Value]:
     if served.sizes is not None:
         small = served.sizes.small
-        yield Value("small", "requests that arrive as no whole blocks", small, "ratio", above=limits["small"])
+        yield Value("small", "partial blocks among requests", small, "ratio", above=limits["small"])
         cut = served.sizes.pieces(served.block) if served.sizes.lately else None
         if cut is not None:
-            yield Value("pieces", "of these, a second", cut[0], "per_second")
-            yield Value("pieces_bytes", "their bytes", cut[1], "bytes_per_second")
+            yield Value("pieces", "partial blocks per second", cut[0], "per_second")
+            yield Value("pieces_bytes", "data rate of partial blocks", cut[1], "bytes_per_second")
     for caching, course in served.past:
         yield _past_value(caching, course, limits)
+        now, could = course.read_hits, course.hit_share("read")
+        if now is not None and could is not None:
+            name = caching.cache.cache
+            yield Value(f"read_hits_{name}", f"reads that {name} answers", now, "ratio")
+            yield Value(f"cacheable_read_hits_{name}", f"cacheable reads that {name} answers", could, "ratio")
         for way in ("read", "write"):
             spared = course.spared(way)
             if spared is not None:
-                title = f"{way}s that {caching.cache.cache} would answer"
+                title = f"{way}s that {caching.cache.cache} would answer if whole"
                 yield Value(f"spared_{way}s_{caching.cache.cache}", title, spared, "per_second")
 
 
 def _past_value(caching: CacheAnalysis, course: CacheSteps, limits: Limits) -> Value:
     name, share = caching.cache.cache, caching.bypass_share(course)
-    return Value(f"bypass_share_{name}", f"went past cache {name}", share, "ratio", above=limits["bypass"])
+    return Value(f"bypass_share_{name}", f"bypass of cache {name}", share, "ratio", above=limits["bypass"])
 
 
 def _values(
     carried: int, better: MtuProposal | None, lost: float | None, limits: Limits, block: int = BLOCK
 ) -> Iterator[Value]:
-    yield Value("payload", "bytes of data in a frame", carried)
+    yield Value("payload", "data in a frame", carried)
     if better is not None:
-        yield Value("mtu_from", "MTU that is right, from", better.low)
-        yield Value("mtu_to", "MTU that is right, to", better.high)
+        yield Value("mtu_from", "smallest MTU that fits", better.low)
+        yield Value("mtu_to", "largest MTU that fits", better.high)
     if lost is not None:
-        yield Value("lost", "bytes asked for that arrive in pieces of blocks", lost, "ratio", above=limits["lost"])
+        yield Value("lost", "bytes that arrive as partial blocks", lost, "ratio", above=limits["lost"])
     for size in SIZES if carried >= block else ():  # smaller frames leave no request whole
         share = 1 - whole_share(carried, size, block)
-        yield Value(f"split_{size}", f"of a request of {human.quantity(size, 'bytes')}, in pieces", share, "ratio")
+        yield Value(f"split_{size}", f"split part of a {human.quantity(size, 'bytes')} request", share, "ratio")
 
 
 def _now(seen: RequestMix | None, lost: float | None) -> str:
     """Return the cost as text: the share of requested bytes affected, and the rate."""
     if seen is None or lost is None:
         return ""
-    mean = ", by their mean size" if seen.mean else ""
+    mean = " (by mean size)" if seen.mean else ""
     flow = seen.bytes_per_second
-    rate = f", {human.quantity(lost * flow, 'bytes_per_second')}" if flow and lost else ""
-    return f". Of what is asked for now it is {human.percent(lost)} % of the bytes{rate}{mean}"
+    rate = f", {human.quantity(lost * flow, 'bytes_per_second')}," if flow and lost else ""
+    return f"{human.percent(lost)}% of the bytes{rate} arrive split{mean}."
 
 
 MTU_MISALIGNED = Rule(
     "mtu-misaligned",
-    "frames of ATA over Ethernet carry no whole number of blocks, so requests arrive in pieces",
+    "AoE frames that carry no whole number of blocks, so requests are split",
     Severity.CRITICAL,
     _check,
     (AoeTarget, AoeExport, AoeSocket, AoePort),
     (
-        Threshold("lost", 0.05, "share of bytes asked for that arrive in pieces, below which it is only told", "ratio"),
-        Threshold("small", 0.05, "the same at the target: share of requests that are no whole blocks", "ratio"),
-        Threshold("disagree", 0.5, "share of requests, no whole blocks, that is believed more than the MTU", "ratio"),
-        Threshold("bypass", 0.2, "share of requests past a cache from which on it is the same story", "ratio"),
-        Threshold("most", 0.5, "share past a cache from which on it is critical", "ratio"),
-        Threshold("requests", 500.0, "requests in a minute that it takes to judge a cache"),
+        Threshold("lost", 0.05, "split share of bytes below which the finding is informational", "ratio"),
+        Threshold("small", 0.05, "share of partial blocks at the target below which it is informational", "ratio"),
+        Threshold("disagree", 0.5, "share of partial blocks that overrides the calculation by the MTU", "ratio"),
+        Threshold("bypass", 0.2, "cache bypass share that is attributed to this cause", "ratio"),
+        Threshold("most", 0.5, "bypass share above which the finding is critical", "ratio"),
+        Threshold("requests", 500.0, "minimum requests per minute to judge a cache"),
     ),
     either=3,
     covers=(Covers(AoeTarget, "{interfaces|device}", _has_payload), Covers(AoeExport, "{interface}")),
+    view="network",
 )

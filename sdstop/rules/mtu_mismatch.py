@@ -7,9 +7,21 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.network.links import InterfaceLink
 from sdstop.core import format as human
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import ShellCommand, run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 
 _FORWARDS = frozenset({"bridge"})
 _BUNDLES = frozenset({"bond", "team"})
@@ -31,12 +43,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         top = window.get(Interface, upper)
         lower = [row for row in (window.get(Interface, name) for name in names) if row is not None]
         if top is None or top.mtu is None or len(lower) < len(names) or any(row.mtu is None for row in lower):
-            yield Unchecked("the MTU of some of its interfaces is not known", upper)
+            yield Unchecked("MTU of some of its interfaces unknown", upper)
             continue
         found = list(_FINDERS[relation](window, top, lower))
         yield from found
         if not found and relation != "veth":
-            yield RuledOut(upper, f"{relation} and what it is made of agree: MTU {_listed([top, *lower])}")
+            yield RuledOut(upper, f"{relation} and its members: MTU {_listed([top, *lower])}")
         elif not found:
             yield RuledOut(f"{names[0]}/{upper}", f"both ends of the pair have MTU {top.mtu}")
     yield from _elsewhere(window)
@@ -56,10 +68,8 @@ def _elsewhere(window: Window) -> Iterator[Unchecked]:
         return
     names = sorted(map(human.safe, names))
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    verb = "is" if len(names) == 1 else "are"
     yield Unchecked(
-        f"{', '.join(names[:_FEW])}{more} {verb} joined to something that is not in this network namespace, and what "
-        "MTU that has cannot be seen",
+        f"peers of {', '.join(names[:_FEW])}{more} are in another network namespace",
         calm=True,  # normal on container hosts
     )
 
@@ -79,8 +89,8 @@ def _severity(*interfaces: Interface) -> Severity:
 
 
 def _unused(*interfaces: Interface) -> str:
-    away = [row.interface for row in interfaces if not row.active]
-    return f" ({', '.join(away)} not in use now)" if away else ""
+    """Return which of the interfaces are inactive, as a value; empty if none is."""
+    return ", ".join(row.interface for row in interfaces if not row.active)
 
 
 def _bundle(window: Window, bond: Interface, slaves: Sequence[Interface]) -> Iterator[Finding]:
@@ -88,19 +98,19 @@ def _bundle(window: Window, bond: Interface, slaves: Sequence[Interface]) -> Ite
         if _mtu(slave) == _mtu(bond):
             continue
         small = _mtu(slave) < _mtu(bond)
-        effect = (
-            f"frames of {bond.interface} above {slave.mtu} are lost on it"
-            if small
-            else f"it takes more than {bond.interface} sends"
-        )
         yield _finding(
             window,
             f"{bond.interface}/{slave.interface}",
             _severity(bond, slave) if small else Severity.INFO,
-            f"slave {slave.interface} has MTU {slave.mtu}, {bond.interface} {bond.mtu}: {effect}{_unused(bond, slave)}",
+            f"{bond.interface} has MTU {bond.mtu}, its slave {slave.interface} {slave.mtu}.",
             (bond, slave),
-            (f"ip link set dev {quoted(bond.interface)} mtu {bond.mtu}   # bonding sets it on every slave",),
+            (_set(bond, bond.mtu, "applies to every slave"),),
+            impact="" if small else "No loss: the slave accepts more than the bond sends.",
         )
+
+
+def _set(interface: Interface, mtu: int | None, note: str = "") -> ShellCommand:
+    return run("ip", "link", "set", "dev", interface.interface, "mtu", f"{mtu}", note=note)
 
 
 def _upon(window: Window, upper: Interface, lower: Sequence[Interface]) -> Iterator[Finding]:
@@ -111,12 +121,11 @@ def _upon(window: Window, upper: Interface, lower: Sequence[Interface]) -> Itera
             window,
             f"{upper.interface}/{parent.interface}",
             _severity(upper, parent),
-            f"{upper.interface} has MTU {upper.mtu}, {parent.interface} below it only {parent.mtu}: larger frames are "
-            f"lost{_unused(upper, parent)}",
+            f"{upper.interface} has MTU {upper.mtu}, {parent.interface} below only {parent.mtu}.",
             (upper, parent),
             (
-                f"ip link set dev {quoted(parent.interface)} mtu {upper.mtu}   # if its peers and the switch take it",
-                f"ip link set dev {quoted(upper.interface)} mtu {parent.mtu}   # else",
+                _set(parent, upper.mtu, "if peers and switch support it"),
+                _set(upper, parent.mtu, "otherwise"),
             ),
         )
 
@@ -132,31 +141,21 @@ def _bridge(window: Window, bridge: Interface, ports: Sequence[Interface]) -> It
             return
         used, smallest, largest = list(ports), min(ports, key=_mtu), max(ports, key=_mtu)
     few = [port for port in used if port.mtu == smallest.mtu]
-    names = ", ".join(port.interface for port in few[:4])
     if largest.mtu == smallest.mtu:
-        what = f"{bridge.interface} has MTU {bridge.mtu}, its ports {smallest.mtu}: larger frames of its own are lost"
+        cause = f"{bridge.interface} has MTU {bridge.mtu}, its ports {smallest.mtu}."
     else:
-        what = (
-            f"its ports differ: {largest.interface} {largest.mtu}, {names} {smallest.mtu}; frames above "
-            f"{smallest.mtu} from the one do not come out at the other, without a word"
-        )
+        rest = f" and {human.plural(len(few) - 1, 'other port')}" if len(few) > 1 else ""
+        cause = f"{largest.interface} has MTU {largest.mtu}, {smallest.interface}{rest} {smallest.mtu}."
     odd = (smallest, largest) if largest is not smallest else (smallest,)
     yield _finding(
         window,
         bridge.interface,
         _severity(bridge, *odd),
-        what + _unused(bridge, *odd),
+        cause,
         (bridge, *odd),
         (
-            *(
-                f"ip link set dev {quoted(port.interface)} mtu {largest.mtu}"
-                for port in few[:3]
-                if port.mtu != largest.mtu
-            ),
-            (
-                f"ip link set dev {quoted(bridge.interface)} mtu {largest.mtu}"
-                "   # what is behind the ports must take it, too"
-            ),
+            *(_set(port, largest.mtu) for port in few[:3] if port.mtu != largest.mtu),
+            _set(bridge, largest.mtu, "everything behind the ports must support it"),
         ),
     )
 
@@ -170,13 +169,9 @@ def _veth(window: Window, one: Interface, ends: Sequence[Interface]) -> Iterator
             window,
             f"{other.interface}/{one.interface}",
             _severity(one, other),
-            f"the ends of a veth pair differ: {large.interface} sends up to {large.mtu}, {small.interface} takes "
-            f"{small.mtu}; larger frames are lost{_unused(one, other)}",
+            f"{large.interface} has MTU {large.mtu}, its peer {small.interface} {small.mtu}.",
             (small, large),
-            (
-                f"ip link set dev {quoted(small.interface)} mtu {large.mtu}",
-                f"ip link set dev {quoted(large.interface)} mtu {small.mtu}   # or so",
-            ),
+            (_set(small, large.mtu), _set(large, small.mtu, "alternative")),
         )
 
 
@@ -189,31 +184,44 @@ def _finding(
     window: Window,
     subject: str,
     severity: Severity,
-    summary: str,
+    cause: str,
     interfaces: Sequence[Interface],
-    commands: tuple[str, ...],
+    commands: tuple[ShellCommand, ...],
+    impact: str = "",
 ) -> Finding:
-    large = max(interfaces, key=_mtu)
+    large, small = max(interfaces, key=_mtu), min(interfaces, key=_mtu)
+    unused = _unused(*interfaces)
+    lost = f"Frames above {small.mtu} bytes are lost at {small.interface}."
     return Finding(
         severity=severity,
         subject=subject,
-        cause=summary,
-        values=tuple(
-            Value(row.interface, f"MTU of {row.interface}", row.mtu, "", above=large.mtu) for row in interfaces
+        title="MTU MISMATCH",
+        cause=cause,
+        impact=impact or (f"Frames above {small.mtu} bytes would be lost; {unused} is down." if unused else lost),
+        values=(
+            *(
+                Value(row.interface, f"MTU of {row.interface}", row.mtu, "", below=None if row is large else large.mtu)
+                for row in interfaces
+            ),
+            *((Value("unused", "interfaces not in use", unused),) if unused else ()),
         ),
         evidence=cites(*(window.cite(row, "mtu") for row in interfaces)),
         advice=(
             *commands,
-            "set it where the network is configured, too, or it is gone after a reboot",
-            f"ping -M do -c 3 -s {_mtu(large) - 28} PEER   # does a full frame reach the storage peers?",
+            "Also set it in the network configuration: ip link does not outlast a reboot.",
+            run(
+                "ping", "-M", "do", "-c", "3", "-s", str(_mtu(large) - 28), "PEER",
+                note="must succeed to every storage peer",
+            ),
         ),
-        refuted_by="full frames that arrive: ping -M do with the larger MTU, from a peer behind the smaller interface",
-    )
+        refuted_by="a full-size ping -M do that arrives from a peer behind the smaller interface",
+        view_subject=small.interface,
+    )  # fmt: skip
 
 
 MTU_MISMATCH = Rule(
     "mtu-mismatch",
-    "the parts of a bond, bridge, VLAN or veth pair do not agree on the MTU",
+    "different MTUs within a bond, bridge, VLAN or veth pair",
     Severity.WARNING,
     _check,
     (Interface, InterfaceLink),
@@ -222,4 +230,7 @@ MTU_MISMATCH = Rule(
         "frames-dropped",
         "path-mtu-shrunk",
     ),
+    damage=Damage.AVAILABILITY,
+    standing=True,
+    view="network",
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.fabric.numa import NumaActivity, NumaNode
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -41,7 +42,7 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
         return
     unknown = [row.node for row in working if row.memory is None]
     if unknown:
-        yield Unchecked(f"the memory of {', '.join(unknown)} is not known", _SUBJECT)
+        yield Unchecked(f"memory of {', '.join(unknown)} unknown", _SUBJECT)
     else:
         yield _memory(window, working, limits)
     for row in nodes:
@@ -54,7 +55,7 @@ def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
     bare = [row for row in nodes if not row.memory]
     most, least = max(sizes.values()), min(sizes.values())
     values = (
-        Value("times", "the largest of the nodes, times the smallest", most / least if least else None, "ratio",
+        Value("times", "largest node, times the smallest", most / least if least else None, "",
               above=limits["times"]),
         *(Value(name, f"memory of {name}", size, "bytes") for name, size in sizes.items()),
     )  # fmt: skip
@@ -64,38 +65,48 @@ def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
         return Finding(
             severity=Severity.WARNING,
             subject=_SUBJECT,
-            cause=(
-                f"{names} has CPUs and no memory: all that its CPUs read and write comes from another node ({spread})"
-            ),
+            title="NUMA NODE WITHOUT MEMORY",
+            cause=f"{names} {'has' if len(bare) == 1 else 'have'} CPUs but no memory.",
+            impact=f"Every memory access of the CPUs of {names} is remote.",
             values=values,
             evidence=shown,
             advice=(
-                "put modules into the slots of that processor: the board's manual says which come first",
-                f"until then: numactl --cpunodebind={next(row.number for row in nodes if row.memory)} COMMAND",
+                "Populate the memory slots of that processor (order: board manual).",
+                run(
+                    "numactl",
+                    f"--cpunodebind={next(row.number for row in nodes if row.memory)}",
+                    "COMMAND",
+                    note="until then",
+                ),
             ),
-            refuted_by="memory of that node that was taken offline, or is reserved: dmesg | grep -i 'node .* memory'",
+            refuted_by="memory of that node offlined or reserved (dmesg: node ... memory)",
+            view_subject=bare[0].node,
         )
     if least and most / least > limits["times"]:
         return Finding(
             severity=Severity.INFO,
             subject=_SUBJECT,
-            cause=f"nodes have unequal memory ({spread}): the smaller ones fill first, and then take from far away",
+            title="UNEQUAL NUMA MEMORY",
+            cause=f"Memory per node: {human.quantity(least, 'bytes')} to {human.quantity(most, 'bytes')}.",
+            impact="Small nodes fill first and then allocate remotely.",
             values=values,
             evidence=shown,
             advice=(
-                "equal modules at every processor; a cache that fills memory (page cache, ARC) notices it first",
-                "numastat -m   # how full each node is",
+                "Populate all processors alike; page cache and ARC suffer first.",
+                run("numastat", "-m", note="use of each node"),
             ),
-            refuted_by="a machine whose load runs on the CPUs of the larger nodes alone",
+            refuted_by="equal node sizes in numactl -H",
+            harmless_if="the load runs only on the CPUs of the larger nodes",
+            view_subject=min(nodes, key=lambda row: row.memory or 0).node,
         )
-    return RuledOut(_SUBJECT, f"{len(nodes)} nodes with about as much memory ({spread})")
+    return RuledOut(_SUBJECT, f"{len(nodes)} nodes with similar memory ({spread})")
 
 
 def _pages(window: Window, row: NumaNode, limits: Limits) -> Verdict:
     moments = window.moments(NumaActivity)[-int(limits["readings"]) :]
     known = [found for moment in moments if (found := moment.rows.get(row.node)) is not None]
     if len(known) < limits["readings"]:
-        return Unchecked(f"needs {limits['readings']:g} readings of its pages", row.node, gap=Gap.EARLY)
+        return Unchecked(f"collecting data: {len(known)} of {limits['readings']:g} samples", row.node, gap=Gap.EARLY)
     foreign = min((found.foreign_per_second or 0.0) for found in known)
     pages = min(found.pages_per_second for found in known)
     # Pages requested from this node: those allocated here as intended, and those allocated elsewhere.
@@ -111,34 +122,33 @@ def _pages(window: Window, row: NumaNode, limits: Limits) -> Verdict:
     most = max(found.pages_per_second for found in known)
     return RuledOut(
         row.node,
-        f"{human.percent(max((found.remote or 0.0) for found in known))} % or less of {human.number(most, 0)} pages/s "
-        f"went to tasks of other nodes, {human.number(max((f.foreign_per_second or 0.0) for f in known), 0)} pages/s "
-        "that belong here were got elsewhere",
+        f"at most {human.percent(max((found.remote or 0.0) for found in known))}% of {human.number(most, 0)} pages/s "
+        f"for tasks of other nodes, {human.number(max((f.foreign_per_second or 0.0) for f in known), 0)} pages/s "
+        "meant for it allocated elsewhere",
     )
 
 
 def _full(window: Window, row: NumaNode, foreign: float, share: float, limits: Limits) -> Finding:
-    free = (
-        f"; {human.quantity(row.free, 'bytes')} of {human.quantity(row.memory, 'bytes')} are free"
-        if row.free is not None
-        else ""
-    )
     return Finding(
         severity=Severity.WARNING,
         subject=row.node,
-        cause=f"it is full: {human.percent(share)} % of the pages wanted of it come from other nodes, "
-        f"{human.number(foreign, 0)} a second{free}",
+        title="NUMA NODE WITHOUT MEMORY" if row.memory == 0 else "NUMA NODE FULL",
+        cause=f"{human.percent(share)}% of its allocations ({human.number(foreign, 0)} pages/s) go to other nodes.",
+        impact="These pages are remote: each access crosses the interconnect.",
         values=(
-            Value("foreign", "pages wanted here and got elsewhere", share, "ratio", above=limits["foreign"]),
-            Value("foreign_rate", "the same, a second", foreign, "per_second", above=limits["pages"]),
-            Value("free", "free memory of the node", row.free, "bytes"),
+            Value("foreign", "pages meant for it, allocated elsewhere", share, "ratio", above=limits["foreign"]),
+            Value("foreign_rate", "rate of these pages", foreign, "per_second", above=limits["pages"]),
+            Value("free", "free memory of the node", row.free, "bytes", of=row.memory),
         ),
         evidence=cites(window.cite(row, "foreign"), window.cite(row, "free")),
         advice=(
-            "numastat -m; numastat -p PROCESS   # who fills that node",
-            "cat /proc/sys/vm/zone_reclaim_mode   # 1: the node is reclaimed first, with stalls",
+            run("numastat", "-m", note="use of each node"),
+            run("numastat", "-p", "PROCESS", note="share of one process"),
+            run("cat", "/proc/sys/vm/zone_reclaim_mode", note="1: local reclaim first, causes stalls"),
         ),
-        refuted_by="a process that was bound to this node on purpose and needs more than it has",
+        refuted_by="unchanged numa_foreign in numastat under the same load",
+        harmless_if="a process is bound to this node on purpose",
+        standing=row.memory == 0,
     )
 
 
@@ -146,38 +156,39 @@ def _far(window: Window, row: NumaNode, pages: float, remote: float, limits: Lim
     return Finding(
         severity=Severity.INFO,
         subject=row.node,
-        cause=(
-            f"{human.percent(remote)} % of the {human.number(pages, 0)} pages a second that are got of it go to tasks "
-            "that "
-            "run on other nodes"
-        ),
+        title="REMOTE MEMORY",
+        cause=f"{human.percent(remote)}% of {human.number(pages, 0)} pages/s are for tasks on other nodes.",
+        impact="These tasks reach their memory across the interconnect.",
         values=(
-            Value(
-                "remote", "share of its pages that tasks on other nodes got", remote, "ratio", above=limits["remote"]
-            ),
-            Value("pages", "pages got of it a second", pages, "per_second", above=limits["pages"]),
+            Value("remote", "pages for tasks on other nodes", remote, "ratio", above=limits["remote"]),
+            Value("pages", "pages allocated per second", pages, "per_second", above=limits["pages"]),
         ),
         evidence=cites(window.cite(row, "other"), window.cite(row, "local")),
         advice=(
-            "numastat -p PROCESS   # where its memory is; ps -eo pid,psr,comm   # where it runs",
-            "numactl --cpunodebind=N --membind=N COMMAND   # keep both together",
+            run("numastat", "-p", "PROCESS", note="nodes of its memory"),
+            run("ps", "-eo", "pid,psr,comm", note="CPUs of the tasks"),
+            run("numactl", "--cpunodebind=N", "--membind=N", "COMMAND", note="task and memory on one node"),
         ),
-        refuted_by="memory that is interleaved on purpose (numactl --interleave)",
+        refuted_by="unchanged other_node in numastat under the same load",
+        harmless_if="interleaving is intended (numactl --interleave)",
+        standing=False,
     )
 
 
 NUMA_IMBALANCE = Rule(
     _ID,
-    "memory is not where the work is: a node without memory, a full one, or pages from other nodes",
+    "NUMA node without memory, out of memory, or serving remote tasks",
     Severity.WARNING,
     _check,
     (NumaNode,),
     (
         Threshold("times", 1.5, "memory of the largest node, times that of the smallest", "ratio"),
-        Threshold("foreign", 0.1, "share of the pages wanted of a node that come from others", "ratio"),
-        Threshold("remote", 0.2, "share of a node's pages that tasks on other nodes get", "ratio"),
-        Threshold("pages", 1000.0, "pages a second below which neither is worth a word", "per_second"),
-        Threshold("readings", 2.0, "successive readings that must show it"),
+        Threshold("foreign", 0.1, "share of the pages meant for a node that others provide", "ratio"),
+        Threshold("remote", 0.2, "share of a node's pages for tasks on other nodes", "ratio"),
+        Threshold("pages", 1000.0, "minimum page allocations per second", "per_second"),
+        Threshold("readings", 2.0, "consecutive samples that must show it"),
     ),
     covers=(Covers(NumaNode, _SUBJECT), Covers(NumaNode)),
+    standing=True,
+    view="host",
 )

@@ -11,6 +11,7 @@ from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.interrupts import CardInterrupts
 from sdstop.collectors.fabric.numa import InterfaceNode, NumaNode
 from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -47,13 +48,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.node is not None:
             near[row.node] += disks[row.hba]
     if not near or unknown / disks.total() > 1 - limits["share"]:
-        yield Unchecked(f"the firmware does not say near which node {unknown} of {disks.total()} disks are")
+        yield Unchecked(f"firmware gives no NUMA node for {unknown} of {disks.total()} disks")
         return
     node, most = near.most_common(1)[0]
     spread = ", ".join(f"node{number}: {count} disks" for number, count in sorted(near.items()))
     here = [row for row in hbas if row.node == node]
     if most / disks.total() < limits["share"]:
-        yield from passed(places, f"HBAs are near several nodes ({spread})")
+        yield from passed(places, f"HBAs on several nodes ({spread})")
         return
     others = tuple(place for place in places if place != f"node{node}")
     bare = node in nodes and nodes[node].memory == 0
@@ -64,7 +65,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         found = _finding(window, node, here, disks, nodes, apart if crossing else [], bare=bare)
         yield replace(found, others=others)
     else:
-        said = f"1 HBA with {most} disks, which is near one node or the other"
+        said = f"1 HBA with {most} disks, necessarily on one node"
         yield RuledOut(f"node{node}", said, others=others)
 
 
@@ -74,29 +75,27 @@ def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
     if row is None or row.far is None or row.node is None:
         return
     if row.far / row.irqs < limits["far"]:
-        yield RuledOut(hba.hba, f"{row.irqs - row.far} of {row.irqs} interrupts go to CPUs of its own node{row.node}")
+        yield RuledOut(hba.hba, f"{row.irqs - row.far} of {row.irqs} interrupts on CPUs of its own node{row.node}")
         return
     yield Finding(
         severity=Severity.INFO,
         subject=hba.hba,
-        cause=(
-            f"{row.far} of its {row.irqs} interrupts go to CPUs of other nodes ({row.cpus}); it is near node{row.node}"
-        ),
+        title="REMOTE INTERRUPTS",
+        cause=f"{row.far} of {row.irqs} interrupts go to other nodes; the HBA is on node{row.node}.",
+        impact="Completed data can cross the interconnect once more.",
         values=(
-            Value(
-                "far", "interrupts that only CPUs of other nodes take", row.far / row.irqs, "ratio", above=limits["far"]
-            ),
-            Value("irqs", "message interrupts that it has", row.irqs),
+            Value("far", "interrupts on other nodes only", row.far / row.irqs, "ratio", above=limits["far"]),
+            Value("irqs", "message interrupts", row.irqs),
+            Value("cpus", "CPUs that take them", row.cpus),
         ),
         evidence=cites(window.cite(row, "far"), window.cite(row)),
         advice=(
-            (
-                f"cd /proc/irq && grep . $(ls /sys/bus/pci/devices/{quoted(hba.hba)}/msi_irqs | sed "
-                "s,$,/effective_affinity_list,)"
-            ),
-            "systemctl status irqbalance   # it moves interrupts; those that the kernel manages nobody can move",
+            run("systemctl", "status", "irqbalance", note="moves interrupts, except managed ones"),
+            run("ls", f"/sys/bus/pci/devices/{hba.hba}/msi_irqs", note="its interrupts"),
+            run("grep", "-r", "", "/proc/irq", "--include=effective_affinity_list", note="CPUs of every interrupt"),
         ),
-        refuted_by="interrupts that hardly ever come: /proc/interrupts counts them by CPU",
+        refuted_by=f"effective_affinity_list with CPUs of node{row.node}",
+        harmless_if="the interrupt rate is low (/proc/interrupts)",
     )
 
 
@@ -124,24 +123,25 @@ def _finding(
     bare: bool,
 ) -> Finding:
     count = sum(disks[row.hba] for row in here)
-    others = ", ".join(row.node for number, row in sorted(nodes.items()) if number != node)
-    text = f"{count} of {disks.total()} disks hang on {len(here)} HBAs near node{node} of {len(nodes)}"
+    others = ", ".join(quoted(row.node) for number, row in sorted(nodes.items()) if number != node)
+    impact = f"I/O from CPUs of {others} crosses the interconnect."
     if bare:
-        text += ", which has no memory: all their data cross to another node"
-    else:
-        text += f": what CPUs of {others} read and write crosses between the nodes"
-    if cards:
-        text += f"; the network cards with a link are near other nodes ({', '.join(cards)}), so what they serve crosses"
+        impact = f"node{node} has no memory: all their data cross the interconnect."
+    elif cards:
+        impact = "The network cards are on other nodes: all data served cross."
     taken = [found for hba in here if (found := window.get(CardInterrupts, hba.hba)) and found.far is not None]
     far, irqs = sum(found.far or 0 for found in taken), sum(found.irqs for found in taken)
     return Finding(
         severity=Severity.WARNING if bare else Severity.INFO,
         subject=f"node{node}",
-        cause=text,
+        title="DISKS ON ONE NUMA NODE",
+        cause=f"{count} of {disks.total()} disks are attached to {len(here)} HBAs on node{node} of {len(nodes)}.",
+        impact=impact,
         values=(
-            Value("share", "share of the disks that are near this node", count / disks.total(), "ratio"),
-            Value("hbas", "HBAs near this node", len(here)),
-            Value("far", "share of their interrupts that other nodes take", far / irqs if irqs else None, "ratio"),
+            Value("share", "disks on this node", count / disks.total(), "ratio"),
+            Value("hbas", "HBAs on this node", len(here)),
+            Value("far", "interrupts on other nodes", far / irqs if irqs else None, "ratio"),
+            *((Value("cards", "network cards on other nodes", ", ".join(cards)),) if cards else ()),
             *(Value(f"memory{number}", f"memory of {row.node}", row.memory, "bytes") for number, row in nodes.items()),
         ),
         evidence=cites(
@@ -150,24 +150,28 @@ def _finding(
             *(window.cite(row) for name in cards[:2] if (row := window.get(InterfaceNode, name)) is not None),
         ),
         advice=(
-            f"numactl --cpunodebind={node} COMMAND   # keep the work near the disks",
-            f"move HBAs into slots of {others}: the board's manual says which these are",
-            "numastat -n; grep . /sys/devices/system/node/node*/numastat   # other_node: how much does cross",
+            f"Move HBAs to slots of {others} (see the board manual).",
+            run("numactl", f"--cpunodebind={node}", "COMMAND", note="the load beside its disks"),
+            run("numastat", note="other_node: cross-node traffic"),
         ),
-        refuted_by=f"a load that runs on CPUs of node{node} alone, in memory of that node",
+        refuted_by="numa_node files of HBAs that are on other nodes",
+        harmless_if=f"the load runs only on CPUs and memory of node{node}",
+        view_subject=here[0].hba,
     )
 
 
 NUMA_REMOTE_HBA = Rule(
     "numa-remote-hba",
-    "all disks are near one NUMA node of several",
+    "all disks attached to one of several NUMA nodes, or HBA interrupts on another node",
     Severity.WARNING,
     _check,
     (NumaNode, Hba, DiskPath),
     (
-        Threshold("share", 0.9, "share of the disks near one node", "ratio"),
-        Threshold("far", 0.5, "share of an HBA's interrupts that only CPUs of other nodes take", "ratio"),
+        Threshold("share", 0.9, "share of the disks on one node", "ratio"),
+        Threshold("far", 0.5, "share of an HBA's interrupts on other nodes", "ratio"),
     ),
     either=3,
     covers=(Covers(Hba, "node{node}"),),
+    standing=True,
+    view="fabric",
 )

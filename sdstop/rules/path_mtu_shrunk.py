@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.network.paths import PathMtu, Tcp
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -22,7 +23,6 @@ from sdstop.core.finding import (
     passed,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -51,47 +51,47 @@ def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Li
     shown = ", ".join(path.destination for path in (matter or paths)[:3])
     more = len(matter or paths) - 3
     lost = _probes_lost(window)
+    count = len(matter or paths)
+    first = worst.destination if len(worst.destination) <= _SHORT else "an IPv6 destination"
     return Finding(
         severity=Severity.WARNING if matter else Severity.INFO,
         subject=interface,
-        cause=f"packets to {shown}{f' and {more} more' if more > 0 else ''} must not exceed {worst.mtu} bytes, "
-        f"{interface} sends up to {full}",
+        title=f"PATH MTU {worst.mtu}, INTERFACE {full}",
+        cause=f"The path to {first} takes {worst.mtu} bytes, {interface} sends up to {full}.",
+        impact=f"Packets to {human.plural(count, 'destination')} are smaller; some can be lost.",
         values=(
-            Value("mtu", "learnt path MTU", worst.mtu, "", above=full * (1 - limits["loss"])),
+            Value("mtu", "learnt path MTU", worst.mtu, "", below=full * (1 - limits["loss"])),
             Value("interface_mtu", f"MTU of {interface}", full),
             Value("destinations", "destinations", len(paths)),
-            Value("private", "of them in private networks", len(near)),
-            Value("probes", "large TCP probes lost meanwhile", lost),
-            Value("expires", "forgotten in", worst.expires, "seconds"),
+            Value("private", "destinations in private networks", len(near), "", of=len(paths)),
+            Value("named", "smallest paths", f"{shown}{f' and {more} more' if more > 0 else ''}"),
+            Value("probes", "large TCP probes lost", lost),
+            Value("expires", "expires in", worst.expires, "seconds"),
         ),
         evidence=cites(
             *(window.cite(path) for path in (matter or paths)[:2]),
             window.cite(worst, "interface_mtu"),
         ),
         advice=tuple(_advice(worst, interface, full, matters=bool(matter))),
-        refuted_by=(
-            f"ip route get {quoted(worst.destination)} without `mtu` after ten minutes of traffic: then it was a "
-            "passing "
-            "detour"
-        ),
+        refuted_by="ip route get without `mtu` for the destination after ten minutes of traffic",
+        harmless_if="" if matter else "this is the way to the Internet or through a tunnel, whose MTU is smaller",
     )
 
 
-def _advice(worst: PathMtu, interface: str, full: int, *, matters: bool) -> Iterator[str]:
-    six = ":" in worst.destination
+_SHORT = len("255.255.255.255")
+
+
+def _advice(worst: PathMtu, interface: str, full: int, *, matters: bool) -> Iterator[Advice]:
+    six = ("-6",) if ":" in worst.destination else ()
     size = full - (48 if six else 28)
-    ping = f"ping {'-6 ' if six else ''}-M do -c 3 -s {size} {operand(worst.destination)}"
     if not matters:
-        yield "nothing to do if this is the way to the internet or through a tunnel: those are smaller"
-    yield f"{ping}   # who answers 'Frag needed', or nothing at all?"
-    yield (
-        f"tracepath {'-6 ' if six else ''}-n {operand(worst.destination)}"
-        "   # the hop behind which the packets get smaller"
-    )
-    yield (
-        f"then raise the MTU there (router, switch, peer), or lower it here to what passes: "
-        f"ip link set dev {quoted(interface)} mtu {worst.mtu}"
-    )
+        yield "Ignore this for routes to the Internet or through a tunnel."
+    hop = "the hop that lowers the MTU"
+    yield run("tracepath", *six, "-n", *operands(worst.destination), note=hop)
+    ping = ("ping", *six, "-M", "do", "-c", "3", "-s", str(size), *operands(worst.destination))
+    yield run(*ping, note='"Frag needed" names the hop; silence is a dropped message')
+    yield "Raise the MTU on that hop (router, switch, peer), or lower it here."
+    yield run("ip", "link", "set", "dev", interface, "mtu", str(worst.mtu), note="lowers it here")
 
 
 def _nearby(destination: str) -> bool:
@@ -118,30 +118,31 @@ def _probing(window: Window, lost: int, limits: Limits) -> Finding:
     return Finding(
         severity=Severity.INFO,
         subject="tcp",
-        cause=(
-            f"TCP lost {lost} probes of larger packets in {human.duration(window.seconds)} and no path MTU was learnt: "
-            "some path may swallow large packets without a word"
-        ),
+        title="LARGE PACKETS LOST, PATH UNKNOWN",
+        cause=f"TCP lost {lost} MTU probes in {human.duration(window.seconds)}; no path MTU was learnt.",
+        impact="A path can drop large packets silently, and connections stall.",
         values=(Value("probes", "large TCP probes lost", lost, "", above=limits["probes"]),),
         evidence=cites(window.cite(row, "mtu_probe_failures")),
         advice=(
-            "ss -tino state established   # connections whose pmtu or mss is small against their advmss",
-            "cat /proc/sys/net/ipv4/tcp_mtu_probing   # 2 probes always, and then loses some by design",
+            run("ss", "-tino", "state", "established", note="pmtu or mss far below advmss"),
+            run("cat", "/proc/sys/net/ipv4/tcp_mtu_probing", note="2: probes always, loses some by design"),
         ),
-        refuted_by="tcp_mtu_probing at 2 and probes that arrive as well: then this is how it finds the size",
+        refuted_by="a path on which packets of the interface's MTU arrive",
+        harmless_if="tcp_mtu_probing is 2: TCP then finds the size by losing probes",
         confidence=0.5,
     )
 
 
 PATH_MTU_SHRUNK = Rule(
     "path-mtu-shrunk",
-    "the kernel learnt that a path takes smaller packets than its interface sends",
+    "path MTU learnt by the kernel below the interface MTU",
     Severity.WARNING,
     _check,
     (Interface, PathMtu),
     (
-        Threshold("loss", 0.1, "how much smaller, towards a private network, is worth a warning", "ratio"),
-        Threshold("probes", 3.0, "lost probes of TCP in a window that are worth a word"),
+        Threshold("loss", 0.1, "relative shortfall towards a private network that is a warning", "ratio"),
+        Threshold("probes", 3.0, "minimum lost TCP MTU probes per window"),
     ),
     covers=(Covers(PathMtu, "{interface}"),),
+    view="network",
 )

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from sdstop.analysis.fabric import disks_behind
 from sdstop.collectors.fabric.hba import Hba
+from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -20,7 +22,6 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
@@ -41,11 +42,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not _has_link(row):
             continue
         if (row.port_device_id or "").startswith(_HYPERVISORS):
-            made_up = "the port above it is made up by a hypervisor: what the slot can is not seen"
-            yield Unchecked(made_up, row.hba, calm=True)
+            yield Unchecked("upstream port is virtual; slot capability unknown", row.hba, calm=True)
             continue
         if row.port_max_speed is None or row.port_max_width is None or row.max_speed is None or row.max_width is None:
-            yield Unchecked("what both ends of its link can is not known", row.hba)
+            yield Unchecked("link capability unknown", row.hba)
             continue
         lanes, speed = min(row.max_width, row.port_max_width), min(row.max_speed, row.port_max_speed)
         narrow = row.width is not None and row.width < lanes
@@ -53,9 +53,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if narrow or slow:
             yield _finding(window, row, lanes, speed, limits, narrow=narrow)
         elif row.width is None or row.speed is None:
-            yield Unchecked("of its link only half is said", row.hba)
+            yield Unchecked("link speed or width missing", row.hba)
         else:
-            yield RuledOut(row.hba, f"{_said(row.speed, row.width)}, as both ends allow")
+            yield RuledOut(row.hba, f"link at {_said(row.speed, row.width)}, the best of both ends")
 
 
 def _said(speed: float | None, width: int | None) -> str:
@@ -82,15 +82,21 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
     seen = [old for _, old in window.series(Hba, row.hba) if old is not None and old.speed == row.speed]
     sure = narrow or (len(seen) > 1 and _busy(window, row.hba, limits))
     now, best = _said(row.speed, row.width), _said(speed, lanes)
-    doubt = "" if sure else "; idle links may be slow to save power: it counts when it stays so under load"
     disks = len(disks_behind(window, row.hba))
     return Finding(
         severity=Severity.WARNING if sure else Severity.INFO,
         subject=row.hba,
-        cause=f"its link runs at {now}, both ends allow {best}; {disks} disks are behind it ({row.kind}){doubt}",
+        title=f"PCIE DEGRADED: {now}",
+        cause=f"The link runs at {now}, both ends support {best}.",
+        impact=(
+            f"{human.plural(disks, 'disk')} {'shares' if disks == 1 else 'share'} the reduced bandwidth."
+            if sure
+            else "An idle link can run slower to save power; only one under load counts."
+        ),
         values=(
-            Value("width", "lanes in use", row.width, "", above=float(lanes)),
-            Value("speed", "transfers per second of a lane", row.speed, "per_second", above=speed),
+            Value("width", "lanes in use", row.width, "", of=float(lanes)),
+            Value("speed", "transfers per second of a lane", row.speed, "per_second", of=speed),
+            Value("kind", "kind", row.kind),
             Value("disks", "disks behind it", disks),
         ),
         evidence=cites(
@@ -100,28 +106,30 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
             )
         ),
         advice=(
-            f"lspci -vv -s {quoted(row.hba)} | grep -E 'LnkCap|LnkSta'   # and of the port above, {quoted(row.port)}",
-            "seat the card anew, try another slot; in a slot that is shared or wired narrower the board sets the limit",
+            "Reseat the card or try another slot.",
+            run("lspci", "-vv", "-s", row.hba, note="link of the card").pipe("grep", "-E", "LnkCap|LnkSta"),
+            *(
+                (run("lspci", "-vv", "-s", row.port, note="the upstream port").pipe("grep", "-E", "LnkCap|LnkSta"),)
+                if row.port
+                else ()
+            ),
         ),
-        refuted_by=(
-            "a board that wires fewer lanes to this slot than its port can: its manual says so, the port does not"
-        ),
+        refuted_by=f"{best} in lspci -vv under load",
+        harmless_if="the board wires fewer lanes to this slot (see its manual)",
         confidence=None if sure else 0.3,
     )
 
 
 PCIE_DEGRADED = Rule(
     "pcie-degraded",
-    "the PCI Express link of an HBA or NVMe drive runs below what both of its ends allow",
+    "PCIe link of an HBA or NVMe drive below the capability of both ends",
     Severity.WARNING,
     _check,
     (Hba,),
-    (
-        Threshold(
-            "load", 10e6, "bytes per second through it at which a slow link is no longer idle", "bytes_per_second"
-        ),
-    ),
+    (Threshold("load", 10e6, "throughput above which a link is not idle", "bytes_per_second"),),
     explains=("hba-oversubscribed",),
     covers=(Covers(Hba, where=_has_link),),
-    many="have links that run below what both of their ends allow",
+    many="have degraded PCIe links",
+    standing=True,
+    view="fabric",
 )

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity
 from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Limits,
     Rule,
@@ -19,8 +21,8 @@ from sdstop.core.finding import (
     passed,
     unchecked,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import phrase, quoted
 
 _ID = "phy-errors"
 _HOUR = 3600.0
@@ -46,11 +48,11 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
         if counted:
             yield from _judge(window, owner, counted, limits)
             rest = [row.phy for row in phys if row not in counted]
-            yield from unchecked(rest, "no error counter is known", calm=True)
+            yield from unchecked(rest, "error counters unknown", calm=True)
         elif any(row.state == "up" for row in phys):
-            yield from unchecked(_names(owner, phys), "its driver does not say the error counters of its phys")
+            yield from unchecked(_names(owner, phys), "driver reports no error counters")
         else:
-            yield from unchecked(_names(owner, phys), "no link is up and no error counter is known", calm=True)
+            yield from unchecked(_names(owner, phys), "no link up, error counters unknown", calm=True)
 
 
 def _names(owner: str, phys: Iterable[SasPhy]) -> list[str]:
@@ -59,8 +61,9 @@ def _names(owner: str, phys: Iterable[SasPhy]) -> list[str]:
 
 def _unasked(expander: SasExpander) -> str:
     if expander.state == "not asked":
-        return f"expanders are not asked for their phys' errors: {expander.reason or 'so it was chosen'}"
-    return f"it does not answer ({human.safe(expander.reason or 'no word')}), and is left alone for an hour"
+        return f"SMP queries disabled: {expander.reason or '--no-smp'}"
+    reason = human.safe(expander.reason or "no response")
+    return f"expander does not respond ({reason}); next attempt in an hour"
 
 
 def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> Iterator[Verdict]:
@@ -74,22 +77,22 @@ def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> I
     yield Finding(
         severity=Severity.WARNING,
         subject=f"{expander.expander}/changes",
-        cause=(
-            f"{grown.changes} changes of links behind it in {human.duration(grown.seconds)} although as many as "
-            "before are "
-            "up: one of them goes and comes again"
-        ),
+        title="SAS LINK FLAPPING",
+        cause=f"{grown.changes} link changes in {human.duration(grown.seconds)}, as many links up as before.",
+        impact="A link drops and returns: its commands can be retried or time out.",
         values=(
-            Value("changes", "changes since the reading before", grown.changes, "", above=limits["changes"]),
-            Value("per_hour", "changes an hour", hourly, "", above=limits["changes_per_hour"]),
+            Value("changes", "changes since the previous sample", grown.changes, "", above=limits["changes"]),
+            Value("per_hour", "changes per hour", hourly, "", above=limits["changes_per_hour"]),
             Value("links", "phys with something attached", expander.links),
         ),
         evidence=cites(window.cite(expander, "changes")),
         advice=(
-            f"smp_rep_phy_err_log -p PHY /dev/bsg/{quoted(expander.expander)}   # of each phy: which one counts errors",
-            "journalctl -k | grep -E 'sas|end_device|mpt3sas'   # which device was removed and added",
+            run("journalctl", "-k", note="removed and added devices").pipe("grep", "-E", "sas|end_device|mpt3sas"),
+            run("smp_rep_phy_err_log", "-p", "PHY", f"/dev/bsg/{expander.expander}", note="errors of each phy"),
         ),
-        refuted_by="drives or enclosures that were plugged, pulled or reset between the two readings",
+        refuted_by="an unchanged change count of the expander under the same load",
+        harmless_if="drives or enclosures were plugged, pulled or reset between the samples",
+        view_subject=expander.expander,
     )
 
 
@@ -117,17 +120,22 @@ def _slower(window: Window, row: SasPhy, port: str, most: int) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=f"{row.phy}/rate",
-        cause=f"{own}, the others of {port} carry {human.quantity(most, 'bytes_per_second')}",
+        title="SAS PHY SLOWER THAN ITS PORT",
+        cause=f"Link rate {own}; other phys of the port run at {human.quantity(most, 'bytes_per_second')}.",
+        impact="The wide port carries less than its phys could.",
         values=(
-            Value("rate", "rate", row.rate, "bytes_per_second", above=most),
+            Value("rate", "link rate", row.rate, "bytes_per_second", below=most),
+            Value("port", "port", port),
             Value("state", "state", row.state),
         ),
         evidence=cites(window.cite(row)),
         advice=(
-            "journalctl -k | grep -i -E 'sas|phy' | tail -40   # since when",
-            "reseat the cable of the port, then replace it",
+            run("journalctl", "-k", note="time of the change").pipe("grep", "-i", "-E", "sas|phy").pipe("tail", "-40"),
+            "Reseat the cable of the port, then replace it.",
         ),
         refuted_by="the same rate on all phys of the port",
+        damage=Damage.SPEED,
+        view_subject=row.phy,
     )
 
 
@@ -146,9 +154,9 @@ def _judge(window: Window, owner: str, phys: list[SasPhy], limits: Limits) -> It
     if marked:
         yield _past(window, owner, marked, quiet, waits, len(phys), limits)
     elif len(quiet) == len(phys):
-        yield from passed(_names(owner, phys), f"0 errors on its {len(phys)} phys that are asked")
+        yield from passed(_names(owner, phys), f"{len(phys)} phys, no errors")
     else:
-        yield from passed((row.phy for row in quiet), "0 errors")
+        yield from passed((row.phy for row in quiet), "no errors")
 
 
 def _new(errors: SasPhyActivity, counter: str) -> int:
@@ -182,37 +190,35 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
     lost, resets = _new(errors, "sync_losses"), _new(errors, "reset_problems")
     hourly = damaged / errors.seconds * _HOUR
     parts = [
-        f"{human.number(damaged, 0)} damaged words ({human.number(hourly, 0)} an hour)" if damaged else "",
-        f"synchronization lost {lost} times" if lost else "",
-        f"{resets} link resets that failed" if resets else "",
+        human.plural(damaged, "invalid dword") if damaged else "",
+        f"{lost} sync lost" if lost else "",
+        human.plural(resets, "failed reset") if resets else "",
     ]
-    where = row.attached or "what is attached"
+    where = row.attached or "the attached device"
+    counted = f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)}"
     grown = [name for name in COUNTERS if _new(errors, name)]
     return Finding(
         severity=severity,
         subject=row.phy,
-        cause=(
-            f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)} on the link of {row.owner} to "
-            f"{where}"
-        ),
+        title="SAS LINK ERRORS",
+        cause=fitting(f"{counted}: {row.owner} - {where}.", f"{counted}."),
+        impact="Commands on this link can be retried or time out.",
         values=(
-            Value("damaged", "damaged words since the reading before", damaged, "", above=limits["count"]),
-            Value("per_hour", "damaged words an hour", hourly, "", above=limits["per_hour"]),
-            Value("lost", "times that sync was lost or a reset failed", lost + resets, "", above=limits["lost"]),
-            *(Value(name, f"{name.replace('_', ' ')}, in all", getattr(row, name)) for name in COUNTERS),
+            Value("link", "link", f"{row.owner} - {where}"),
+            Value("damaged", "invalid dwords since the previous sample", damaged, "", above=limits["count"]),
+            Value("per_hour", "invalid dwords per hour", hourly, "", above=limits["per_hour"]),
+            Value("lost", "losses of sync and failed resets", lost + resets, "", above=limits["lost"]),
+            *(Value(name, f"{name.replace('_', ' ')}, total", getattr(row, name)) for name in COUNTERS),
         ),
         evidence=cites(*(window.cite(row, name) for name in grown)),
         advice=(
-            (
-                f"the cable and plugs between {phrase(row.owner)} and {phrase(where)}; several phys of one "
-                "port: the cable; one: the slot"
-            ),
-            f"smartctl -l sasphy DEVICE   # the drive's own count, of {phrase(where)}: which end receives badly",
-            f"grep . /sys/class/sas_phy/{quoted(row.phy)}/*_count   # again after it was plugged anew",
+            "Check cable and connectors; the values name both ends of the link.",
+            "Several phys of one port: the cable. A single phy: the slot.",
+            run("smartctl", "-l", "sasphy", "DEVICE", note="the drive's own counters of its end"),
+            run("grep", "-r", "", f"/sys/class/sas_phy/{row.phy}/", "--include=*_count", note="again after reseating"),
         ),
-        refuted_by=(
-            "a drive, cable or expander that was plugged or reset between the two readings: links count errors then"
-        ),
+        refuted_by="unchanged counters under the same load",
+        harmless_if="a drive, cable or expander was plugged or reset between the samples",
     )
 
 
@@ -225,26 +231,26 @@ def _past(
     worst = max(marked, key=_total)
     total, field = _total(worst), max(COUNTERS, key=lambda name: getattr(worst, name) or 0)
     many = total >= limits["total"] and worst in waits
-    when = "whether they grow is known after the next reading" if waits else "few or none of them new"
+    when = "Whether they grow needs another sample." if waits else "Few or none of them are new."
     return Finding(
         severity=Severity.WARNING if many else Severity.INFO,
         subject=owner,
-        cause=(
-            f"{len(marked)} of {asked} phys have counted errors, at most {human.number(total)} ({worst.phy}); {when}"
-        ),
+        title="OLD SAS LINK ERRORS",
+        cause=f"{len(marked)} of {asked} phys have counted errors, at most {human.number(total)}.",
+        impact=when,
         values=(
-            Value("phys", "phys with errors", len(marked)),
+            Value("phys", "phys with errors", len(marked), "", of=asked),
             Value("worst", f"largest counter, of {worst.phy}", total, "", above=limits["total"]),
             *(Value(row.phy, f"largest counter of {row.phy}", _total(row)) for row in marked[:16] if row is not worst),
         ),
         evidence=cites(window.cite(worst, field)),
         advice=(
-            (
-                f"cat /sys/class/sas_phy/{quoted(worst.phy)}/{{negotiated_linkrate,invalid_dword_count}}"
-                "   # now, and in an hour"
-            ),
+            "Compare the counters in an hour; only growing ones matter.",
+            run("cat", f"/sys/class/sas_phy/{worst.phy}/invalid_dword_count", note="now, and in an hour"),
         ),
-        refuted_by="counters that grow: then the link receives badly now",
+        refuted_by="growing counters",
+        damage=Damage.HYGIENE,
+        standing=True,
         others=others,
         totals=True,
     )
@@ -252,20 +258,18 @@ def _past(
 
 PHY_ERRORS = Rule(
     _ID,
-    "a SAS link receives damaged words, loses synchronization or fails to reset",
+    "SAS link with invalid dwords, loss of sync or failed resets",
     Severity.CRITICAL,
     _check,
     (SasPhy,),
     (
-        Threshold("per_hour", 43.0, "damaged words an hour; a busy 12 Gbit/s link may have 43 by SAS's own limit"),
-        Threshold("count", 10.0, "and at least so many between two readings"),
-        Threshold("critical_per_hour", 1000.0, "damaged words an hour that are critical"),
-        Threshold("lost", 1.0, "losses of synchronization and failed resets between two readings"),
-        Threshold(
-            "changes", 3.0, "changes that an expander counts between two readings, as many links before and after"
-        ),
-        Threshold("changes_per_hour", 6.0, "and so many an hour"),
-        Threshold("total", 1e6, "errors on one phy that are a warning before a second reading shows how old they are"),
+        Threshold("per_hour", 43.0, "invalid dwords per hour (43 is the SAS error limit at 12 Gbit/s)"),
+        Threshold("count", 10.0, "minimum invalid dwords between two samples"),
+        Threshold("critical_per_hour", 1000.0, "invalid dwords per hour that are critical"),
+        Threshold("lost", 1.0, "losses of sync and failed resets between two samples"),
+        Threshold("changes", 3.0, "expander link changes between two samples with an equal number of links"),
+        Threshold("changes_per_hour", 6.0, "expander link changes per hour"),
+        Threshold("total", 1e6, "errors on one phy that warrant a warning at the first sample"),
     ),
     explains=(
         "device-hung",
@@ -274,5 +278,7 @@ PHY_ERRORS = Rule(
         "rebuild-slow",
         "device-saturated",
     ),
-    many="receive damaged words, lose synchronization or fail to reset",
+    many="have link errors",
+    damage=Damage.AVAILABILITY,
+    view="fabric",
 )

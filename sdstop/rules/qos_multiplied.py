@@ -19,7 +19,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not held:
             continue
         if len(held) < limits["mappings"]:
-            yield RuledOut(f"vol:{volume}", f"{len(held)} of {len(every)} mappings has a limit")
+            yield RuledOut(f"vol:{volume}", f"{len(held)} of {len(every)} mappings limited")
         else:
             yield _finding(window, volume, held, limits)
 
@@ -44,20 +44,29 @@ def _finding(window: Window, volume: str, held: Sequence[LimitAnalysis], limits:
             (f"{human.number(iops)} IOPS" if iops else "", human.quantity(moved, "bytes_per_second") if moved else ""),
         )
     )
-    now = f"; it does {human.number(over)} times what one limit allows" if beyond else ""
     return Finding(
         severity=Severity.WARNING if beyond else Severity.INFO,
         subject=f"vol:{volume}",
-        cause=f"each of {len(rows)} mappings has the limit for itself: together they may do {together}{now}",
+        title=f"LIMIT PER CLIENT: {len(rows)} clients",
+        cause=f"Each of {len(rows)} mappings has the limit: together {together or 'unlimited'}.",
+        impact=(
+            f"The volume does {human.number(over)} times a single limit."
+            if beyond
+            else "All clients together can exceed a single limit."
+        ),
         values=(
-            Value("mappings", "mappings with a limit", len(rows), "", above=limits["mappings"]),
-            Value("iops", "requests that all may do", iops, "per_second"),
-            Value("bandwidth", "bytes that all may do", moved, "bytes_per_second"),
-            Value("over", "used by all, of the largest limit of one", over, "ratio", above=1 + limits["over"]),
+            Value("mappings", "mappings with a limit", len(rows)),
+            Value("iops", "IOPS allowed together", iops, "per_second"),
+            Value("bandwidth", "bandwidth allowed together", moved, "bytes_per_second"),
+            Value("over", "use by all, times a single limit", over, "", above=1 + limits["over"]),
         ),
         evidence=cites(*(window.cite(row) for row in rows[:3])),
-        advice=("divide the limit by the number of clients that use the volume at once, or map it to one only",),
-        refuted_by="a limit that is meant for each client",
+        advice=(
+            "Divide the limit by the number of concurrent clients.",
+            "Or map the volume to one client.",
+        ),
+        refuted_by="one limit for all mappings of the volume",
+        harmless_if="the limit is meant per client",
     )
 
 
@@ -81,13 +90,15 @@ def _used(held: Sequence[LimitAnalysis]) -> tuple[float | None, float | None]:
 
 QOS_MULTIPLIED = Rule(
     "qos-multiplied",
-    "a volume's limit holds for each of its mappings, so that all of them may do it several times",
+    "I/O limit that applies per mapping, so several clients together exceed it",
     Severity.WARNING,
     _check,
     (Limit,),
     (
-        Threshold("mappings", 2.0, "mappings with a limit of their own"),
-        Threshold("over", 0.05, "how much more than one limit allows makes it a warning", "ratio"),
+        Threshold("mappings", 2.0, "minimum number of mappings with a limit"),
+        Threshold("over", 0.05, "excess over one limit that warrants a warning", "ratio"),
     ),
     covers=(Covers(Limit, "vol:{volume}", _is_held),),
+    standing=True,
+    view="volumes",
 )

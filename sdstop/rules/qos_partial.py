@@ -19,6 +19,7 @@ from sdstop.core.finding import (
     Verdict,
     cites,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, RBD, Limit
 
@@ -35,11 +36,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not any(map(_is_set, rows)):
             continue
         if len(rows) - len(free) - len(held):
-            yield Unchecked("of some of its mappings it is not told whether they have a limit", subject)
+            yield Unchecked("limit unknown for some mappings", subject)
         elif len(free) >= limits["mappings"]:
-            yield _finding(window, subject, rows, free, _load(every), limits)
+            yield _finding(window, subject, rows, free, _load(every))
         elif len(rows) > 1 or rows[0].kind == RBD:
-            yield RuledOut(subject, f"all of its {len(rows)} mappings have a limit that holds")
+            yield RuledOut(subject, f"all {len(rows)} mappings have an enforced limit")
         else:
             yield Unchecked("not applicable: 1 mapping", subject, calm=True)
 
@@ -49,48 +50,57 @@ def _is_set(row: Limit) -> bool:
     return row.kind != CGROUP and row.limited not in {"none", None}
 
 
-def _load(every: Sequence[LimitAnalysis]) -> str:
-    told = [known.requests for known in every if known.requests is not None]
-    return f"; {human.number(max(told))} IOPS pass now" if told else ""
+def _load(every: Sequence[LimitAnalysis]) -> float | None:
+    """Return the request rate of the busiest mapping, as far as known."""
+    return max((known.requests for known in every if known.requests is not None), default=None)
 
 
-def _finding(
-    window: Window, subject: str, rows: Sequence[Limit], free: Sequence[Limit], load: str, limits: Limits
-) -> Finding:
+def _finding(window: Window, subject: str, rows: Sequence[Limit], free: Sequence[Limit], load: float | None) -> Finding:
     unheld = next((row.unheld for row in free if row.unheld), None)
     names = ", ".join(human.safe(row.owner or row.volume, 60) for row in free[:_NAMED])
     if len(free) > _NAMED:
         names += f" and {len(free) - _NAMED} more"
+    limited = f"{len(rows) - len(free)} of {len(rows)} mappings are limited"
     if unheld:
-        summary = f"its limit is not enforced for {names}: {unheld}"
+        title = "LIMIT NOT ENFORCED"
+        cause = f"{human.safe(unheld, 70)[:1].upper()}{human.safe(unheld, 70)[1:]}."
+        impact = fitting(f"{names} can use everything.", "Clients without an enforced limit can use everything.")
     else:
-        summary = (
-            f"{len(rows) - len(free)} of {len(rows)} mappings have a limit, {names} has none and may take all{load}"
-        )
+        title = f"LIMIT MISSING: {len(free)} of {len(rows)} mappings"
+        cause = fitting(f"{limited}; {names} {'is' if len(free) == 1 else 'are'} not.", f"{limited}.")
+        now = f"; {human.number(load)} IOPS now" if load is not None else ""
+        impact = f"An unlimited client can starve the others{now}."
     return Finding(
         severity=Severity.WARNING,
         subject=subject,
-        cause=summary,
+        title=title,
+        cause=cause,
+        impact=impact,
         values=(
-            Value("free", "mappings without a limit that holds", len(free), "", above=limits["mappings"]),
+            Value("free", "mappings without enforced limit", len(free), "", of=len(rows)),
             Value("mappings", "mappings", len(rows)),
+            Value("names", "unlimited clients", names),
+            Value("load", "request rate of the busiest mapping", load, "per_second"),
         ),
         evidence=cites(*(window.cite(row) for row in (*free[:2], *(row for row in rows if row not in free))[:3])),
         advice=(
-            "set the limit for every client, and again whenever the volume is mapped to another: a new mapping has none"
+            "Set the limit on every mapping, and again for each new mapping."
             if not unheld
-            else "limit the client's control group (io.max) on the block device instead",
+            else "Limit the client's cgroup instead (io.max on the block device).",
         ),
-        refuted_by="clients that are meant to have no limit",
+        refuted_by="an enforced limit on every mapping",
+        harmless_if="these clients are meant to be unlimited",
     )
 
 
 QOS_PARTIAL = Rule(
     "qos-partial",
-    "a volume's limit holds for some of its mappings and not for others",
+    "I/O limit enforced for some mappings of a volume only",
     Severity.WARNING,
     _check,
     (Limit,),
-    (Threshold("mappings", 1.0, "mappings without a limit, beside others that have one"),),
+    (Threshold("mappings", 1.0, "minimum number of mappings without a limit"),),
     covers=(Covers(Limit, "vol:{volume}", _is_set),),
+    standing=True,
+    view="volumes",
 )

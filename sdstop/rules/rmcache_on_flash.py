@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterDevice
 
 _FLASH = frozenset({"SSD", "NVMe", "NVME"})
@@ -22,11 +22,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if pool.rmcache == "off":
             yield RuledOut(pool.name, "the RAM read cache is off for this pool")
         elif pool.rmcache is None:
-            yield Unchecked("whether its RAM read cache is on is not told", pool.name)
+            yield Unchecked("RAM read cache setting unavailable", pool.name)
         elif media is None:
-            yield Unchecked("whether its devices are flash is not told", pool.name)
+            yield Unchecked("media type unavailable", pool.name)
         elif media not in _FLASH:
-            yield RuledOut(pool.name, f"its devices are {media}: a read cache in RAM has its use")
+            yield RuledOut(pool.name, f"all devices are {media}: read cache appropriate")
         elif pool.rmcache_nodes == 0:
             yield RuledOut(pool.name, "the RAM read cache is off on all of its nodes")
         else:
@@ -43,39 +43,46 @@ def _seen(window: Window, pool: ScaleioPool) -> str | None:
 
 def _found(window: Window, pool: ScaleioPool, media: str) -> Finding:
     nodes = pool.rmcache_nodes
-    where = "" if nodes is None else f" on {nodes} node{'' if nodes == 1 else 's'}"
-    memory = f", {human.quantity(pool.rmcache_size, 'bytes')} in all" if pool.rmcache_size else ""
+    where = "" if nodes is None else f" on {human.plural(nodes, 'node')}"
+    memory = f" ({human.quantity(pool.rmcache_size, 'bytes')} in total)" if pool.rmcache_size else ""
     area = pool.pool.rpartition("/")[2]
     return Finding(
         severity=Severity.WARNING,
         subject=pool.name,
-        cause=(
-            f"the RAM read cache is on{where}{memory}, and the devices are {media}: it answers hardly faster, takes "
-            "memory "
-            "and CPU, and slows down once it is full (seen: about 10 % of IOPS)"
-        ),
+        title="RAM READ CACHE ON FLASH",
+        cause=f"RAM read cache enabled{where}{memory}; devices are {media}.",
+        impact="A full RAM cache can slow I/O (observed: about 10% of IOPS).",
         values=(
             Value("rmcache", "RAM read cache of the pool", pool.rmcache),
             Value("nodes", "nodes with it", nodes, "", above=0),
             Value("media", "devices", media),
-            Value("memory", "memory for it", pool.rmcache_size, "bytes"),
+            Value("memory", "memory of the cache", pool.rmcache_size, "bytes"),
         ),
         evidence=cites(window.cite(pool, "rmcache")),
         advice=(
-            (
-                f"scli --set_rmcache_usage --protection_domain_name DOMAIN --storage_pool_name {quoted(area)} "
-                "--dont_use_rmcache"
+            "Switch the RAM read cache off for this pool.",
+            run(
+                "scli",
+                "--set_rmcache_usage",
+                "--protection_domain_name",
+                "DOMAIN",
+                "--storage_pool_name",
+                area,
+                "--dont_use_rmcache",
             ),
-            "measure before and after, with the same load, for some minutes: what is lost shows once the cache is full",
+            "Measure before and after under the same load for several minutes.",
+            "The loss shows once the cache is full.",
         ),
-        refuted_by="a load that is slower without it",
+        refuted_by="a workload that is slower without the cache",
     )
 
 
 RMCACHE_ON_FLASH = Rule(
     "rmcache-on-flash",
-    "ScaleIO's RAM read cache is on in front of flash",
+    "ScaleIO RAM read cache enabled on flash",
     Severity.WARNING,
     _check,
     (ScaleioPool,),
+    standing=True,
+    view="cluster",
 )

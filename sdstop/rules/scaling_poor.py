@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding_order import urgency
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.text import added
 from sdstop.readings.cluster import Cluster, ClusterClient
@@ -25,37 +27,61 @@ class _Phase(Struct, frozen=True):
     queue: float | None
     """Mean outstanding requests per client, by Little's law; None if their waits are unknown."""
 
+    @property
+    def wait(self) -> float | None:
+        """Mean seconds of a request, None if unknown."""
+        return None if self.queue is None or not self.total else self.queue * self.clients / self.total
 
-def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+
+_SUSPECTS = {
+    "link-saturated": "a saturated link",
+    "link-oversubscribed": "an oversubscribed link",
+    "hba-oversubscribed": "a saturated HBA",
+    "device-saturated": "a saturated device",
+    "volume-qos-saturated": "an I/O limit",
+    "rmcache-on-flash": "RAM read cache on flash",
+    "numa-imbalance": "remote memory",
+    "dimm-too-few-channels": "empty memory channels",
+}
+"""Rules whose findings limit all clients alike, likeliest first, and their words; measured saturation leads."""
+
+
+def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
     for cluster in window.rows(Cluster).values():
-        yield from _of_cluster(window, cluster, limits)
+        yield from _of_cluster(window, cluster, _suspects(findings), limits)
 
 
-def _of_cluster(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Verdict]:
+def _suspects(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of this node that can limit all clients, likeliest first."""
+    found = [finding for finding in findings if finding.severity is not Severity.INFO]
+    return sorted(found, key=lambda finding: (list(_SUSPECTS).index(finding.rule), *urgency(finding)))
+
+
+def _of_cluster(window: Window, cluster: Cluster, suspects: Sequence[Finding], limits: Limits) -> Iterator[Verdict]:
     phases = _phases(window, cluster.cluster, limits)
     single = phases.get(1)
     many = phases[max(phases)] if phases else None
     if single is None or many is None or many.clients == 1:
-        yield Unchecked("not seen with one client and with several, both under load", cluster.cluster, calm=True)
+        yield Unchecked("no samples with one client and with several, both under load", cluster.cluster, calm=True)
         return
     if single.queue is None or many.queue is None:
-        yield Unchecked("the clients' waits are not told: whether they wanted more is not known", cluster.cluster)
+        yield Unchecked("no client latency; demand unknown", cluster.cluster)
         return
     efficiency = many.total / (many.clients * single.total)
     told = (
-        f"{many.clients} clients together {_iops(many.total)}, one alone {_iops(single.total)}: "
-        f"{human.percent(efficiency)} % of {many.clients} times as much"
+        f"{many.clients} clients {_iops(many.total)} IOPS, one client {_iops(single.total)}: "
+        f"{human.percent(efficiency)}% of {many.clients} x 1"
     )
     if many.queue < single.queue * limits["queue"]:
-        yield RuledOut(cluster.cluster, f"{told}; but each wanted less than the one alone")
+        yield RuledOut(cluster.cluster, f"{told}; each had less outstanding than one alone")
     elif efficiency >= limits["efficiency"]:
         yield RuledOut(cluster.cluster, told)
     else:
-        yield _found(window, cluster, single, many, efficiency, told, limits)
+        yield _found(window, cluster, single, many, suspects, limits)
 
 
 def _iops(rate: float) -> str:
-    return f"{human.quantity(rate, 'per_second')}"
+    return human.number(rate)
 
 
 def _phases(window: Window, cluster: str, limits: Limits) -> dict[int, _Phase]:
@@ -92,47 +118,66 @@ def _queue(row: ClusterClient) -> float | None:
 
 
 def _found(
-    window: Window, cluster: Cluster, single: _Phase, many: _Phase, efficiency: float, told: str, limits: Limits
+    window: Window, cluster: Cluster, single: _Phase, many: _Phase, suspects: Sequence[Finding], limits: Limits
 ) -> Finding:
     rows = [row for row in window.rows(ClusterClient).values() if row.cluster == cluster.cluster]
     busiest = sorted(rows, key=lambda row: -((row.reads or 0.0) + (row.writes or 0.0)))[:2]
-    gain = many.total / single.total - 1
+    efficiency = many.total / (many.clients * single.total)
+    alone, each = single.wait or 0.0, many.wait or 0.0
+    because = f"; likeliest: {_SUSPECTS[suspects[0].rule]}" if suspects else ""
+    done = f"{many.clients} clients do {_iops(many.total)} IOPS, one {_iops(single.total)}"
     return Finding(
         severity=Severity.WARNING,
         subject=cluster.cluster,
-        cause=(f"{told}; {many.clients} clients give {human.percent(gain)} % more than one, though each waits for "
-        "as many "
-        "requests"),
+        title=f"POOR SCALING: {human.percent(efficiency)}% of {many.clients} x 1",
+        cause=fitting(f"{done}{because}.", f"{done}."),
+        impact=(
+            f"A request takes {human.quantity(each, 'seconds')} instead of {human.quantity(alone, 'seconds')}, "
+            f"{human.number(many.queue, 0)} outstanding each."
+        ),
         values=(
-            Value("efficiency", "share of what so many clients would get if each got as much", efficiency, "ratio",
-                  above=limits["efficiency"]),
-            Value("single", "requests of one client alone", single.total, "per_second"),
-            Value("together", "requests of all together", many.total, "per_second"),
+            Value("efficiency", f"rate of {many.clients} clients, of {many.clients} times one", efficiency, "ratio",
+                  below=limits["efficiency"]),
+            Value("single", "rate of one client alone", single.total, "per_second"),
+            Value("together", "rate of all clients", many.total, "per_second", of=many.clients * single.total),
             Value("clients", "clients together", many.clients),
-            Value("single_queue", "requests that the one had outstanding", single.queue, ""),
-            Value("queue", "requests that each had outstanding", many.queue, ""),
+            Value("single_queue", "outstanding requests of the one", single.queue, ""),
+            Value("queue", "outstanding requests of each", many.queue, ""),
+            Value("single_wait", "time of a request of the one", alone, "seconds"),
+            Value("wait", "time of a request of each", each, "seconds"),
+            *(Value(f"suspect{n}", "found here", f"{_SUSPECTS[one.rule]}: {one.subject}")
+              for n, one in enumerate(suspects[:3], 1)),
         ),
-        evidence=cites(*(window.cite(row, "reads") for row in busiest), window.cite(cluster)),
-        advice=(
-            "which resource is full while all work? the nodes' CPU, NICs and devices: sdstop on each node",
-            "rmcache-on-flash, volume-qos-saturated and link-saturated first: they limit all clients alike",
-            "try more devices or nodes in the pool, and more volumes: one queue of each SDS may be what is full",
-        ),
-        refuted_by="clients that wanted less, or other sizes of requests, when they worked together",
+        evidence=cites(*(window.cite(row, "reads") for row in busiest), window.cite(cluster),
+                       *(one.evidence[0] for one in suspects[:2] if one.evidence)),
+        advice=tuple(_advice(suspects)),
+        refuted_by="lower demand or other request sizes while the clients ran together",
+        cost=max(0.0, many.clients * (many.queue or 0.0) - many.total * alone),
     )  # fmt: skip
+
+
+def _advice(suspects: Sequence[Finding]) -> Iterator[str]:
+    if suspects:
+        yield f"Fix this first: {_SUSPECTS[suspects[0].rule]}; then measure again."
+        yield "Then find the saturated resource (CPU, NIC, devices) on each node."
+    else:
+        yield "Run sdstop on each node while all clients work: CPU, NIC, devices."
+    yield "Try more devices, nodes or volumes: a single queue per SDS may be the bottleneck."
 
 
 SCALING_POOR = Rule(
     "scaling-poor",
-    "several clients of a cluster together get hardly more than one alone",
+    "cluster that gives several clients little more than one",
     Severity.WARNING,
     _check,
     (Cluster, ClusterClient),
     (
-        Threshold("efficiency", 0.5, "share of one client's requests that each of several must get", "ratio"),
-        Threshold("worth", 1000.0, "requests a second of the busiest client below which nothing is compared",
+        Threshold("efficiency", 0.5, "minimum scaling efficiency", "ratio"),
+        Threshold("worth", 1000.0, "minimum IOPS of the busiest client",
                   "per_second"),
-        Threshold("queue", 0.5, "share of the one client's outstanding requests that each must have", "ratio"),
-        Threshold("readings", 3.0, "readings of one client, and of several, that are needed"),
+        Threshold("queue", 0.5, "minimum outstanding requests of each, of those of one client", "ratio"),
+        Threshold("readings", 3.0, "minimum number of samples, of one client and of several"),
     ),
+    after=frozenset(_SUSPECTS),
+    view="volumes",
 )  # fmt: skip

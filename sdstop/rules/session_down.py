@@ -10,7 +10,9 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.network.session_states import SessionState
 from sdstop.collectors.network.sessions import StorageSession
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -23,9 +25,9 @@ from sdstop.core.finding import (
     Verdict,
     cites,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
-from sdstop.core.shell import operand
 
 _UP = frozenset({"LOGGED_IN", "live"})
 _DOWN = frozenset({"FAILED", "FREE", "connecting", "resetting", "new", "dead", "deleting", "deleting (no IO)"})
@@ -37,14 +39,14 @@ _GRACE = 0.5
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(SessionState).values():
         if row.state is None:
-            yield Unchecked("its state is not readable", row.session)
+            yield Unchecked("state not readable", row.session)
         elif row.state in _UP:
-            yield RuledOut(row.session, f"all of it is up: {row.state}")
+            yield RuledOut(row.session, f"all up: {row.state}")
         elif row.state not in _DOWN:
             yield Unchecked(f'unknown state "{human.safe(row.state)}"', row.session, gap=Gap.FAULTY)
         else:
             seconds = _since(window, row)
-            allowed = f"{limits['seconds']:g} s are allowed"
+            allowed = f"warning after {limits['seconds']:g} s"
             if seconds + _GRACE < limits["seconds"] and row.state not in _ENDED:
                 yield Unchecked(f"{row.state} for {human.duration(seconds)}: {allowed}", row.session, gap=Gap.EARLY)
             else:
@@ -92,54 +94,64 @@ def _finding(window: Window, row: SessionState, seconds: float, limits: Limits) 
     session = window.get(StorageSession, row.session)
     others, devices = _others(window, row), _devices(window, row)
     severity = Severity.CRITICAL if devices and not others else Severity.WARNING
-    peer = human.safe(session.peer or "its target") if session is not None else "the controller"
-    silent = "does not answer" if session is None else "is not reached"
-    summary = f"{row.state} for at least {human.duration(seconds)}: {peer} {silent}"
+    whole = "CONTROLLER" if session is None else "SESSION"
+    peer = human.safe(session.peer or "the target") if session is not None else "controller"
+    state = f"{human.safe(row.state)} for at least {human.duration(seconds)}"
     if others:
-        summary += f"; {len(others)} other session{'' if len(others) == 1 else 's'} to the same data up"
+        impact = f"The data stays reachable: {human.plural(len(others), 'other session')} up."
     elif devices:
-        summary += f"; requests to {human.safe(', '.join(devices[:4]))} wait or fail"
+        listed = human.safe(devices[0]) + (f" and {len(devices) - 1} more" if len(devices) > 1 else "")
+        impact = fitting(f"Requests to {listed} wait or fail.", "Requests to these disks wait or fail.")
     else:
-        summary += "; it has no disk here"
+        impact = "No disk here depends on it now."
     return Finding(
         severity=severity,
         subject=row.session,
-        cause=summary,
+        title=f"{whole} DOWN",
+        cause=fitting(
+            f"{peer[:1].upper()}{peer[1:]} does not answer: {state}.",
+            f"The target does not answer: {state}.",
+        ),
+        impact=impact,
         values=(
             Value("state", "state", row.state),
-            Value("seconds", "for at least", seconds, "seconds", above=limits["seconds"]),
+            Value("seconds", "duration, minimum", seconds, "seconds", above=limits["seconds"]),
             Value("peer", "peer", session.peer if session is not None else None),
             Value("target", "target", session.target if session is not None else None),
             Value("devices", "disks", ", ".join(devices[:8]) or None),
-            Value("others", "other sessions to the same data, up", len(others)),
+            Value("others", "other sessions to the same data", len(others)),
         ),
         evidence=cites(window.cite(row), window.cite(session, "target") if session is not None else None),
         advice=tuple(_advice(row, session)),
         refuted_by="the state live or LOGGED_IN",
         lasting=seconds,
+        damage=Damage.REDUNDANCY if others else None,
     )
 
 
-def _advice(row: SessionState, session: StorageSession | None) -> Iterator[str]:
+def _advice(row: SessionState, session: StorageSession | None) -> Iterator[Advice]:
     if session is not None and session.peer:
         address = session.peer.rpartition(":")[0].strip("[]")
-        yield f"ping -c 3 {operand(address or session.peer)}   # the network, or the target behind it?"
+        yield run("ping", "-c", "3", *operands(address or session.peer), note="the network to the target")
     if row.session.startswith("session"):
-        yield "iscsiadm -m session -P 3   # state of session, connection and disks"
-        yield "journalctl -k | grep -i iscsi | tail -40   # timeouts, recovery_tmo"
+        yield run("iscsiadm", "-m", "session", "-P", "3", note="session, connection, disks")
+        yield run("journalctl", "-k", note="timeouts, recovery_tmo").pipe("grep", "-i", "iscsi").pipe("tail", "-40")
     else:
-        yield "nvme list-subsys   # paths of the subsystem, and their state"
-        yield f"journalctl -k | grep -w {operand(row.session)} | tail -40   # resets, reconnect attempts"
+        yield run("nvme", "list-subsys", note="paths of the subsystem")
+        log = run("journalctl", "-k", note="resets, reconnect attempts")
+        yield log.pipe("grep", "-w", *operands(row.session)).pipe("tail", "-40")
 
 
 SESSION_DOWN = Rule(
     "session-down",
-    "an iSCSI session or NVMe controller is down or reconnecting, and requests to its disks wait",
+    "iSCSI session or NVMe controller that is down or reconnecting",
     Severity.CRITICAL,
     _check,
     (SessionState, StorageSession),
-    (Threshold("seconds", 5.0, "time that it is down; then no reset by the kernel lasts", "seconds"),),
+    (Threshold("seconds", 5.0, "minimum time down; resets by the kernel are shorter", "seconds"),),
     remembers=True,
     many="are down or reconnecting",
+    damage=Damage.AVAILABILITY,
+    view="network",
     explains=FOLLOWS_WAITS,
 )

@@ -6,11 +6,26 @@ from collections.abc import Iterator
 
 from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterPool, FailureDomain
+
+_HALF = 0.5
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -20,23 +35,25 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if known is not None and known.rebuild == "off":
             yield _switched_off(window, pool, known)
         elif not pool.capacity or not pool.largest:
-            yield Unchecked("the capacity of its failure domains is not told", pool.name)
+            yield Unchecked("failure-domain capacity unavailable", pool.name)
         elif pool.spare is not None:
             yield _by_spare(window, pool, pool.capacity, pool.largest, pool.spare, limits)
         elif pool.used is not None:
             yield _by_use(window, pool, pool.capacity, pool.largest, pool.used, limits)
         else:
-            yield Unchecked("how much of it is in use is not told", pool.name)
+            yield Unchecked("pool usage unavailable", pool.name)
 
 
 def _switched_off(window: Window, pool: ClusterPool, settings: ScaleioPool) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=pool.name,
-        cause="rebuild is switched off: after a loss its data keeps a single copy",
+        title="REBUILD SWITCHED OFF",
+        cause="Rebuild is disabled for this pool.",
+        impact="After a failure its data keeps a single copy.",
         values=(Value("rebuild", "rebuild", "off"),),
         evidence=cites(window.cite(settings, "rebuild"), window.cite(pool)),
-        advice=("switch it on again once the maintenance is over: scli --enable_rebuild",),
+        advice=("Enable rebuild again once maintenance is over.", run("scli", "--enable_rebuild")),
         refuted_by="rebuildEnabled true",
     )
 
@@ -47,40 +64,42 @@ def _by_spare(
     need = largest / capacity
     share = spare / capacity
     fits = pool.used is None or pool.used <= capacity - largest
-    told = (
-        f"spare {human.quantity(spare, 'bytes')} ({human.percent(share)} %), the largest of {pool.domains} failure "
-        f"domains, {pool.largest_domain}, has {human.quantity(largest, 'bytes')} ({human.percent(need)} %)"
+    passed = (
+        f"spare {human.quantity(spare, 'bytes')} ({human.percent(share)}%), the largest of {pool.domains} failure "
+        f"domains, {pool.largest_domain}, has {human.quantity(largest, 'bytes')} ({human.percent(need)}%)"
     )
-    if spare >= largest * (1 - limits["slack"]) and (pool.domains or 0) > pool_copies(pool):
-        return RuledOut(pool.name, told)
-    said = []
-    if (pool.domains or 0) <= pool_copies(pool):
-        said.append(
-            f"with {pool.domains} failure domain{'' if pool.domains == 1 else 's'} there is nowhere to rebuild "
-            f"{pool_copies(pool)} copies after a loss"
-        )
-    elif need > 0.5:
-        said.append("more than half lies on one: not all data can have its second copy elsewhere")
-    if spare < largest * (1 - limits["slack"]):
-        lost = (
-            "its loss cannot be rebuilt now" if not fits else "nothing keeps writes from the room that a rebuild needs"
-        )
-        said.append(lost)
+    domains, copies, lacks = pool.domains or 0, pool_copies(pool), spare < largest * (1 - limits["slack"])
+    if not lacks and domains > copies:
+        return RuledOut(pool.name, passed)
+    title = "SPARE TOO SMALL"
+    short = f"Spare {human.percent(share)}%, largest of {domains} failure domains {human.percent(need)}%."
+    cause = fitting(f"{short[:-1]} ({pool.largest_domain}).", short)
+    impact = "Writes can consume the space that a rebuild needs."
+    if not fits:
+        impact = f"The loss of {pool.largest_domain} cannot be rebuilt now."
+    if domains <= copies:
+        title = f"TOO FEW FAILURE DOMAINS: {domains}"
+        cause = f"{human.plural(domains, 'failure domain')} for {copies} copies."
+        impact = "After the loss of one, its copies have no place for a rebuild."
+    elif need > _HALF and fits:
+        impact = f"{pool.largest_domain} has over half: not all data can have a second copy elsewhere."
     return Finding(
         severity=Severity.WARNING if fits else Severity.CRITICAL,
         subject=pool.name,
-        cause=f"{told}: {'; '.join(said)}",
+        title=title,
+        cause=cause,
+        impact=impact,
         values=(
-            Value("spare", "spare", share, "ratio", above=need),
-            Value("spare_bytes", "spare", spare, "bytes", above=largest),
+            Value("spare", "spare", share, "ratio", below=need),
+            Value("spare_bytes", "size of the spare", spare, "bytes", below=largest),
             Value("largest", f"capacity of {pool.largest_domain}", largest, "bytes"),
             Value("used", "in use", pool.used, "bytes", above=capacity - largest),
-            Value("domains", "failure domains", pool.domains, "", above=pool_copies(pool) + 1),
-            Value("configured", "spare as it is set", pool.spare_ratio, "ratio", above=need),
+            Value("domains", "failure domains", pool.domains, "", below=pool_copies(pool) + 1),
+            Value("configured", "configured spare", pool.spare_ratio, "ratio", below=need),
         ),
         evidence=cites(window.cite(pool), window.cite(pool, "spare"), *_domains(window, pool)),
         advice=_advice(pool, need),
-        refuted_by=f"a spare of {human.percent(need)} % or more, or failure domains of equal size",
+        refuted_by=f"a spare of at least {human.percent(need)}%, or equal failure domains",
     )
 
 
@@ -89,15 +108,15 @@ def pool_copies(pool: ClusterPool) -> int:
     return pool.copies or 2
 
 
-def _advice(pool: ClusterPool, need: float) -> tuple[str, ...]:
+def _advice(pool: ClusterPool, need: float) -> tuple[Advice, ...]:
     percent = min(int(need * 100) + (need * 100 % 1 > 0), 100)
-    area = f" --protection_domain_name {quoted(pool.area)}" if pool.area else ""
+    area = ("--protection_domain_name", pool.area) if pool.area else ()
     name = pool.pool.rpartition("/")[2]
     if (pool.domains or 0) <= pool_copies(pool):
-        return (f"add nodes in further fault sets: {pool_copies(pool)} copies need {pool_copies(pool) + 1} of them",)
+        return (f"Add fault sets: {pool_copies(pool)} copies need {pool_copies(pool) + 1} of them.",)
     return (
-        f"scli --modify_spare_policy{area} --storage_pool_name {quoted(name)} --spare_percentage {percent}",
-        f"or make the failure domains equal: {quoted(pool.largest_domain)} is the largest",
+        f"Set the spare to {percent}%, or equalize the failure domains.",
+        run("scli", "--modify_spare_policy", *area, "--storage_pool_name", name, "--spare_percentage", str(percent)),
     )
 
 
@@ -106,30 +125,33 @@ def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used
     after = used / left if left > 0 else None
     near = pool.near_full or limits["near_full"]
     full = pool.full or limits["full"]
-    told = f"{human.percent(used / capacity)} % in use"
+    now = human.percent(used / capacity)
     if after is not None and after < near:
         return RuledOut(
             pool.name,
-            f"{told}, {human.percent(after)} % after the loss of {pool.largest_domain}, the largest of {pool.domains}",
-        )  # fmt: skip
-    then = f"it would be {human.percent(after)} % full" if after is not None and after <= 1 else "its data has no room"
+            f"{now}% in use, {human.percent(after)}% after the loss of {pool.largest_domain}, the largest of "
+            f"{pool.domains}",
+        )
+    fits = after is not None and after <= 1
+    then = f"{human.percent(after)}% full" if fits else "too full for its data"
     return Finding(
         severity=Severity.CRITICAL if after is None or after >= full else Severity.WARNING,
         subject=pool.name,
-        cause=f"{told}; after the loss of {pool.largest_domain} ({human.quantity(largest, 'bytes')}), the largest of "
-        f"{pool.domains} failure domains, {then}",
+        title="NO ROOM TO REBUILD",
+        cause=f"{now}% in use; {then} after the loss of {pool.largest_domain}.",
+        impact=f"This loss {'leaves too little free space' if fits else 'cannot be rebuilt now'}.",
         values=(
-            Value("after", "filled after the loss of the largest", after, "ratio", above=near),
+            Value("after", "use after the loss of the largest domain", after, "ratio", above=near),
             Value("used", "in use", used, "bytes", above=int(left * near)),
             Value("largest", f"capacity of {pool.largest_domain}", largest, "bytes"),
             Value("domains", "failure domains", pool.domains),
         ),
         evidence=cites(window.cite(pool), window.cite(pool, "used"), *_domains(window, pool)),
         advice=(
-            "free space, or add devices, until the largest failure domain may go",
-            f"or make the failure domains equal: {quoted(pool.largest_domain)} is the largest",
+            "Free space or add devices until the pool survives this loss.",
+            "Or equalize the failure domains.",
         ),
-        refuted_by=f"less than {human.percent(near)} % of what is left without {pool.largest_domain}",
+        refuted_by=f"use below {human.percent(near)}% of the capacity without {pool.largest_domain}",
     )
 
 
@@ -142,13 +164,16 @@ def _domains(window: Window, pool: ClusterPool) -> list[Cite | None]:
 
 SPARE_BELOW_FAULT_SET = Rule(
     "spare-below-fault-set",
-    "a pool cannot make up for the loss of its largest fault set, node, host or rack",
+    "pool that cannot rebuild after losing its largest fault set, node, host or rack",
     Severity.CRITICAL,
     _check,
     (ClusterPool,),
     (
-        Threshold("slack", 0.01, "share of the largest failure domain that the spare may lack", "ratio"),
-        Threshold("near_full", 0.85, "filled after the loss, where the cluster has no such threshold", "ratio"),
-        Threshold("full", 0.95, "filled after the loss from which it is critical, where the cluster has none", "ratio"),
+        Threshold("slack", 0.01, "tolerated shortfall of the spare, of the largest failure domain", "ratio"),
+        Threshold("near_full", 0.85, "use after the loss that is a warning; for clusters without a threshold", "ratio"),
+        Threshold("full", 0.95, "use after the loss that is critical; for clusters without a threshold", "ratio"),
     ),
+    damage=Damage.REDUNDANCY,
+    standing=True,
+    view="cluster",
 )

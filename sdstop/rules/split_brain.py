@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 from sdstop.collectors.drbd.connections import DrbdConnection
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import operands, run
+from sdstop.core.finding import Damage, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import operand
 
 _ALONE = "StandAlone"
 _GOOD = frozenset({"UpToDate", "Consistent"})
@@ -23,11 +24,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for row in window.rows(DrbdConnection).values():
         if row.connection == "Connected":
-            yield RuledOut(row.name, f"all is replicated to {human.safe(row.peer)}: {row.connection}")
+            yield RuledOut(row.name, f"all data replicated to {human.safe(row.peer)}: {row.connection}")
         elif row.connection != _ALONE:
             yield Unchecked(f"{row.connection}: the peer's state is unknown", row.name, calm=True)
         elif row.disk not in _GOOD:
-            yield RuledOut(row.name, f"all data here is {row.disk or 'unknown'}: it is not the newer side")
+            yield RuledOut(row.name, f"all data here {row.disk or 'unknown'}: not the newer side")
         elif row.role == "Primary" and row.out_of_sync != 0:
             yield _finding(window, row)
         else:
@@ -45,17 +46,20 @@ def _were_both_primary(window: Window, row: DrbdConnection) -> bool:
 def _finding(window: Window, row: DrbdConnection) -> Finding:
     both = _were_both_primary(window, row)
     size = "an unknown amount" if row.out_of_sync is None else human.quantity(row.out_of_sync, "bytes")
-    name, peer = operand(row.argument), human.safe(row.peer)
+    name, peer = operands(row.argument), human.safe(row.peer)
     return Finding(
         severity=Severity.CRITICAL,
         subject=row.name,
-        cause=(
-            f"StandAlone: this node was written to alone ({size} out of sync) and does not reconnect to {peer}; "
-            + (
-                "both sides were Primary: their data diverged"
-                if both
-                else "split brain, unless it was disconnected by hand"
-            )
+        view_subject=row.resource,
+        title="SPLIT BRAIN" if both else "SPLIT BRAIN OR MANUAL DISCONNECT",
+        cause=fitting(
+            f"Written alone ({size} out of sync), no reconnect to {peer}.",
+            f"Written alone ({size} out of sync), no reconnect to the peer.",
+        ),
+        impact=(
+            "Both sides were Primary: their data diverged, one side loses its changes."
+            if both
+            else "If the peer was written to as well, one side loses its changes."
         ),
         values=(
             Value("connection", "connection, this node", row.connection),
@@ -66,15 +70,17 @@ def _finding(window: Window, row: DrbdConnection) -> Finding:
         ),
         evidence=cites(window.cite(row), window.cite(row, "out_of_sync")),
         advice=(
-            "journalctl -k | grep -i 'split-brain'   # `Split-Brain detected`: it is one; otherwise: drbdadm connect",
-            "choose the side whose changes are discarded, and save its data first",
-            (
-                f"on that side: drbdadm disconnect {name}; drbdadm secondary {name}; "
-                f"drbdadm connect --discard-my-data {name}"
-            ),
-            f"on the other side, if it is StandAlone: drbdadm connect {name}",
+            "Choose the side whose changes are discarded; save its data first.",
+            run("journalctl", "-k", note="without such a line: drbdadm connect").pipe("grep", "-i", "split-brain"),
+            "On the side to discard:",
+            run("drbdadm", "disconnect", *name),
+            run("drbdadm", "secondary", *name),
+            run("drbdadm", "connect", "--discard-my-data", *name),
+            "On the other side, if it is StandAlone:",
+            run("drbdadm", "connect", *name),
         ),
-        refuted_by="`drbdadm disconnect` by an administrator; or cs:Connected after drbdadm connect, without data loss",
+        refuted_by="cs:Connected after drbdadm connect, without data loss",
+        harmless_if="an administrator disconnected the resource, and only one side was written to",
         confidence=0.9 if both else 0.6,
         explains=(f"cluster-degraded:{row.resource}",),
     )
@@ -82,8 +88,10 @@ def _finding(window: Window, row: DrbdConnection) -> Finding:
 
 SPLIT_BRAIN = Rule(
     "split-brain",
-    "the sides of a DRBD resource were written to apart from each other and do not reconnect",
+    "DRBD sides that were written to separately and do not reconnect",
     Severity.CRITICAL,
     _check,
     (DrbdConnection,),
+    damage=Damage.DATA,
+    view="cluster",
 )

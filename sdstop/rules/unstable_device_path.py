@@ -7,9 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.block.devices import BlockDevice
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.finding import Covers, Damage, Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
+from sdstop.core.shell import quoted
 from sdstop.readings.device_names import DevicePath, unstable
 
 _SHOWN = 4
@@ -24,11 +27,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for holder, rows in sorted(holders.items()):
         named = [row for row in rows if unstable(row.path)]
         if named and rows[0].kind == "file" and _alone(window, named):
-            yield RuledOut(holder, f"{named[0].path} is named as it may change, and is of the node's only such disk")
+            yield RuledOut(holder, f"{named[0].path}: kernel name, and all its kind is 1 disk")
         elif named:
             yield _found(window, holder, named, len(rows))
         else:
-            yield RuledOut(holder, f"all {len(rows)} devices are known by names that stay")
+            yield RuledOut(holder, f"all {len(rows)} devices use stable names")
 
 
 def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
@@ -44,22 +47,54 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
     places = ((row.path, "" if row.path.endswith(f"/{row.place}") else f" ({row.place})") for row in named[:_SHOWN])
     listed = ", ".join(f"{path}{place}" for path, place in places)
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-    now = f"; {len(moved)} moved: {moved[0].path} ({moved[0].place}) is {moved[0].now} now" if moved else ""
+    kind = named[0].kind
+    title, standing = "UNSTABLE DEVICE NAMES", True
+    cause = f"{len(named)} of {human.plural(count, 'device')} configured by kernel name (/dev/sdX)."
+    impact = "After a restart a name can refer to another disk."
+    damage = Damage.AVAILABILITY
+    if kind == "zfs":
+        impact = "ZFS finds disks by label: a changed name only confuses people."
+        damage = Damage.HYGIENE
+    if moved:
+        old, new = moved[0].path, moved[0].now or ""
+        title, standing, damage = _moved(old, new, len(moved)), False, Damage.DATA if kind != "zfs" else damage
+        rest = f"{len(named)} of {count} names can change."
+        cause = fitting(f"{old} of {moved[0].place} is {new} now; {rest}", f"{old} is {new} now; {rest}", rest)
+        impact = fitting(
+            f"A restart can lose the device; commands to {old} can hit another.",
+            "A restart can lose the device; commands can hit another disk.",
+        )
     return Finding(
         severity=_severity(named, moved),
         subject=holder,
-        cause=(
-            f"{len(named)} of {count} devices are found by a name that may move at the next start: {listed}{more}{now}"
-        ),
+        title=title,
+        cause=cause,
+        impact=impact,
         values=(
-            Value("unstable", "devices by a name that may change", len(named), "", above=0),
+            Value("unstable", "devices by kernel name", len(named), "", of=count),
             Value("devices", "devices", count),
-            Value("moved", "of these under another name now", len(moved), "", above=0),
+            Value("moved", "devices with another name now", len(moved), "", above=0),
+            Value("named", "their names", f"{listed}{more}"),
         ),
         evidence=cites(*(window.cite(row) for row in [*moved, *named][:_SHOWN])),
         advice=tuple(_advice(window, holder, named)),
-        refuted_by="udev rules that keep the names, or a node with one disk",
+        refuted_by="stable names in the configuration of these devices",
+        harmless_if="udev rules pin the names, or the node has one disk",
+        damage=damage,
+        standing=standing,
+        view="cluster" if kind == "powerflex" else "disks",
     )
+
+
+def _moved(old: str, new: str, count: int) -> str:
+    if count > 1:
+        return f"{count} DEVICE NAMES MOVED"
+    named = f"DEVICE NAME MOVED: {_base(old)} is now {_base(new)}"
+    return named if human.width_of(named) <= TITLE else "DEVICE NAME MOVED"
+
+
+def _base(path: str) -> str:
+    return human.safe(path.rpartition("/")[2])
 
 
 def _severity(named: Sequence[DevicePath], moved: Sequence[DevicePath]) -> Severity:
@@ -72,31 +107,25 @@ def _severity(named: Sequence[DevicePath], moved: Sequence[DevicePath]) -> Sever
     return Severity.CRITICAL if any(row.healthy == 0 for row in moved) else Severity.WARNING
 
 
-def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterator[str]:
+def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterator[Advice]:
     mine = [(row, name) for row in named if (name := _stable(window, row.device)) is not None]
-    for row, name in mine[:_SHOWN]:
-        yield f"{_first(row.now or row.path)} is {quoted(name)}"
     if named[0].kind == "powerflex":
-        yield (
-            "one by one, while all data has its copies: scli --remove_sds_device, wait for the rebuild, then "
-            "scli --add_sds_device --device_path /dev/disk/by-path/NAME   # ls -l /dev/disk/by-path on that node"
-        )
-        yield "by-path, not by-id, where a RAID controller makes a RAID-0 of each disk: made anew it has another WWN"
+        yield "Add devices again by /dev/disk/by-path, one by one, all copies healthy."
+        yield run("scli", "--remove_sds_device", note="then wait for the rebuild")
+        yield run("scli", "--add_sds_device", "--device_path", "/dev/disk/by-path/NAME")
+        yield run("ls", "-l", "/dev/disk/by-path", note="the stable names, on that node")
+        yield "Prefer by-path to by-id behind a RAID controller: a recreated RAID-0 has another WWN."
     elif named[0].kind == "zfs":
-        yield (
-            f"zpool export {operand(holder)}; zpool import -d /dev/disk/by-path {operand(holder)}"
-            "   # or by-id, while nobody uses it"
-        )
+        yield run("zpool", "export", *operands(holder), note="the pool must not be in use")
+        yield run("zpool", "import", "-d", "/dev/disk/by-path", *operands(holder), note="or by-id")
     elif "fstab" in holder:
-        yield f"blkid -o export {operand(named[0].path)}   # put UUID= of its file system into {quoted(holder)}"
+        yield f"Put UUID= of the file system into {quoted(holder)}."
+        yield run("blkid", "-o", "export", *operands(named[0].path))
     else:
-        yield "mdadm --detail --scan   # ARRAY lines with UUID=, and DEVICE partitions in place of names"
-
-
-def _first(path: str) -> str:
-    """Return a path to begin a line with; a path outside /dev could be a program's and is prefixed with a word."""
-    word = quoted(path)
-    return word if word.startswith("/dev/") and ".." not in word else f"device {word}"
+        yield "Use ARRAY lines with UUID=, and DEVICE partitions."
+        yield run("mdadm", "--detail", "--scan")
+    for row, name in mine[:_SHOWN]:
+        yield f"Stable name of {quoted(row.now or row.path)}: {quoted(name)}"
 
 
 def _stable(window: Window, device: str | None) -> str | None:
@@ -111,9 +140,12 @@ def _stable(window: Window, device: str | None) -> str | None:
 
 UNSTABLE_DEVICE_PATH = Rule(
     "unstable-device-path",
-    "devices are known by names that another one may bear after the next start",
+    "devices configured by kernel names (/dev/sdX) that can change at boot",
     Severity.CRITICAL,
     _check,
     (DevicePath,),
     covers=(Covers(DevicePath, "{holder}"),),
+    damage=Damage.AVAILABILITY,
+    standing=True,
+    view="disks",
 )

@@ -31,9 +31,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not known.samples:
             yield Unchecked("use unknown", limit.subject, calm=True)
         elif len(known.samples) < limits["readings"]:
-            yield Unchecked(f"needs {limits['readings']:g} readings, has {len(known.samples)}", limit.subject)
+            yield Unchecked(f"collecting data: {len(known.samples)} of {limits['readings']:g} samples", limit.subject)
         elif not known.certain:
-            yield Unchecked(f"its use is told for {limit.sharers} mappings together", limit.subject)
+            yield Unchecked(f"use is reported for {limit.sharers} mappings as one sum", limit.subject)
         else:
             yield _judge(window, known, limits)
 
@@ -48,17 +48,17 @@ def _judge(window: Window, known: LimitAnalysis, limits: Limits) -> Verdict:
     promise = known.promise(limits["iops"])
     requests, outstanding = known.requests or 0.0, _outstanding(known)
     if promise is None or not requests:
-        return RuledOut(subject, f"nothing was asked in {len(known.samples)} readings")
+        return RuledOut(subject, f"no requests in {len(known.samples)} samples")
     share = requests / promise
     if share >= limits["share"] or (known.at_limit or 0.0) > 0.0:
-        return RuledOut(subject, f"{human.number(requests)} IOPS, {human.percent(share)} % of what is promised")
+        return RuledOut(subject, f"{human.number(requests)} IOPS, {human.percent(share)}% of the promised rate")
     if outstanding is None:
-        return Unchecked("how long its requests take is not told, so nobody knows whether it asks for more", subject)
+        return Unchecked("no latency data; demand unknown", subject)
     if outstanding < limits["queue"]:
         return RuledOut(
             subject,
-            f"{human.number(requests)} IOPS, {human.percent(share)} % of what is promised, and no more than "
-            f"{human.number(outstanding)} outstanding: it asks for no more",
+            f"{human.number(requests)} IOPS ({human.percent(share)}% of the promised rate), "
+            f"{human.number(outstanding)} outstanding: no unmet demand",
         )
     return _finding(window, known, promise, share, outstanding, limits)
 
@@ -82,35 +82,42 @@ def _finding(
     return Finding(
         severity=Severity.WARNING,
         subject=limit.subject,
-        cause=f"{human.number(known.requests)} IOPS of {human.number(promise)} promised for requests of "
-        f"{human.quantity(known.size, 'bytes')}, with {human.number(outstanding)} or more outstanding: each takes "
-        f"{human.quantity(wait, 'seconds')}, {human.quantity(outstanding / promise, 'seconds')} would keep it, "
-        "and the limit is not what holds it",
+        title="IOPS BELOW PROMISE",
+        cause=(
+            f"{human.number(known.requests)} of {human.number(promise)} IOPS with {human.number(outstanding)} "
+            "or more outstanding."
+        ),
+        impact=(
+            f"A request takes {human.quantity(wait, 'seconds')}; "
+            f"{human.quantity(outstanding / promise, 'seconds')} would meet the promise."
+        ),
         values=(
-            Value("share", "used of what is promised", share, "ratio", above=limits["share"]),
-            Value("requests", "requests that passed", known.requests, "per_second"),
-            Value("promise", "requests that are promised at this size", promise, "per_second"),
-            Value("outstanding", "requests outstanding, at least", outstanding, "", above=limits["queue"]),
+            Value("share", "use of the promised rate", share, "ratio", below=limits["share"]),
+            Value("requests", "request rate", known.requests, "per_second", of=promise),
+            Value("promise", "promised rate at this size", promise, "per_second"),
+            Value("outstanding", "outstanding requests, minimum", outstanding, "", above=limits["queue"]),
             Value("wait", "mean time of a request", wait, "seconds"),
-            Value("size", "mean size of a request", known.size, "bytes"),
+            Value("size", "mean request size", known.size, "bytes"),
         ),
         evidence=cites(window.cite(limit), window.cite(limit, "used_requests"), *known.cited(window)),
-        advice=("look at the disks and the network below it: slow members, rebuilds, full links",),
-        refuted_by="a client that rests between its requests: then fewer are outstanding",
+        advice=("Check the storage below: slow members, rebuilds, saturated links.",),
+        refuted_by="pauses between the client's requests",
+        cost=outstanding * (1 - share),
     )
 
 
 VOLUME_BELOW_PROMISE = Rule(
     "volume-below-promise",
-    "a volume gets less than its limit promises, although it asks for more",
+    "volume below the rate its limit promises, although it asks for more",
     Severity.WARNING,
     _check,
     (Limit,),
     (
-        Threshold("share", 0.8, "share of what is promised below which the promise is broken", "ratio"),
-        Threshold("queue", 4.0, "requests outstanding at every reading that show it asks for more"),
-        Threshold("readings", 3.0, "readings that are needed"),
-        Threshold("iops", 0.0, "requests a second that are promised; 0: as many as the limit allows", "per_second"),
+        Threshold("share", 0.8, "use of the promised rate below which the promise is broken", "ratio"),
+        Threshold("queue", 4.0, "minimum requests outstanding that prove demand"),
+        Threshold("readings", 3.0, "minimum number of samples"),
+        Threshold("iops", 0.0, "promised IOPS (0: the limit)", "per_second"),
     ),
     covers=(Covers(Limit, "{subject}", _promises),),
+    view="volumes",
 )

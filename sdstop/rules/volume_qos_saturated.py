@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sdstop.analysis.limit_samples import BANDWIDTH, IOPS
 from sdstop.analysis.limiting import LimitAnalysis, limit_analyses
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
     Covers,
@@ -21,8 +22,8 @@ from sdstop.core.finding import (
     Verdict,
     cites,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
 
 
@@ -48,9 +49,9 @@ def _judge(window: Window, subject: str, ways: list[LimitAnalysis], limits: Limi
     seen = [known for known in ways if len(known.samples) >= limits["readings"]]
     if not seen:
         if not any(known.measured for known in ways):
-            return Unchecked("nothing that sdstop reads counts what passes there", subject)
+            return Unchecked("no counter for this limit", subject)
         most = max(len(known.samples) for known in ways)
-        return Unchecked(f"needs {limits['readings']:g} readings of its use, has {most}", subject)
+        return Unchecked(f"collecting data: {most} of {limits['readings']:g} samples", subject)
     worst = max(seen, key=lambda known: (known.at_limit or 0.0, known.share or 0.0))
     if _full(worst.at_limit, worst.full, limits):
         return _finding(window, subject, worst, limits)
@@ -65,10 +66,10 @@ def _full(time: float | None, full: float | None, limits: Limits) -> bool:
 
 
 def _used(known: LimitAnalysis) -> str:
-    way = "" if known.limit.direction == TOTAL else f"{known.limit.direction}s use "
+    way = "" if known.limit.direction == TOTAL else f"{known.limit.direction}s: "
     low, high = human.percent(known.low), human.percent(known.share)
     share = high if known.certain else f"{low} to {high}"
-    return f"{way}{share} % of {_amount(known.limit, known.binding)} over {len(known.samples)} readings"
+    return f"{way}{share}% of {_amount(known.limit, known.binding)} in {len(known.samples)} samples"
 
 
 def _amount(limit: Limit, binding: str | None) -> str:
@@ -89,68 +90,48 @@ def _waits(known: LimitAnalysis, limits: Limits) -> bool:
 
 def _finding(window: Window, subject: str, known: LimitAnalysis, limits: Limits) -> Finding:
     waits = _waits(known, limits)
-    way = "" if known.limit.direction == TOTAL else f"{known.limit.direction}s: "
-    time = "," if known.at_limit == 1 else f" {human.percent(known.at_limit)} % of the time, then"
+    way = "" if known.limit.direction == TOTAL else f": {known.limit.direction}s"
     binding = known.binding or IOPS
-    parts = [
-        f"{way}at its {binding} limit{time} {human.percent(known.full)} % of {_amount(known.limit, binding)}",
-        *_size(known, binding),
-        *_wait(known),
-        *_burst(known),
-    ]
-    if not waits and not known.shaped:
-        parts.append("nothing shows that requests wait for it")
+    amount = f"{human.percent(known.full)}% of {_amount(known.limit, binding)}"
+    size = f"{human.quantity(known.size, 'bytes')} per request" if known.size is not None else ""
+    time = "" if known.at_limit == 1 else f"{human.percent(known.at_limit)}% of the time"
+    own = known.limit_wait
     return Finding(
         severity=Severity.WARNING if waits or known.shaped else Severity.INFO,
         subject=subject,
-        cause="; ".join(parts),
+        title=f"AT {binding.upper()} LIMIT{way}",
+        cause=f"{', '.join(filter(None, (amount, size, time)))}.",
+        impact=_impact(known) if waits or known.shaped else "No sign that requests wait for the limit.",
         values=_values(known, limits),
         evidence=_evidence(window, known),
         advice=tuple(_advice(known, binding)),
-        refuted_by="requests that take as long, and no more of them, when the limit is raised",
+        refuted_by="unchanged latency and throughput after raising the limit",
+        cost=own * known.requests if own is not None and known.requests is not None else 0.0,
         confidence=None if waits else 0.8 if known.shaped else 0.5,
     )
 
 
-def _size(known: LimitAnalysis, binding: str) -> Iterator[str]:
-    even, size = known.limit.break_even, known.size
-    if size is None:
-        return
-    if even is None:
-        yield f"requests of {human.quantity(size, 'bytes')}"
-    elif binding == IOPS:
-        yield (
-            f"requests of {human.quantity(size, 'bytes')}, from {human.quantity(even, 'bytes')} on the bandwidth "
-            "would bind"
-        )
-    else:
-        yield f"requests of {human.quantity(size, 'bytes')}, below {human.quantity(even, 'bytes')} the IOPS would bind"
-
-
-def _wait(known: LimitAnalysis) -> Iterator[str]:
+def _impact(known: LimitAnalysis) -> str:
     wait, own, disks, queue = known.wait, known.limit_wait, known.disk_wait, known.queue
     if own is not None:
-        yield (
-            f"a request takes {human.quantity(wait, 'seconds')}, of which {human.quantity(own, 'seconds')} are the "
-            f"limit's and {human.quantity(disks, 'seconds')} the disks'"
-        )
-    elif wait is not None:
-        yield (
-            f"{human.number(queue)} outstanding at that rate take {human.quantity(wait, 'seconds')} each, however fast "
-            "the disks are"
-        )
-    elif known.least_wait:
-        beside = f", the disks take {human.quantity(disks, 'seconds')}" if disks is not None else ""
-        yield f"a request takes {human.quantity(known.least_wait, 'seconds')} or more{beside}"
-    elif disks is not None:
-        yield f"the disks take {human.quantity(disks, 'seconds')}"
+        whole = f"A request takes {human.quantity(wait, 'seconds')}: {human.quantity(own, 'seconds')} for the limit"
+        return fitting(f"{whole}, {human.quantity(disks, 'seconds')} for the disks.", f"{whole}.")
+    if wait is not None:
+        each = human.quantity(wait, "seconds")
+        return f"{human.number(queue)} outstanding requests take {each} each, with any disks."
+    if known.least_wait:
+        beside = f"; disks take {human.quantity(disks, 'seconds')}" if disks is not None else ""
+        return f"A request takes at least {human.quantity(known.least_wait, 'seconds')}{beside}."
+    if disks is not None:
+        return f"The limit, not the disks ({human.quantity(disks, 'seconds')}), sets the rate."
+    return "The limit, not the disks, sets the rate of this volume."
 
 
-def _burst(known: LimitAnalysis) -> Iterator[str]:
+def _burst(known: LimitAnalysis) -> str | None:
+    """Return the state of the burst; None if the limit allows none."""
     if known.burst_left is not None:
-        yield f"a burst, which may last {human.duration(known.burst_left)} more at most"
-    elif known.limit.iops_burst or known.limit.bandwidth_burst:
-        yield "its burst is used up"
+        return "bursting"
+    return "used up" if known.limit.iops_burst or known.limit.bandwidth_burst else None
 
 
 def _perhaps(window: Window, subject: str, known: LimitAnalysis, limits: Limits) -> Finding:
@@ -158,13 +139,13 @@ def _perhaps(window: Window, subject: str, known: LimitAnalysis, limits: Limits)
     return Finding(
         severity=Severity.INFO,
         subject=subject,
-        cause=f"between {human.percent(known.low)} and {human.percent(known.share)} % of "
-        f"{_amount(known.limit, known.binding)}: what is used is told for {sharers} mappings together, and each has "
-        "this limit",
+        title="LIMIT USE UNCLEAR",
+        cause=f"{human.percent(known.low)}-{human.percent(known.share)}% of {_amount(known.limit, known.binding)}.",
+        impact=f"The gateway reports {sharers} mappings as one sum; each has this limit.",
         values=_values(known, limits),
         evidence=_evidence(window, known),
-        advice=("sdstop on the node of that client: the client's own device tells how much it used",),
-        refuted_by="a client's own device that uses less than its limit",
+        advice=("Run sdstop on the client: its device shows the actual use.",),
+        refuted_by="use below the limit on the client's own device",
         confidence=0.5,
     )
 
@@ -172,28 +153,23 @@ def _perhaps(window: Window, subject: str, known: LimitAnalysis, limits: Limits)
 def _values(known: LimitAnalysis, limits: Limits) -> tuple[Value, ...]:
     limit = known.limit
     return (
-        Value("low", "used of the limit, at least", known.low, "ratio", above=limits["share"]),
-        Value("share", "used of the limit, at most", known.share, "ratio", above=limits["share"]),
+        Value("low", "use of the limit, minimum", known.low, "ratio", above=limits["share"]),
+        Value("share", "use of the limit, maximum", known.share, "ratio", above=limits["share"]),
         Value("at_limit", "time at the limit", known.at_limit, "ratio", above=limits["time"]),
-        Value("full", "used of the limit meanwhile", known.full, "ratio"),
-        Value("requests", "requests that passed", known.requests, "per_second", above=limit.iops),
-        Value("bytes", "bytes that passed", known.bytes, "bytes_per_second", above=limit.bandwidth),
-        Value("size", "mean size of a request", known.size, "bytes"),
-        Value("break_even", "size from which the bandwidth binds", limit.break_even, "bytes"),
-        Value("allowed", "requests that the limits allow at this size", known.allowed, "per_second"),
+        Value("full", "use of the limit at these times", known.full, "ratio"),
+        Value("requests", "request rate", known.requests, "per_second", of=limit.iops),
+        Value("bytes", "data rate", known.bytes, "bytes_per_second", of=limit.bandwidth),
+        Value("size", "mean request size", known.size, "bytes"),
+        Value("break_even", "size above which the bandwidth limit applies", limit.break_even, "bytes"),
+        Value("allowed", "request rate that the limits allow at this size", known.allowed, "per_second"),
         Value("wait", "mean time of a request", known.wait, "seconds"),
-        Value("limit_wait", "of it the limit's own", known.limit_wait, "seconds"),
-        Value("least_wait", "mean time of a request at least, by tasks that stalled", known.least_wait, "seconds"),
+        Value("limit_wait", "part of it for the limit", known.limit_wait, "seconds"),
+        Value("least_wait", "mean time of a request by stalled tasks, minimum", known.least_wait, "seconds"),
         Value("disk_wait", "mean time of a request below the limit", known.disk_wait, "seconds"),
-        Value("queue", "requests outstanding", known.queue, "", above=limits["queue"]),
-        Value(
-            "stalled",
-            "time in which a task of it waited for I/O, at least",
-            known.stalled,
-            "ratio",
-            above=limits["stalled"],
-        ),
-        Value("burst_left", "the burst may last, at most", known.burst_left, "seconds"),
+        Value("queue", "outstanding requests", known.queue, "", above=limits["queue"]),
+        Value("stalled", "time a task waited for I/O, minimum", known.stalled, "ratio", above=limits["stalled"]),
+        Value("burst", "burst", _burst(known)),
+        Value("burst_left", "burst can last, maximum", known.burst_left, "seconds"),
     )
 
 
@@ -202,47 +178,48 @@ def _evidence(window: Window, known: LimitAnalysis) -> tuple[Cite, ...]:
     return cites(window.cite(limit), window.cite(limit, "used_requests"), *known.cited(window))
 
 
-def _advice(known: LimitAnalysis, binding: str) -> Iterator[str]:
+def _advice(known: LimitAnalysis, binding: str) -> Iterator[Advice]:
     limit = known.limit
     even, size = limit.break_even, known.size
     if binding == IOPS and even is not None and size is not None and size < even / 2:
-        yield f"larger requests carry more at the same IOPS, up to {human.quantity(even, 'bytes')} each"
+        yield f"Use larger requests: up to {human.quantity(even, 'bytes')} each at the same IOPS."
     if limit.kind == CGROUP:
         key = {(READ, IOPS): "riops", (WRITE, IOPS): "wiops", (READ, BANDWIDTH): "rbps", (WRITE, BANDWIDTH): "wbps"}
+        yield "Raise or remove the limit of this control group."
         if limit.origin.endswith("/io.max"):
-            word = f"{quoted(limit.needle.strip())} {key[limit.direction, binding]}=max"
-            yield f"echo '{word}' > {quoted(limit.origin)}   # or a higher number"
+            word = f"{limit.needle.strip()} {key[limit.direction, binding]}=max"
+            yield run("echo", word, into=limit.origin, note="or a higher value")
         if limit.owner.endswith((".service", ".scope", ".slice")):
             way = limit.direction.capitalize()
             setting = f"IO{way}{'IOPS' if binding == IOPS else 'Bandwidth'}Max"
             unit = limit.owner.rpartition("/")[2]
-            yield (
-                f"systemctl show -p {setting} {operand(unit)}   # where systemd sets it, it does so again at the "
-                "next start"
-            )
+            note = "systemd reapplies its own setting at the next start"
+            yield run("systemctl", "show", "-p", setting, *operands(unit), note=note)
     elif limit.kind == QEMU:
-        yield (
-            f"virsh blkdeviotune {operand(limit.owner)} DISK   # libvirt: shows the limits, and with options sets them"
-        )
+        yield "Raise the limit of this disk with virsh blkdeviotune and its options."
+        yield run("virsh", "blkdeviotune", *operands(limit.owner), "DISK", note="the limits in force")
     elif limit.kind == POWERFLEX:
-        yield "raise the limit of this mapping: IOPS 11 or more, bandwidth in whole MiB/s, 0 for no limit"
+        yield "Raise the limit of this mapping, or set 0 for unlimited."
+        yield "IOPS limits are 11 or more, bandwidth limits whole MiB/s."
     else:
-        yield f"rbd config image list {operand(limit.volume)}   # rbd_qos_*: what the limits are and who set them"
+        yield "Raise rbd_qos_* of this image or its pool."
+        yield run("rbd", "config", "image", "list", *operands(limit.volume), note="rbd_qos_* and their sources")
 
 
 VOLUME_QOS_SATURATED = Rule(
     "volume-qos-saturated",
-    "a volume uses all that its limit allows, so that its requests wait for the limit and not for the disks",
+    "volume that uses its whole I/O limit, so requests wait for the limit",
     Severity.WARNING,
     _check,
     (Limit,),
     (
-        Threshold("share", 0.95, "share of the limit that is used at readings at the limit", "ratio"),
-        Threshold("time", 0.6, "share of the readings that are at the limit", "ratio"),
-        Threshold("readings", 3.0, "readings of the use that are needed"),
-        Threshold("stalled", 0.1, "share of the time a task waits for I/O that shows waiting", "ratio"),
-        Threshold("queue", 2.0, "requests outstanding that show waiting"),
+        Threshold("share", 0.95, "use of the limit in samples at the limit", "ratio"),
+        Threshold("time", 0.6, "share of samples at the limit", "ratio"),
+        Threshold("readings", 3.0, "minimum number of samples"),
+        Threshold("stalled", 0.1, "share of time in which a task waits for I/O that proves waiting", "ratio"),
+        Threshold("queue", 2.0, "outstanding requests that prove waiting"),
     ),
     covers=(Covers(Limit, "{subject}", _is_held),),
-    many="use all that their limits allow",
+    many="are at their I/O limits",
+    view="volumes",
 )

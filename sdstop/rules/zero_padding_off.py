@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.powerflex.readings import ScaleioPool
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core import format as human
+from sdstop.core.finding import Damage, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 
 
@@ -13,7 +14,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for pool in window.rows(ScaleioPool).values():
         if pool.zero_padding is None:
-            yield Unchecked("whether it is on is not told", pool.name)
+            yield Unchecked("zero padding setting unavailable", pool.name)
         elif pool.zero_padding == "on":
             yield RuledOut(pool.name, "zero padding is on")
         else:
@@ -22,14 +23,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _found(window: Window, pool: ScaleioPool) -> Finding:
     thin = pool.thin_volumes
-    concerns = "" if not thin else f" of {thin} thin volume{'' if thin == 1 else 's'}"
+    concerns = "this pool" if not thin else f"a pool with {human.plural(thin, 'thin volume')}"
     return Finding(
         severity=Severity.WARNING if thin != 0 else Severity.INFO,
         subject=pool.name,
-        cause=(
-            f"zero padding is off: a block{concerns} that was never written, or was discarded, may read as old data of "
-            "another volume"
-        ),
+        title="ZERO PADDING OFF",
+        cause=f"Zero padding is off for {concerns}.",
+        impact="Unwritten or discarded blocks can return old data of other tenants.",
         values=(
             Value("zero_padding", "zero padding", pool.zero_padding),
             Value("thin_volumes", "thin volumes and snapshots", thin, "", above=0),
@@ -37,20 +37,23 @@ def _found(window: Window, pool: ScaleioPool) -> Finding:
         ),
         evidence=cites(window.cite(pool, "zero_padding")),
         advice=(
-            (
-                "it can be switched on only while a pool has no devices: make a new pool with zero padding, move the "
-                "volumes, then the devices"
-            ),
-            "first writes are up to 15 % slower with it; until then overwrite volumes before they are given to others",
+            "Create a new pool with zero padding and move the volumes to it.",
+            "Zero padding can be enabled only while a pool has no devices; then move these.",
+            "Until then, overwrite volumes before handing them to another tenant.",
+            "First writes are up to 15% slower with zero padding.",
         ),
-        refuted_by="a pool whose volumes all belong to one who may see all of it",
+        refuted_by="zero padding enabled for the pool (scli --query_storage_pool)",
+        harmless_if="all volumes of the pool belong to one tenant",
     )
 
 
 ZERO_PADDING_OFF = Rule(
     "zero-padding-off",
-    "a ScaleIO pool hands out space without zeroing it",
+    "ScaleIO pool without zero padding",
     Severity.WARNING,
     _check,
     (ScaleioPool,),
+    damage=Damage.DATA,
+    standing=True,
+    view="cluster",
 )

@@ -61,7 +61,6 @@ class Dashboard(Commands):
         self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
         self._played = time.monotonic()
-        self._wanted: float | None = None
         self._reader = -1
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -151,23 +150,15 @@ class Dashboard(Commands):
             self.paint()
 
     def on_time_bar_sought(self, event: TimeBar.Sought) -> None:
-        """Move the playhead to a time of the bar; while the mouse is dragged, only the newest one counts."""
+        """Move the playhead to a time of the bar; at its end, follow a live session."""
         event.stop()
-        if self._wanted is None:
-            self.call_later(self._seek)
-        self._wanted = event.at
-
-    def _seek(self) -> None:
-        at, self._wanted = self._wanted, None
         frames = self.session.timeline.frames
-        if at is None or not frames:
-            return
-        if self.feed is not None and at >= frames[-1].monotonic:
+        if self.feed is not None and frames and event.at >= frames[-1].monotonic:
             self.action_newest()
-            return
-        self.playback.stop()
-        self.playhead.seek(at)
-        self.paint()
+        else:
+            self.playback.stop()
+            self.playhead.seek(event.at)
+            self.paint()
 
     def _silent(self) -> float | None:
         quiet = time.monotonic() - self._heard
@@ -205,13 +196,15 @@ class Dashboard(Commands):
         if look is None:
             return None
         live = self.feed is not None
+        sought = self.playhead.sought
         mode = Mode.REPLAY if not live else Mode.LIVE if self.playhead.following else Mode.PAUSED
         return Scene(
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
             self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
-            self.judging.late if self.judging is not None else 0, self.course,
-            self.playback.speed if self.playback.playing else 0.0, self.playback.at,
-            self.playhead.sought.taken if self.playhead.sought is not None else None,
+            self.judging.late if self.judging is not None else 0,
+            sought.taken if sought is not None else None,
+            self.course, self.playback.speed if self.playback.playing else 0.0,
+            self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
         )  # fmt: skip
 
     def paint(self) -> None:

@@ -39,12 +39,18 @@ class Playback:
         self.at = None
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` of real time pass; stop at the newest frame."""
+        """Let `seconds` of real time pass; stop at the newest frame.
+
+        While a frame is being judged, it is not given up for the next one.
+        """
         if self.at is None:
             return
-        self.at += seconds * self.speed
         times = [frame.monotonic for frame in tuple(self.playhead.session.timeline.frames)]
-        if times and self.at >= times[0]:
+        if not times:
+            self.stop()
+            return
+        self.at = min(self.at + seconds * self.speed, times[-1])
+        if self.playhead.sought is None and self.at >= times[0]:
             self.playhead.seek(times[bisect_right(times, self.at) - 1])
-        if not times or self.at >= times[-1]:
+        if self.playhead.at_end:
             self.stop()

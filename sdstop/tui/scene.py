@@ -87,18 +87,18 @@ class Scene(Struct, frozen=True):
     """Reason for the silence, "" if unknown."""
     late: int = 0
     """Frames that were not judged because newer ones were waiting."""
+    sought: float | None = None
+    """Unix time of the frame that was selected and is being judged."""
     course: LoadCourse | None = None
     speed: float = 0.0
     """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
-    played: float | None = None
-    """Position of the playback in monotonic seconds, None if it stands."""
-    sought: float | None = None
-    """Unix time of the frame that was selected and is being judged."""
+    ahead: float | None = None
+    """Position of the playback or of the frame that is being judged in monotonic seconds, None if it is this one."""
 
     @property
     def position(self) -> float:
-        """Position of the playhead in monotonic seconds: of the playback, otherwise of the frame."""
-        return self.now.monotonic if self.played is None else max(self.played, self.now.monotonic)
+        """Position of the playhead in monotonic seconds."""
+        return self.now.monotonic if self.ahead is None else self.ahead
 
     @property
     def window(self) -> Window:

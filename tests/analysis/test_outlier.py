@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdstop.analysis.outlier import ASPECTS, Trait, outliers
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.finding import Damage, Finding, RuledOut, Severity, Unchecked
 
 
 def traits(aspect: str, *values: str | float, item: str = "", group: str = "") -> list[Trait]:
@@ -21,7 +21,8 @@ def test_one_differs_from_its_peers() -> None:
     (finding,) = outliers(traits("mtu", *[9000] * 11, 1500, item="eth2"))
     assert isinstance(finding, Finding)
     assert (finding.rule, finding.severity, finding.subject) == ("mtu-mismatch", Severity.WARNING, "n11/eth2")
-    assert finding.summary == "MTU of eth2: 1500, on its 11 peers 9000"
+    assert (finding.title, finding.cause) == ("DIFFERENT MTU", "MTU of eth2: 1500; 11 peers have 9000.")
+    assert (finding.damage, finding.view) == (Damage.AVAILABILITY, "network")
     assert [value.value for value in finding.values] == [1500, 9000]
     assert [cite.excerpt for cite in finding.evidence] == ["n11 1500", "n0 9000", "n1 9000", "n10 9000", "n2 9000"]
     assert finding.steps
@@ -29,9 +30,9 @@ def test_one_differs_from_its_peers() -> None:
 
 def test_two_differ_each_its_own_way() -> None:
     found = list(outliers(traits("dimms", *["16 x 32G"] * 8, "15 x 32G", "16 x 16G")))
-    assert [f.summary for f in found if isinstance(f, Finding)] == [
-        "Memory modules: 15 x 32G, on 8 of its 9 peers 16 x 32G",
-        "Memory modules: 16 x 16G, on 8 of its 9 peers 16 x 32G",
+    assert [f.cause for f in found if isinstance(f, Finding)] == [
+        "Memory modules: 15 x 32G; 8 of 9 peers have 16 x 32G.",
+        "Memory modules: 16 x 16G; 8 of 9 peers have 16 x 32G.",
     ]  # fmt: skip
     assert {f.rule for f in found} == {"node-outlier"}
 
@@ -39,7 +40,7 @@ def test_two_differ_each_its_own_way() -> None:
 def test_where_all_agree_it_says_so() -> None:
     (verdict,) = outliers(traits("nic-speed", 1.25e9, 1.25e9, item="eth0", group="sdstop"))
     assert verdict == RuledOut(
-        "sdstop/nic-speed/eth0", "Line speed of eth0 is the same on all 2: 1.2 GiB/s", rule="node-outlier"
+        "sdstop/nic-speed/eth0", "Line speed of eth0: 1.2 GiB/s on all 2 nodes", rule="node-outlier"
     )
     assert list(outliers(traits("kernel", "6.1"))) == []
 
@@ -91,4 +92,4 @@ def test_a_section_of_the_config_sets_its_own_rule_alone() -> None:
 def test_speeds_of_memory_are_told_as_they_are_printed_on_it() -> None:
     (finding,) = outliers(traits("dimm-speed", *[2.4e9] * 4, 2.133e9))
     assert isinstance(finding, Finding)
-    assert finding.summary == "Speed of the memory: 2133 MT/s, on its 4 peers 2400 MT/s"
+    assert finding.cause == "Memory speed: 2133 MT/s; 4 peers have 2400 MT/s."

@@ -11,7 +11,7 @@ from sdstop.analysis.outlier import Trait
 from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, UsageError, parse
-from sdstop.core.finding import Finding, Severity, Verdict
+from sdstop.core.finding import Damage, Finding, Severity, Verdict
 from sdstop.exporters.report.comparison import compared, markdown, page, text, to_data
 from tests.fixtures import FIXTURES, replayed
 
@@ -20,7 +20,8 @@ def test_an_mtu_that_two_nodes_disagree_in_is_a_warning() -> None:
     said = compared([replayed("aoe-flashcache", "a"), replayed("aoe-flashcache-8700", "b")])
     found = {(f.rule, f.severity, f.subject): f for f in said.findings}
     mtu = found["mtu-mismatch", Severity.WARNING, "mtu/eth1"]
-    assert mtu.summary == "MTU of eth1 differs: 4000 on a; 8700 on b"
+    assert (mtu.title, mtu.cause) == ("DIFFERENT MTU", "MTU of eth1: 4000 on a, 8700 on b.")
+    assert (mtu.damage, mtu.view) == (Damage.AVAILABILITY, "network")
     assert {cite.excerpt for cite in mtu.evidence} == {"4000", "8700"}
     assert not any(f.subject == "mtu/eno1" for f in said.findings)
     assert any(v.subject == "mtu/eno1" for v in said.alike)
@@ -31,14 +32,14 @@ def test_of_four_the_one_that_differs_is_named() -> None:
     said = compared(nodes)
     (mtu,) = [f for f in said.findings if f.rule == "mtu-mismatch"]
     assert (mtu.subject, mtu.severity) == ("odd/eth1", Severity.WARNING)
-    assert mtu.summary == "MTU of eth1: 4000, on its 3 peers 8700"
+    assert mtu.cause == "MTU of eth1: 4000; 3 peers have 8700."
 
 
 def test_memory_and_disks_that_differ_are_told() -> None:
     said = compared([replayed("vm-numa-full-dimms", "full"), replayed("vm-numa-one-dimm", "one")])
     found = {f.subject: f for f in said.findings}
-    assert found["dimms"].summary == "Memory modules differ: 2 x 32G on one; 24 x 16G on full"
-    assert found["channels/0"].summary == "Memory channels in use of 0 differ: 1 on one; 6 on full"
+    assert found["dimms"].cause == "Memory modules: 2 x 32G on one, 24 x 16G on full."
+    assert found["channels/0"].cause == "Channels used of 0: 1 on one, 6 on full."
     assert ("Memory modules", (("2 x 32G", ("one",)), ("24 x 16G", ("full",)))) in {
         (each.what, each.values) for each in said.differences
     }
@@ -60,7 +61,7 @@ def test_every_form_says_the_same() -> None:
     assert data["schema"] == "sdstop.comparison/2"
     assert [node["name"] for node in data["nodes"]] == ["a", "b"]
     summaries = [finding["summary"] for finding in data["findings"]]
-    assert "MTU of eth1 differs: 4000 on a; 8700 on b" in summaries
+    assert any(summary.startswith("MTU of eth1: 4000 on a, 8700 on b.") for summary in summaries)
     assert text(said).split("EACH NODE\n")[1].startswith("  a  ")
     assert max(map(len, text(said, 80).splitlines())) <= 80
     plain = " ".join(text(said).split())
@@ -76,7 +77,7 @@ def test_report_takes_several_captures(capsys: pytest.CaptureFixture[str], tmp_p
     assert json.loads(capsys.readouterr().out)["schema"] == "sdstop.comparison/2"
     for form in ("text", "html", "markdown"):
         assert command.execute(["report", *words, "--format", form, "-o", str(tmp_path / form)]) == 0
-        assert "MTU of eth1 differs" in (tmp_path / form).read_text()
+        assert "mtu/eth1" in (tmp_path / form).read_text()
     assert command.execute(["report", *words, "--from", str(tmp_path / "none")]) == 1
 
 
@@ -109,7 +110,8 @@ def test_who_lacks_a_way_is_accused_and_nobody_else(counts: tuple[float, ...], a
     assert [finding.subject for finding in found] == accused
     assert all((f.rule, f.severity) == ("path-missing", Severity.WARNING) for f in found)
     if accused == ["ways/MODEL"]:
-        assert found[0].summary.startswith("Ways to each disk of MODEL differ: ")
+        assert found[0].title == "FEWER DISK PATHS"
+        assert found[0].cause.startswith("Disk paths of MODEL: ")
         assert [value.name for value in found[0].values] == [f"n{at}" for at in range(len(counts))]
 
 

@@ -258,9 +258,10 @@ def test_a_group_whose_tasks_wait_for_its_limit() -> None:
     finding = said.finding("vol:cciss/c0d0@a.slice")
     assert finding.severity is Severity.WARNING
     assert value(finding, "least_wait") == pytest.approx(0.9 / 97)
-    assert finding.summary.startswith("reads: at its IOPS limit, 97.0 % of 100 IOPS")
-    assert finding.steps[0].startswith("echo '254:0 riops=max' > /sys/fs/cgroup/a.slice/io.max")
-    assert finding.steps[1].startswith("systemctl show -p IOReadIOPSMax a.slice")
+    assert finding.title == "AT IOPS LIMIT: reads"
+    assert finding.cause.startswith("97.0% of 100 IOPS")
+    assert finding.steps[1].startswith("echo '254:0 riops=max' > /sys/fs/cgroup/a.slice/io.max")
+    assert finding.steps[2].startswith("systemctl show -p IOReadIOPSMax a.slice")
 
 
 def test_requests_in_flight_stall_no_task_and_wait_all_the_same() -> None:

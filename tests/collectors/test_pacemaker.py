@@ -77,18 +77,15 @@ def test_the_form_before_2_0_3() -> None:
 def test_a_node_that_is_lost_and_not_fenced_yet() -> None:
     finding = judged(status(UNCLEAN)).finding("san", "cluster-degraded")
     assert finding.severity is Severity.CRITICAL
-    assert "store2 is UNCLEAN: what ran there waits until it is fenced" in finding.summary
+    assert finding.summary == "store2 UNCLEAN: fencing has not completed. Resources of store2 wait for fencing."
     assert value(finding, "managers") == 1
 
 
 def test_a_node_that_cannot_be_fenced() -> None:
     said = status(UNCLEAN).replace('stonith-enabled="true"', 'stonith-enabled="false"')
-    assert (
-        "until it is fenced, which never will be: fencing is off"
-        in judged(said).finding("san", "cluster-degraded").summary
-    )
+    assert judged(said).finding("san", "cluster-degraded").impact.endswith("wait for fencing, but fencing is disabled.")
     newer = said.replace("<cluster_options ", '<cluster_options fencing-enabled="true" ')
-    assert judged(newer).finding("san", "cluster-degraded").summary.endswith("until it is fenced")
+    assert judged(newer).finding("san", "cluster-degraded").impact.endswith("wait for fencing.")
 
 
 def test_a_node_that_was_shut_down_is_a_warning() -> None:
@@ -100,7 +97,7 @@ def test_a_node_that_was_shut_down_is_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "words"),
-    [("stop", "all its resources are stopped"), ("freeze", "none is moved"), ("?", "no-quorum-policy")],
+    [("stop", "All resources are stopped"), ("freeze", "none is moved"), ("?", "No-quorum-policy decides")],
 )
 def test_no_quorum_and_what_becomes_of_the_resources(policy: str, words: str) -> None:
     finding = judged(status(quorum=False, policy=policy)).finding("san", "cluster-degraded")
@@ -122,7 +119,7 @@ def test_a_node_that_is_kept_out_on_purpose(word: str) -> None:
     nodes = node("store1", leads=True) + node("store2", **{word: True})
     finding = judged(status(nodes)).finding("san", "cluster-degraded")
     assert finding.severity is Severity.INFO
-    assert "in maintenance: store2" in finding.summary
+    assert "In maintenance: store2" in finding.summary
 
 
 def test_in_maintenance_mode_stopped_resources_are_nobodys_fault() -> None:
@@ -143,22 +140,23 @@ def test_a_resource_that_failed() -> None:
     reasons = failure("lun", "store1", "no LIO", when="2026-11-21 03:10:00Z") + failure("lun", "store1", "timed out")
     finding = judged(status(resources=lun, failures=reasons)).finding("san/lun")
     assert finding.severity is Severity.WARNING
-    assert finding.summary == "has failed on store1; last: monitor on store1: timed out (2026-11-21 03:12:07Z)"
+    assert finding.cause == "Failed on store1: monitor on store1: timed out (2026-11-21 03:12:07Z)."
     assert value(finding, "failures") == 2
-    assert "crm_resource --cleanup --resource lun" in finding.steps[1]
+    assert "crm_resource --cleanup --resource lun" in finding.steps[3]
 
 
 def test_a_resource_that_could_not_be_stopped() -> None:
     stuck = instance("r0", "ocf:linbit:drbd", "store1", failed=True, blocked=True)
     finding = judged(status(resources=stuck)).finding("san/r0")
     assert finding.severity is Severity.CRITICAL
-    assert "is blocked on store1" in finding.summary
+    assert finding.title == "RESOURCE BLOCKED"
+    assert "on store1" in finding.cause
 
 
 def test_a_resource_that_should_run_and_does_not() -> None:
     finding = judged(status(resources=group("target", instance("ip", "ocf:heartbeat:IPaddr2")))).finding("san/ip")
     assert finding.severity is Severity.WARNING
-    assert "is stopped everywhere" in finding.summary
+    assert finding.cause == "Not running on any node, although enabled."
 
 
 @pytest.mark.parametrize("roles", [("Unpromoted", "Unpromoted"), ("Slave", "Slave"), ("Promoted", "Unpromoted")])
@@ -168,7 +166,7 @@ def test_a_clone_without_a_promoted_instance_is_a_warning(roles: tuple[str, str]
     if "Promoted" in roles:
         assert said.ruled_out("san", "cluster-resource-failed").summary
     else:
-        assert "no instance of it is promoted" in said.finding("san/r0").summary
+        assert "No instance promoted" in said.finding("san/r0").cause
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_the_first_section_says_what_is_wrong_and_what_to_do() -> None:
     content = page(*story("aoe-flashcache"))
     first = content.index('id="wrong"')
     section = content[first : content.index("</section>", first)]
-    assert "MTU 4000 of eth1 sent" in section
+    assert "92.2% bypass cache cachedev" in section
     assert "ip link set" in section or "ip link" in section
     assert section.count('class="follows"') == 2
     assert content.index('id="wrong"') < content.index('id="good"') < content.index('id="findings"')
@@ -141,15 +141,15 @@ def test_evidence_of_a_hand_made_capture_is_quoted_in_full(name: str) -> None:
 def test_the_table_has_the_numbers_of_the_summary() -> None:
     """Memory is rated in decimal gigabytes and transfers a second, and what is done has one rounding."""
     content = page(*story("draid-one-dimm"))
-    summary = "peak 17.1 GB/s a socket, 34.1 GB/s for the node, 25.0 % of the 136.5 GB/s with all of them"
+    summary = "1 of 4 memory channels filled on each socket: 34.1 of 136.5 GB/s."
     assert summary in content
     for cell in ("17.1 GB/s", "34.1 GB/s", "136.5 GB/s", "47.7 GB/s", "2133 MT/s", "2400 MT/s", "12.8 %"):
         assert re.search(f'<td class="n">(of |&[gl]t; )?{cell}</td>', content), cell
     assert "from 12.5 to 12.8 % done" in content
     assert "12.7 %" not in content.partition('id="readings"')[0]
     throttled = page(*story("vm-cgroup-io-max"))
-    assert "77.8 % of the time, then 122 % of 100 IOPS" in throttled
-    assert '<tr><td>used of the limit meanwhile</td><td class="n">122 %</td>' in throttled
+    assert "122% of 100 IOPS, 4 KiB per request, 77.8% of the time." in throttled
+    assert '<tr><td>use of the limit at these times</td><td class="n">122 %</td>' in throttled
 
 
 def test_the_use_of_a_volume_is_quoted_from_its_own_statistics() -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from sdstop.collectors.system.processes import ProcessIo
 from sdstop.core.evidence import Origin, Outcome, RunMark
-from sdstop.core.format import safe
+from sdstop.core.format import safe, width_of
 from sdstop.core.model import schema
 from sdstop.core.session import Session
 from sdstop.exporters.report import table
@@ -353,5 +353,5 @@ def test_no_line_of_a_finding_is_wider_than_the_report() -> None:
 
 
 def test_wide_characters_take_two_columns() -> None:
-    assert table.width_of("a日本") == 5
+    assert width_of("a日本") == 5
     assert table.padded("日", 4) == "日  "

@@ -84,10 +84,10 @@ def test_arrays_rebuilds_volumes(picture: FleetState) -> None:
 
 
 def test_who_differs(picture: FleetState) -> None:
-    assert [(f.rule, f.subject, f.summary) for f in picture.differing] == [
-        ("node-outlier", "n006", "Memory modules: 15 x 32G, on its 9 peers 16 x 32G"),
-        ("mtu-mismatch", "n006/eth2", "MTU of eth2: 1500, on its 9 peers 9000"),
-        ("node-outlier", "n006", "Kernel: 5.10.0, on its 9 peers 6.1.0"),
+    assert [(f.rule, f.subject, f.cause) for f in picture.differing] == [
+        ("node-outlier", "n006", "Memory modules: 15 x 32G; 9 peers have 16 x 32G."),
+        ("mtu-mismatch", "n006/eth2", "MTU of eth2: 1500; 9 peers have 9000."),
+        ("node-outlier", "n006", "Kernel: 5.10.0; 9 peers have 6.1.0."),
     ]
     assert all(f.evidence for f in picture.differing)
 

@@ -88,7 +88,7 @@ async def test_nodes_and_every_table() -> None:
         assert "3 nodes   1 CRIT   3 ?UNKN" in screen()
         assert "its target is down" in screen()
         for key, word in (("2", "hot-stripe-member md0/sdb"), ("3", "delayed"), ("4", "97.0"),
-                          ("5", "it is no longer scraped"), ("6", "MTU of eth2: 1500, on its 4 peers 9000"),
+                          ("5", "it is no longer scraped"), ("6", "MTU of eth2: 1500; 4 peers have 9000"),
                           ("!", "link-saturated")):  # fmt: skip
             await pilot.press(key)
             await pilot.pause()

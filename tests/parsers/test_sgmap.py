@@ -88,4 +88,5 @@ def test_how_disks_are_spread_is_judged_and_what_the_links_carry_is_not() -> Non
     assert "not recorded" in said.unchecked("", "hba-oversubscribed").reason
     uneven = Judged([BLOCKDEV, HBA], [HBA_UNBALANCED], [(0.0, mapped(45, 15))]).finding("host0")
     assert uneven.severity is Severity.INFO
-    assert "45 disks TOSHIBA MG07SCA14TA hang on it, 30.0 are the mean" in uneven.summary
+    assert uneven.cause == "45 disks on this HBA, 30.0 on average on 2 identical ones."
+    assert "TOSHIBA MG07SCA14TA" in {value.value for value in uneven.values}

@@ -9,7 +9,7 @@ import pytest
 
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
-from sdstop.core.finding import Gap, Severity
+from sdstop.core.finding import Damage, Gap, Severity
 from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
 from sdstop.rules.link_saturated import LINK_SATURATED
 from tests.nodes.frames import Files, Judged, value
@@ -71,17 +71,17 @@ def test_bonds_that_do_what_they_can(rates: Any, mode: str) -> None:
 @pytest.mark.parametrize(
     ("rates", "mode", "words"),
     [
-        (((0.0, 0.86), (0.0, 0.0)), "802.3ad 4", "eth0 sent 1.0 GiB/s, 86.0 % of its line, eth1 next to nothing"),
-        (((0.0, 0.0), (0.0, 0.9)), "balance-xor 2", "eth1 sent 1.0 GiB/s, 90.0 % of its line, eth0 next to nothing"),
-        (((0.9, 0.1), (0.0, 0.1)), "802.3ad 4", "eth0 received 1.0 GiB/s, 90.0 % of its line, eth1 next to nothing"),
-        (((0.0, 0.3), (0.0, 0.0)), "balance-rr 0", "eth0 sent 358 MiB/s, 30.0 % of its line, eth1 next to nothing"),
-        (((0.0, 0.009), (0.0, 0.0)), "balance-rr 0", "eth0 sent 10.7 MiB/s, 0.9 % of its line, eth1 next to nothing"),
+        (((0.0, 0.86), (0.0, 0.0)), "802.3ad 4", "eth0 sent 86.0% of its line, eth1 almost nothing."),
+        (((0.0, 0.0), (0.0, 0.9)), "balance-xor 2", "eth1 sent 90.0% of its line, eth0 almost nothing."),
+        (((0.9, 0.1), (0.0, 0.1)), "802.3ad 4", "eth0 received 90.0% of its line, eth1 almost nothing."),
+        (((0.0, 0.3), (0.0, 0.0)), "balance-rr 0", "eth0 sent 358 MiB/s, eth1 almost nothing."),
+        (((0.0, 0.009), (0.0, 0.0)), "balance-rr 0", "eth0 sent 10.7 MiB/s, eth1 almost nothing."),
     ],
 )
 def test_a_slave_that_is_full_while_another_is_unused(rates: Any, mode: str, words: str) -> None:
     finding = judged(rates, mode).finding("bond0", RULE)
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith(words)
+    assert finding.cause == words
     assert finding.explains[0].startswith("link-saturated:eth")
 
 
@@ -113,14 +113,21 @@ def test_a_link_that_is_down(mode: str) -> None:
         "bond0", RULE
     )
     assert finding.severity is Severity.WARNING
-    assert finding.summary == "eth1: link down, 1 of 2 links left; the next failure cuts it off"
+    assert finding.cause == "Link down: eth1."
+    assert finding.impact == "1 of 2 links carries all frames; the next failure stops them."
+    assert finding.damage is Damage.REDUNDANCY
     assert value(finding, "failures") == 3
 
 
 def test_no_link_is_left() -> None:
     down = {"mii_status": "down"}
     finding = judged(seconds=1, slaves={0: down, 1: down}).finding("bond0", RULE)
-    assert (finding.severity, finding.summary) == (Severity.CRITICAL, "eth0, eth1: link down, no link is left")
+    assert (finding.severity, finding.title, finding.cause) == (
+        Severity.CRITICAL,
+        "NO LINK LEFT",
+        "Link down: eth0, eth1.",
+    )
+    assert finding.damage is Damage.AVAILABILITY
 
 
 @pytest.mark.parametrize("state", ["up", "going down", "going back"])
@@ -132,7 +139,8 @@ def test_a_slave_in_an_aggregator_of_its_own() -> None:
     other = {1: {"ad_aggregator_id": "2"}}
     finding = judged(slaves=other, seconds=1).finding("bond0", RULE)
     assert finding.severity is Severity.WARNING
-    assert finding.summary == "LACP: eth1 in an aggregator of its own, 1 of 2 slaves carry frames"
+    assert finding.cause == "Outside the main LACP aggregator: eth1."
+    assert finding.impact == "1 of 2 links carries all frames."
     judged(mode="balance-xor 2", slaves=other).ruled_out("bond0", RULE)  # only LACP has aggregators
     judged(slaves={1: {"ad_aggregator_id": ""}}).ruled_out("bond0", RULE)  # unknown
 
@@ -140,21 +148,21 @@ def test_a_slave_in_an_aggregator_of_its_own() -> None:
 def test_a_bond_without_link_although_its_slaves_have_one() -> None:
     finding = judged(link="down").finding("bond0", RULE)
     assert finding.severity is Severity.CRITICAL
-    assert "no link, although its 2 slaves have one" in finding.summary
+    assert finding.cause == "The bond has no link, its 2 slaves have one."
 
 
 @pytest.mark.parametrize(("mode", "fires"), [("802.3ad 4", True), ("balance-rr 0", True), ("active-backup 1", False)])
 def test_an_inactive_slave_where_all_should_carry_frames(mode: str, fires: bool) -> None:  # noqa: FBT001  # a table
     said = judged(mode=mode, slaves={1: {"state": "backup"}})
     if fires:
-        assert "eth1: link up but inactive, 1 of 2 slaves" in said.finding("bond0", RULE).summary
+        assert said.finding("bond0", RULE).summary == "Link up but inactive: eth1. 1 of 2 links carries all frames."
     else:
         assert said.ruled_out("bond0", RULE).summary
 
 
 def test_a_slave_of_another_speed() -> None:
     finding = judged(speeds=(10_000, 1_000), seconds=1).finding("bond0", RULE)
-    assert finding.summary == "eth1 negotiated 119 MiB/s, eth0 1.2 GiB/s"
+    assert finding.cause == "eth1 negotiated 119 MiB/s, eth0 1.2 GiB/s."
     judged(mode="active-backup 1", speeds=(10_000, 1_000)).ruled_out("bond0", RULE)  # a slower spare is a choice
 
 

@@ -14,7 +14,7 @@ from sdstop.collectors.drbd.resources import DRBD
 from sdstop.collectors.powerflex.cluster import SCALEIO
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
-from sdstop.core.finding import Finding
+from sdstop.core.finding import Damage, Finding
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
@@ -64,7 +64,7 @@ def good(of: Judgement, rule: str) -> list[str]:
 def test_a_whole_cluster_is_said_to_be_whole() -> None:
     said = judged()
     assert found(said, "cluster-degraded") == []
-    assert good(said, "cluster-degraded") == ["ClusteredNormal, 12 of 12 nodes well, all data has its copies"]
+    assert good(said, "cluster-degraded") == ["ClusteredNormal, 12 of 12 nodes healthy, all copies present"]
 
 
 def test_data_with_one_copy_is_critical_and_leads_to_its_evidence() -> None:
@@ -75,25 +75,25 @@ def test_data_with_one_copy_is_critical_and_leads_to_its_evidence() -> None:
 
     (one,) = found(judged(change), "cluster-degraded")
     assert (one.severity.value, one.subject) == ("critical", "cloud1")
-    assert "of 3 TiB one copy is left" in one.summary
-    assert "sds03 is Disconnected" in one.summary
+    assert (one.title, one.cause) == ("ONE COPY LEFT: 3 TiB", "3 TiB has a single copy; sds03 is Disconnected.")
+    assert one.damage is Damage.REDUNDANCY
     assert any('"mdmConnectionState": "Disconnected"' in cite.excerpt for cite in one.evidence)
     assert any("degradedHealthyCapacityInKb" in cite.excerpt for cite in one.evidence)
 
 
 @pytest.mark.parametrize(("change", "severity", "words"), [
-    (lambda _, numbers: numbers["System"].update(failedCapacityInKb=1024), "critical", "1 MiB of data cannot be"),
+    (lambda _, numbers: numbers["System"].update(failedCapacityInKb=1024), "critical", "No copy of 1 MiB is"),
     (lambda said, _: said["deviceList"][5].update(errorState="IoError"), "warning",
      "/dev/sdc of sds01 is IoError"),
     (lambda said, _: said["sdsList"][0].update(membershipState="Decoupled"), "warning", "sds00 is Decoupled"),
     (lambda said, _: said["sdsList"][0].update(maintenanceState="InMaintenance"), "info",
-     "in maintenance: sds00"),
+     "In maintenance: sds00"),
     (lambda said, _: said["System"]["mdmCluster"].update(clusterState="ClusteredDegraded"), "warning",
-     "it says ClusteredDegraded"),
+     "The cluster reports ClusteredDegraded"),
     (lambda said, _: said["protectionDomainList"][0].update(protectionDomainState="Inactive"), "warning",
      "is Inactive"),
     (lambda _, numbers: next(iter(numbers["StoragePool"].values())).update(failedCapacityInKb=1024), "critical",
-     "1 MiB of data cannot be"),
+     "No copy of 1 MiB is"),
 ], ids=["failed", "device", "node", "maintenance", "managers", "domain", "failed of a pool"])  # fmt: skip
 def test_each_part_that_is_not_well_is_named(change: Change, severity: str, words: str) -> None:
     (one,) = found(judged(change), "cluster-degraded")
@@ -105,8 +105,8 @@ def test_a_pool_that_does_not_rebuild_cannot_make_up_for_a_loss() -> None:
     off = found(
         judged(lambda said, _: said["storagePoolList"][0].update(rebuildEnabled=False)), "spare-below-fault-set"
     )
-    assert any("rebuild is switched off" in one.summary for one in off)
-    assert not any("rebuild is switched off" in one.summary for one in found(judged(), "spare-below-fault-set"))
+    assert any("REBUILD SWITCHED OFF" in one.title for one in off)
+    assert not any("REBUILD SWITCHED OFF" in one.title for one in found(judged(), "spare-below-fault-set"))
 
 
 def test_a_switch_of_the_managers_is_an_event() -> None:
@@ -116,7 +116,7 @@ def test_a_switch_of_the_managers_is_an_event() -> None:
 
     said = judged(_as_it_is, switched)
     (one,) = found(said, "cluster-degraded")
-    assert (one.severity.value, "session 19 -> 20): the leader is mdm2" in one.summary) == ("info", True)
+    assert (one.severity.value, "session 19 -> 20); leader: mdm2" in one.summary) == ("info", True)
 
 
 def resources(*told: dict[str, Any]) -> Judgement:
@@ -128,12 +128,12 @@ def resources(*told: dict[str, Any]) -> Judgement:
 
 
 @pytest.mark.parametrize(("told", "words"), [
-    (resource(state="Connecting", peer_disk="DUnknown"), "of 20 GiB one copy is reachable: a further failure may lose"),
-    (resource(state="Connecting", peer_disk="DUnknown"), "whether store2 has good data is unknown (DUnknown)"),
-    (resource(state="Connecting", peer_disk="Outdated"), "of 20 GiB one copy is left: a further failure may lose data"),
-    (syncing(0), "of 20 GiB one copy is left: a further failure may lose data; store2 is Inconsistent"),
-    (resource(disk="Diskless"), "only store2 has good data: a further failure takes it out of reach"),
-    (resource(disk="Inconsistent", replication="SyncTarget", out_of_sync=4), "of 4 KiB one copy is left"),
+    (resource(state="Connecting", peer_disk="DUnknown"), "20 GiB has a single reachable copy; store2 is"),
+    (resource(state="Connecting", peer_disk="DUnknown"), "store2 is DUnknown"),
+    (resource(state="Connecting", peer_disk="Outdated"), "20 GiB has a single copy; store2 is Outdated. Another"),
+    (syncing(0), "20 GiB has a single copy; store2 is Inconsistent. Another failure can lose"),
+    (resource(disk="Diskless"), "Only store2 has current data. Another failure makes the data unavailable."),
+    (resource(disk="Inconsistent", replication="SyncTarget", out_of_sync=4), "4 KiB has a single copy"),
 ], ids=["away", "unknown", "outdated", "resync", "lost its disk", "target"])  # fmt: skip
 def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redundancy_is(
     told: dict[str, Any], words: str
@@ -141,14 +141,14 @@ def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redund
     (one,) = found(resources(told), "cluster-degraded")
     assert (one.severity.value, one.subject) == ("critical", "r0")
     assert words in one.summary
-    assert any("touch no other node or disk" in advice for advice in one.steps)
+    assert any("Do not touch other nodes or disks" in advice for advice in one.steps)
 
 
 def test_a_resource_with_two_good_copies_left_is_a_warning() -> None:
     three = resource(state="Connecting")
     three["connections"].append({**resource()["connections"][0], "peer-node-id": 2, "name": "store3"})
     (one,) = found(resources(three), "cluster-degraded")
-    assert (one.severity.value, "copies are missing" in one.summary) == ("warning", True)
+    assert (one.severity.value, one.title.startswith("COPIES MISSING")) == ("warning", True)
     verified = resource(out_of_sync=8)  # both are UpToDate, and differ
     (one,) = found(resources(verified), "cluster-degraded")
     assert one.severity.value == "warning"
@@ -164,7 +164,7 @@ def test_what_is_stale_is_not_called_good_without_a_word() -> None:
     stale = {"gateway": "gw1:443", "state": "stale", "age": 47.0, "trouble": "gw1:443 refuses connections"}
     said = judged(files={"answer:powerflex.gateway": json.dumps(stale)})
     (why,) = [unchecked.reason for unchecked in said.unchecked if unchecked.rule == "cluster-degraded"]
-    assert why == "what is shown of the cluster is 47 s old: gw1:443 refuses connections"
+    assert why == "cluster data is 47 s old: gw1:443 refuses connections"
 
 
 # --- mdm-no-redundancy --------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_the_spare_is_held_against_the_largest_fault_set(percent: float, *, fire
     assert bool(found(said, "spare-below-fault-set")) is fires
     for one in found(said, "spare-below-fault-set"):
         assert one.severity.value == "warning"
-        assert "--spare_percentage 25" in one.steps[0]
+        assert "--spare_percentage 25" in one.steps[1]
 
 
 def test_a_rebuild_that_would_not_fit_is_critical() -> None:
@@ -226,7 +226,8 @@ def test_with_two_fault_sets_no_spare_is_enough() -> None:
         numbers["StoragePool"][POOL]["spareCapacityInKb"] *= 2
 
     (one,) = found(judged(change), "spare-below-fault-set")
-    assert "nowhere to rebuild" in one.summary
+    assert one.title == "TOO FEW FAILURE DOMAINS: 2"
+    assert "no place for a rebuild" in one.impact
 
 
 # --- capacity-near-full -------------------------------------------------------------------------------------
@@ -305,7 +306,9 @@ def test_which_names_may_change(path: str, *, fires: bool) -> None:
 
 def test_one_that_moved_and_failed_is_critical() -> None:
     (one,) = found(judged(paths("/dev/sdb", now="/dev/sdf")), "unstable-device-path")
-    assert (one.severity.value, "/dev/sdb (sds00) is /dev/sdf now" in one.summary) == ("warning", True)
+    assert (one.severity.value, one.damage, one.standing) == ("warning", Damage.DATA, False)
+    assert one.title == "DEVICE NAME MOVED: sdb is now sdf"
+    assert one.cause.startswith("/dev/sdb of sds00 is /dev/sdf now")
     (one,) = found(judged(paths("/dev/sdb", now="/dev/sdf", error="IoError")), "unstable-device-path")
     assert one.severity.value == "critical"
 
@@ -320,7 +323,7 @@ def test_files_of_the_node_are_read_too() -> None:
     said = judged(paths("/dev/mapper/a"), files={"/etc/fstab": FSTAB, "/etc/mdadm/mdadm.conf": MDADM})
     told = {one.subject: one for one in found(said, "unstable-device-path")}
     assert set(told) == {"/etc/fstab", "/etc/mdadm/mdadm.conf"}
-    assert "/dev/sdb1 (/srv/my data)" in told["/etc/fstab"].summary
+    assert "/dev/sdb1 (/srv/my data)" in {value.value for value in told["/etc/fstab"].values}
     assert told["/etc/fstab"].evidence[0].excerpt.startswith("/dev/sdb1")
     assert "1 of 2" in told["/etc/mdadm/mdadm.conf"].summary
 

@@ -44,11 +44,12 @@ def finding(made: Board, rule: str) -> Finding:
 def test_one_module_a_socket() -> None:
     found = finding(board((1, 1)), "dimm-too-few-channels")
     assert found.severity is Severity.WARNING
-    assert "1 of 4 memory channels have a module at socket 0, 1 of 4 at socket 1: peak" in found.summary
-    assert "peak 17.1 GB/s a socket, 34.1 GB/s for the node, 25.0 % of the 136.5 GB/s" in found.summary
+    assert found.title == "ONE DIMM PER CPU"
+    assert found.cause == "1 of 4 memory channels filled on each socket: 34.1 of 136.5 GB/s."
+    assert value(found, "peak0") == pytest.approx(17.064e9)
     assert value(found, "peak") == pytest.approx(34.128e9)
     assert found.values[-1].compared == pytest.approx(136.512e9)
-    assert "3 at socket 0, 3 at socket 1" in found.steps[0]
+    assert "Fill 3 channels per socket" in found.steps[0]
 
 
 @pytest.mark.parametrize(("filled", "severity"), [(1, Severity.WARNING), (2, Severity.INFO), (3, Severity.INFO)])
@@ -59,7 +60,7 @@ def test_from_half_of_the_channels_it_is_said_quietly(filled: int, severity: Sev
 def test_all_channels() -> None:
     found = said(board((4, 4)))["dimm-too-few-channels"]
     assert isinstance(found, RuledOut)
-    assert found.summary == "8 of 8 memory channels have a module: peak 68.3 GB/s a socket, 136.5 GB/s for the node"
+    assert found.summary == "8 of 8 memory channels used: peak 68.3 GB/s per socket, 136.5 GB/s for the node"
 
 
 @pytest.mark.parametrize(("filled", "kind"), [(3, Finding), (4, Unchecked), (9, Unchecked), (10, RuledOut)])
@@ -79,7 +80,7 @@ def test_two_modules_in_one_channel_fill_one() -> None:
 def test_fewer_modules_than_channels_need_no_names() -> None:
     found = finding(board((1, 1), names="DIMM{all}"), "dimm-too-few-channels")
     assert found.severity is Severity.WARNING
-    assert "2 modules for 8 memory channels of 2 processors" in found.summary
+    assert "2 modules can fill at most 2 of 8 channels on 2 sockets" in found.cause
     assert value(found, "peak") == pytest.approx(34.128e9)
     assert isinstance(said(board((4, 4), names="DIMM{all}"))["dimm-too-few-channels"], Unchecked)
 
@@ -119,13 +120,13 @@ def test_sockets_that_are_equal() -> None:
 def test_one_module_less() -> None:
     found = finding(board((4, 3)), "dimm-unequal-sockets")
     assert found.severity is Severity.WARNING
-    assert "socket 0: 4 modules, 64 GiB; socket 1: 3 modules, 48 GiB" in found.summary
+    assert found.cause == "Socket 0 has 4 modules (64 GiB), socket 1 3 modules (48 GiB)."
     assert "socket 1 has the least" in found.steps[0]
 
 
 def test_a_processor_without_memory() -> None:
     made = board((2, 0))
-    assert "socket 1 has no memory of its own" in finding(made, "dimm-unequal-sockets").summary
+    assert "Socket 1 has no local memory" in finding(made, "dimm-unequal-sockets").impact
 
 
 @pytest.mark.parametrize(("last", "severity"), [(9831, Severity.INFO), (9830, Severity.WARNING)])
@@ -149,7 +150,7 @@ def test_sockets_that_are_not_known_are_not_compared() -> None:
 def test_the_processor_is_the_limit() -> None:
     found = finding(board(speed=2400, configured=2133), "dimm-below-rated-speed")
     assert found.severity is Severity.INFO
-    assert "the processor takes no more than 2133 MT/s" in found.summary
+    assert "processor maximum 2133 MT/s" in found.cause
 
 
 def test_slower_than_the_processor_takes() -> None:
@@ -163,7 +164,7 @@ def test_several_modules_a_channel_may_be_the_limit() -> None:
     made = board((6, 6), slots=12, names=HPE, speed=2400, configured=2133, cpus=(E5_2680_V4, E5_2680_V4))
     found = finding(made, "dimm-below-rated-speed")
     assert found.severity is Severity.INFO
-    assert "share a channel" in found.summary
+    assert "several modules per channel" in found.cause
 
 
 def test_one_slow_module_slows_all() -> None:
@@ -171,13 +172,13 @@ def test_one_slow_module_slows_all() -> None:
     made.modules[0].speed = 2133
     found = finding(made, "dimm-below-rated-speed")
     assert found.severity is Severity.WARNING
-    assert "the slowest module, 2133 MT/s" in found.summary
+    assert "slowest module 2133 MT/s" in found.cause
 
 
 def test_of_an_unknown_processor_the_limit_is_not_known() -> None:
     found = finding(board(cpus=("Future 1", "Future 1")), "dimm-below-rated-speed")
     assert found.severity is Severity.INFO
-    assert "not known" in found.summary
+    assert "processor limit unknown" in found.cause
 
 
 @pytest.mark.parametrize(

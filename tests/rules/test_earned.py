@@ -167,7 +167,7 @@ def ceph(**settings: object) -> Judged:
 def test_a_health_check_that_is_not_listed_as_harmless_is_quoted(code: str) -> None:
     finding = ceph(health="HEALTH_WARN", checks={code: "see there"}).finding(NAME)
     assert finding.severity is Severity.WARNING
-    assert f"it says HEALTH_WARN: {code}: see there" in finding.summary
+    assert finding.cause == f"The cluster reports HEALTH_WARN: {code}: see there."
 
 
 def test_an_error_and_paused_clients_are_critical() -> None:
@@ -188,8 +188,8 @@ def test_harmless_checks_are_good(checks: dict[str, str]) -> None:
 
 
 def test_a_warning_without_a_check_and_an_unknown_word_are_unchecked() -> None:
-    assert "is not known" in ceph(health="HEALTH_WARN").unchecked(NAME).reason
-    assert "is not known" in ceph(health="HEALTH_FINE").unchecked(NAME).reason
+    assert "unknown state" in ceph(health="HEALTH_WARN").unchecked(NAME).reason
+    assert "unknown state" in ceph(health="HEALTH_FINE").unchecked(NAME).reason
 
 
 def test_placement_groups_that_do_not_add_up_are_unchecked() -> None:
@@ -255,7 +255,7 @@ def test_a_board_with_unequal_slots_that_are_all_filled_is_info() -> None:
     names = [f"P1-DIMM{letter}{n}" for letter in "ABCD" for n in (1, 2)] + [f"P2-DIMM{letter}1" for letter in "ABCD"]
     found = {f.rule: f for f in modules(Board([Module(name, 16384) for name in names])).head().judgement.findings}
     assert found["dimm-unequal-sockets"].severity is Severity.INFO
-    assert "all slots are filled" in found["dimm-unequal-sockets"].summary
+    assert "all are filled" in found["dimm-unequal-sockets"].impact
     names.append("P2-DIMMA2")
     lacking = [Module(name, 16384) for name in names[:-1]] + [Module("P2-DIMMA2", 0)]
     found = {f.rule: f for f in modules(Board(lacking)).head().judgement.findings}

@@ -49,22 +49,23 @@ def judged(
 @pytest.mark.parametrize(
     ("counters", "words", "advice"),
     [
-        ({"rx_errors": 500, "rx_length_errors": 500}, "larger than 1500", "compare the MTU"),
-        ({"rx_errors": 500, "rx_over_errors": 500}, "did not fit into the buffers", "ethtool -g eth0"),
-        ({"rx_errors": 500, "rx_crc_errors": 400, "rx_frame_errors": 100}, "500 damaged on the wire", "cable"),
-        ({"rx_missed_errors": 500}, "card had no free buffer", "ethtool -G eth0"),
-        ({"rx_errors": 500, "rx_fifo_errors": 500}, "card had no free buffer", "ethtool -G eth0"),
-        ({"tx_errors": 500, "tx_carrier_errors": 500}, "lost with the link", "cable"),
+        ({"rx_errors": 500, "rx_length_errors": 500}, "larger than 1500", "Compare the MTU"),
+        ({"rx_errors": 500, "rx_over_errors": 500}, "500 overruns", "ethtool -g eth0"),
+        ({"rx_errors": 500, "rx_crc_errors": 400, "rx_frame_errors": 100}, "500 CRC errors", "cable"),
+        ({"rx_missed_errors": 500}, "RX ring full", "ethtool -G eth0"),
+        ({"rx_errors": 500, "rx_fifo_errors": 500}, "RX ring full", "ethtool -G eth0"),
+        ({"tx_errors": 500, "tx_carrier_errors": 500}, "500 carrier losses", "journalctl -k"),
         ({"tx_errors": 500, "collisions": 500}, "half duplex", "ethtool eth0"),
-        ({"tx_dropped": 500}, "send queue was full", "tc -s qdisc"),
-        ({"tx_errors": 500}, "no counter says why (tx)", "ethtool -S eth0"),
-        ({"rx_errors": 500}, "no counter says why (rx)", "ethtool -S eth0"),
+        ({"tx_dropped": 500}, "TX queue full", "tc -s qdisc"),
+        ({"tx_errors": 500}, "No counter gives the reason (tx)", "ethtool -S eth0"),
+        ({"rx_errors": 500}, "No counter gives the reason (rx)", "ethtool -S eth0"),
     ],
 )
 def test_what_each_kind_means(counters: dict[str, int], words: str, advice: str) -> None:
     finding = judged(counters).finding("eth0")
     assert finding.severity is Severity.WARNING
-    assert words in finding.summary
+    assert words in finding.cause
+    assert finding.impact == "500 of 2.0M frames lost in 1m 00s."
     assert advice in "\n".join(finding.steps)
     assert any(cite.key == "/proc/net/dev" for cite in finding.evidence)
 
@@ -95,26 +96,31 @@ def test_the_thresholds_are_of_config() -> None:
 def test_frames_that_nobody_wanted_are_info() -> None:
     finding = judged({"rx_dropped": 50_000}).finding("eth0")
     assert finding.severity is Severity.INFO
-    assert "nobody here wanted" in finding.summary
+    assert finding.title == "UNHANDLED FRAMES"
+    assert "unknown protocol" in finding.cause
+    assert "50000 of 2.0M frames ignored" in finding.impact
 
 
 def test_dropped_by_full_queues_of_the_cpus_is_a_warning() -> None:
     finding = judged({"rx_dropped": 50_000}, softnet=50_000).finding("eth0")
     assert finding.severity is Severity.WARNING
-    assert "receive queues dropped" in finding.summary
+    assert "50000 drops in the CPUs' receive queues" in finding.cause
     assert value(finding, "softnet") == 50_000
 
 
 def test_missed_frames_among_unwanted_ones() -> None:
     judged({"rx_dropped": 50_000, "rx_missed_errors": 50}).finding("eth0")
     assert judged({"rx_dropped": 50_000, "rx_missed_errors": 50}).finding("eth0").severity is Severity.INFO
-    assert judged({"rx_dropped": 50_000, "rx_missed_errors": 500}).finding("eth0").severity is Severity.WARNING
+    finding = judged({"rx_dropped": 50_000, "rx_missed_errors": 500}).finding("eth0")
+    assert finding.severity is Severity.WARNING
+    assert finding.cause.startswith("500 missed")
+    assert finding.impact.startswith("500 of ")
 
 
 def test_without_sysfs_dropped_frames_may_be_harmless() -> None:
     finding = judged({"rx_dropped": 5000, "rx_missed_errors": 5000}, sysfs=False).finding("eth0")
     assert finding.severity is Severity.INFO
-    assert "which kind is known" in finding.summary
+    assert "needs a second sample" in finding.cause
 
 
 def test_without_sysfs_errors_are_errors() -> None:

@@ -63,7 +63,8 @@ def test_five_seconds(seconds: int, kind: type) -> None:
     if isinstance(said, Finding):
         assert said.severity is Severity.CRITICAL
         assert value(said, "seconds") == seconds
-        assert "192.0.2.7:4420 is not reached; requests to nvme0n1 wait or fail" in said.summary
+        assert said.cause.startswith("192.0.2.7:4420 does not answer: ")
+        assert said.impact == "Requests to nvme0n1 wait or fail."
 
 
 def test_a_reset_that_succeeds_is_none() -> None:
@@ -80,20 +81,21 @@ def test_states_that_are_no_finding(state: str, kind: type) -> None:
 def test_an_iscsi_session(state: str) -> None:
     finding = judged(*[iscsi(1, state, "sdb")] * 6).finding("session1")
     assert finding.severity is Severity.CRITICAL
-    assert "192.0.2.1:3260 is not reached; requests to sdb wait or fail" in finding.summary
+    assert finding.cause.startswith("192.0.2.1:3260 does not answer: ")
+    assert finding.impact == "Requests to sdb wait or fail."
     assert finding.steps[0].startswith("ping -c 3 192.0.2.1 ")
 
 
 def test_a_session_without_disks_is_a_warning() -> None:
     finding = judged(*[iscsi(1, "FAILED", None)] * 6).finding("session1")
     assert finding.severity is Severity.WARNING
-    assert "it has no disk here" in finding.summary
+    assert finding.impact.startswith("No disk here")
 
 
 def test_another_controller_of_the_same_namespace_is_a_path_left() -> None:
     finding = judged(*[nvme("nvme0", "connecting") | nvme("nvme1", "live")] * 6).finding("nvme0")
     assert finding.severity is Severity.WARNING
-    assert "1 other session to the same data up" in finding.summary
+    assert "1 other session up" in finding.impact
     both = judged(*[nvme("nvme0", "connecting") | nvme("nvme1", "connecting")] * 6)
     assert {both.finding(name).severity for name in ("nvme0", "nvme1")} == {Severity.CRITICAL}
 
@@ -135,7 +137,8 @@ def test_a_local_controller_that_is_dead() -> None:
     files = nvme("nvme3", "dead", "pcie", "nvme3n1") | disk
     finding = judged(*[files] * 6).finding("nvme3")
     assert finding.severity is Severity.CRITICAL
-    assert "the controller does not answer; requests to nvme3n1 wait or fail" in finding.summary
+    assert finding.title == "CONTROLLER DOWN"
+    assert finding.impact == "Requests to nvme3n1 wait or fail."
 
 
 # --- volume-suspended ---------------------------------------------------------------------------------------

@@ -49,10 +49,9 @@ STORY = [0.1] * 70 + [9.3] * 10
 def test_the_arithmetic_of_the_story(reading: bool, word: str) -> None:  # noqa: FBT001  # a case
     finding = judged(STORY, 110e6, reading=reading).finding("eth1")
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith(
-        f"{word}: 10 of 80 clients share what the other 70 leave of 95.4 MiB/s: 8.9 MiB/s"
-    )
-    assert "1 GB takes 1m48" in finding.summary  # 107.5 s
+    assert finding.title == "LINK OVERSUBSCRIBED: 10 clients"
+    assert finding.cause == f"10 of 80 {word} clients share 95.4 MiB/s; 70 others use 6.7 MiB/s."
+    assert finding.impact == "8.9 MiB/s per client: 1m 55s per GiB."  # 115.5 s
     assert value(finding, "each") == pytest.approx(9.3e6)
     assert value(finding, "light") == pytest.approx(7e6)
     assert finding.explains == ("link-saturated:eth1",)
@@ -60,7 +59,7 @@ def test_the_arithmetic_of_the_story(reading: bool, word: str) -> None:  # noqa:
 
 def test_a_line_with_room_is_ruled_out_with_what_is_left() -> None:
     said = judged(STORY, 105e6).ruled_out("eth1").summary
-    assert "80 clients, 84.0 % of 119 MiB/s is in use; all at once they would get 1.2 MiB/s each" in said
+    assert "80 clients, 84.0% of 119 MiB/s in use; all at once would get 1.2 MiB/s each" in said
 
 
 def test_one_client_that_fills_a_line_is_no_matter_of_many() -> None:
@@ -69,7 +68,7 @@ def test_one_client_that_fills_a_line_is_no_matter_of_many() -> None:
 
 def test_all_of_them_the_same() -> None:
     finding = judged([1.25] * 80, 112e6).finding("eth1")
-    assert "80 of 80 clients share 95.4 MiB/s: 1.2 MiB/s each" in finding.summary
+    assert finding.summary.startswith("80 of 80 reading clients share 95.4 MiB/s. 1.2 MiB/s per client: ")
 
 
 def test_one_client_is_nothing_to_say() -> None:
@@ -77,7 +76,7 @@ def test_one_client_is_nothing_to_say() -> None:
 
 
 def test_what_is_not_known_is_not_guessed() -> None:
-    assert "speed of its link" in judged(STORY, 110e6, speed="-1\n").unchecked("eth1").reason
+    assert "link speed unknown" in judged(STORY, 110e6, speed="-1\n").unchecked("eth1").reason
     alone = Judged(
         [NETWORK, INTERFACES, CLIENTS], [LINK_OVERSUBSCRIBED], [(0.0, frame(0, STORY, 0.0, more={}))], USABLE
     )

@@ -36,7 +36,7 @@ def test_85_percent_of_the_line(share: float, fires: bool, receives: bool) -> No
     if fires:
         finding = said.finding("eth0")
         assert finding.severity is Severity.WARNING
-        assert finding.summary.startswith("receiving" if receives else "sending")
+        assert finding.title == f"LINK SATURATED: {'receiving' if receives else 'sending'}"
         assert value(finding, "rx" if receives else "tx") == pytest.approx(share, abs=0.001)
         assert value(finding, "speed") == GIGABIT
     else:
@@ -64,11 +64,11 @@ def test_directions_are_not_added_and_do_not_take_turns() -> None:
 
 def test_half_duplex_shares_the_line() -> None:
     finding = judged([(0.5, 0.45)] * 4, duplex="half").finding("eth0")
-    assert "half duplex" in finding.summary
+    assert finding.title.endswith("half duplex")
 
 
 def test_both_directions() -> None:
-    assert judged([(0.95, 0.95)] * 4).finding("eth0").summary.startswith("both directions")
+    assert judged([(0.95, 0.95)] * 4).finding("eth0").title.endswith("sending and receiving")
 
 
 def test_the_thresholds_are_of_config() -> None:
@@ -81,7 +81,7 @@ def test_a_speed_that_nobody_knows_is_never_guessed() -> None:
         (float(t), files(Nic("eth0", speed=-1, rx_bytes=10**9 * t, rx_packets=10**6 * t))) for t in range(5)
     ]
     said = Judged((NETWORK, INTERFACES), [LINK_SATURATED], shown)
-    assert "does not know the speed" in said.unchecked("eth0").reason
+    assert "link speed unknown" in said.unchecked("eth0").reason
 
 
 def test_an_idle_interface_of_unknown_speed_is_not_worth_a_word() -> None:
@@ -90,7 +90,7 @@ def test_an_idle_interface_of_unknown_speed_is_not_worth_a_word() -> None:
 
 
 def test_too_few_readings_are_unchecked() -> None:
-    assert "3 readings" in judged([(0.95, 0.0)] * 2).unchecked("eth0").reason
+    assert "2 of 3 samples" in judged([(0.95, 0.0)] * 2).unchecked("eth0").reason
 
 
 @pytest.mark.parametrize("kind", ["bond", "bridge", "vlan", "tun", "loopback"])
@@ -112,5 +112,5 @@ def test_a_full_slave_beside_an_idle_one(other: float, room: bool) -> None:  # n
         ]
         shown.append((float(t), files(*slaves, Nic("bond0", kind="bond", speed=2000, lower=("eth0", "eth1")))))
     finding = Judged((NETWORK, INTERFACES), [LINK_SATURATED], shown).finding("eth0")
-    assert ("eth1 of bond0 has room" in finding.summary) is room
+    assert ("eth1 of bond0 has spare capacity" in finding.impact) is room
     assert any("xmit_hash_policy" in line for line in finding.steps) is room

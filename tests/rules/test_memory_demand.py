@@ -76,15 +76,16 @@ def memory(said: Judgement) -> Finding:
 def test_sixty_disks_on_four_hbas_need_more_than_two_modules_give() -> None:
     found = memory(judged(15, 15, 15, 15))
     assert (found.severity, found.explains) == (Severity.CRITICAL, (SLOW,))
-    assert "peak 17.1 GB/s a socket, 34.1 GB/s for the node, 25.0 % of the 136.5 GB/s" in found.summary
-    assert "to read 60 disks at full rate, as the rebuild of tank would, takes 47.7 GB/s of it" in found.summary
+    assert found.cause == "1 of 4 memory channels filled on each socket: 34.1 of 136.5 GB/s."
+    assert found.impact.startswith("A full-speed rebuild needs 47.7 GB/s of memory")
+    assert value(found, "disks") == 60
     assert value(found, "needs") == pytest.approx(60 * 265e6 * 3)
 
 
 def test_twice_the_modules_are_enough() -> None:
     found = memory(judged(15, 15, 15, 15, modules=(2, 2)))
     assert (found.severity, found.explains) == (Severity.INFO, ())
-    assert "takes" not in found.summary
+    assert "needs" not in found.summary
 
 
 def test_behind_one_hba_its_link_is_the_limit_and_memory_is_not() -> None:
@@ -99,7 +100,7 @@ def test_behind_one_hba_its_link_is_the_limit_and_memory_is_not() -> None:
 def test_without_a_rebuild_of_these_disks_it_is_a_warning(other: dict[str, str]) -> None:
     found = memory(judged(15, 15, 15, 15, **other))  # type: ignore[arg-type]
     assert (found.severity, found.explains) == (Severity.WARNING, ())
-    assert "as a rebuild would, takes 47.7 GB/s" in found.summary
+    assert found.impact == "A full-speed rebuild needs 47.7 GB/s of memory."
 
 
 def test_seven_disks_are_no_need_to_speak_of() -> None:

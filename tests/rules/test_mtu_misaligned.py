@@ -64,43 +64,49 @@ def test_pieces_of_blocks_are_found(mtu: int) -> None:
     finding = reached(mtu, payload(mtu)).finding("eth1")
     assert finding.severity is Severity.WARNING
     assert value(finding, "payload") == payload(mtu)
-    assert f"what MTU {mtu} of eth1 allows" in finding.summary
+    assert finding.title == f"MTU {mtu} SPLITS 4 KiB BLOCKS"
+    assert f"MTU {mtu} on eth1 carries {payload(mtu)} bytes" in finding.cause
     keys = {cite.key for cite in finding.evidence}
     assert {"/sys/block/etherd!e0.0/payload", "/sys/class/net/eth1/mtu"} <= keys
 
 
 def test_what_was_measured_counts_and_not_the_mtu() -> None:
     finding = reached(9000, 3584).finding("eth1")
-    assert "it is the other end that has 3620-4131" in finding.summary
+    assert finding.title == "FRAMES OF 3584 BYTES SPLIT BLOCKS"
+    assert "other end MTU 3620-4131" in finding.cause
     reached(4000, 4096).ruled_out("eth1")
-    assert "lowered" in reached(4000, 8704).finding("eth1").summary
+    assert "MTU 4000 on eth1 was lowered" in reached(4000, 8704).finding("eth1").cause
 
 
 @pytest.mark.parametrize(
     ("mtu", "largest", "command"),
     [(9000, 9000, "ip link set dev eth1 mtu 8700 "), (9000, 9710, "ip link set dev eth1 mtu 8700 "),
      (4000, 9000, "ip link set dev eth1 mtu 8700 "), (4000, 4500, "ip link set dev eth1 mtu 4500 "),
-     (1500, 4132, "ip link set dev eth1 mtu 4132 "), (1500, 4131, "a card that takes jumbo frames")],
+     (1500, 4132, "ip link set dev eth1 mtu 4132 "), (1500, 4131, "Use a card that supports jumbo frames")],
 )  # fmt: skip
 def test_the_command_that_mends_it(mtu: int, largest: int, command: str) -> None:
     finding = reached(mtu, payload(mtu), eth1=largest).finding("eth1")
     assert finding.steps[0].startswith(command)
-    assert ("if cards and switch take that" in finding.summary) is False
+    assert not any("Check that the cards" in line for line in finding.steps)
     assert any("dev INTERFACE mtu" in line for line in finding.steps) is command.startswith("ip")
-    assert not any("'" in line for line in finding.steps)  # in quotes, a shell would not look for the disks
 
 
 def test_without_the_cards_limit_the_advice_is_not_certain() -> None:
     finding = reached(1500, 1024).finding("eth1")
-    assert "within 8228-8739 at both ends, if cards and switch take that, else within 4132-4643." in finding.summary
-    assert "within 8228-8739 at both ends." in reached(9000, 8704).finding("eth1").summary  # that it takes 9000 is seen
+    assert finding.steps[0].endswith("# 8228-8739 fit")
+    assert "Check that the cards and the switch support this MTU." in finding.steps
+    assert "If they do not, use 4132-4643." in finding.steps
+    seen = reached(9000, 8704).finding("eth1")  # that it takes 9000 is seen
+    assert seen.steps[0].endswith("# 8228-8739 fit")
+    assert not any("Check that" in line for line in seen.steps)
 
 
 def test_without_the_interface_nobody_says_what_it_takes() -> None:
     shown = files(Nic("eth1", 4000), more=disk(3584, netif="none"))
     finding = Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, shown)]).finding("etherd/e0.0")
-    assert "8228-8739 at both ends, if cards and switch take that" in finding.summary
-    assert "takes no MTU" not in finding.summary
+    assert (value(finding, "mtu_from"), value(finding, "mtu_to")) == (8228, 8739)
+    assert "Check that the cards and the switch support this MTU." in finding.steps
+    assert not any("Use a card" in line for line in finding.steps)
 
 
 @pytest.mark.parametrize("nonsense", ["-512", "8193", "130561", str(10**18)])
@@ -124,7 +130,7 @@ def test_an_end_that_is_right_is_left_alone() -> None:
 def test_mtu_9000_hurts_only_what_does_not_fit_into_a_frame(size: int, severity: Severity) -> None:
     finding = reached(9000, 8704, size=size).finding("eth1")
     assert finding.severity is severity
-    assert "by their mean size" in finding.summary
+    assert "by mean size" in finding.impact
     assert value(finding, "split_131072") == pytest.approx(0.4375)
     assert value(finding, "split_8192") == 0
 
@@ -164,14 +170,14 @@ def test_many_disks_behind_one_interface_are_one_finding() -> None:
         more |= disk(3584, f"e0.{slot}")
     more |= disk(4096, "e1.0")
     judged = Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, files(Nic("eth1", 4000), more=more))])
-    assert "etherd/e0.0, etherd/e0.1, etherd/e0.2 and 6 more" in judged.finding("eth1").summary
+    assert value(judged.finding("eth1"), "disks") == "etherd/e0.0, etherd/e0.1, etherd/e0.2 and 6 more"
     judged.ruled_out("eth1/etherd/e1.0")
 
 
 def test_the_smallest_of_several_interfaces_counts() -> None:
     shown = files(Nic("eth1", 9000), Nic("eth2", 4000), more=disk(3584, netif="eth1,eth2"))
     finding = Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, shown)]).finding("eth1,eth2")
-    assert "MTU 4000 of eth2" in finding.summary
+    assert "MTU 4000 on eth2" in finding.cause
 
 
 def test_streams_over_tcp_are_never_judged() -> None:
@@ -268,12 +274,11 @@ def test_a_cache_that_is_bypassed_for_it_is_one_story() -> None:
     judged = Target(4000, "-d").cached(SIZES_3584, SIZES_3584).judged()
     finding = said(judged)
     assert finding.severity is Severity.CRITICAL
-    assert finding.summary.startswith(
-        "MTU 4000 of eth1 sent 93.0 % of requests in 2.0 s past cache cachedev to md2: set MTU within 8228-8739 at "
-        "both ends"
-    )
-    assert "Why: frames carry 3584 bytes, no multiple of 4096. No request arrives in whole blocks" in finding.summary
-    assert "Cache cachedev takes whole blocks only" in finding.summary
+    assert finding.title == "MTU 4000 SPLITS 4 KiB BLOCKS"
+    assert finding.cause == "Frames carry 3584 bytes, not a multiple of 4096; 93.0% arrive split."
+    assert finding.impact == "93.0% bypass cache cachedev: 930 of 1000 requests/s."
+    assert finding.steps[0] == "ip link set dev eth1 mtu 8700   # 8228-8739 fit"
+    assert (finding.view, finding.view_subject) == ("caches", "cachedev")
     assert finding.explains == ("cache-bypassed:cachedev", "cache-sub-block-io:cachedev")
     order = [v.rule for v in judged.all if isinstance(v, Finding)]
     assert order[0] == "mtu-misaligned"
@@ -283,16 +288,14 @@ def test_a_cache_that_is_bypassed_for_it_is_one_story() -> None:
 def test_what_it_costs_is_said_by_the_second() -> None:
     """A thousand writes a second; of those that may be cached all hit."""
     finding = said(Target(4000, "-d").cached(SIZES_3584, SIZES_3584).judged("mtu-misaligned"))
-    assert "Cost: 930 requests a second (" in finding.summary
-    assert "Whole, the cache would take about 930 writes a second off md2" in finding.summary
     assert value(finding, "pieces") == pytest.approx(930)
     assert value(finding, "spared_writes_cachedev") == pytest.approx(930)
     once = said(Target(4000, "-d").cached(SIZES_3584, SIZES_3584, frames=1).judged("mtu-misaligned"))
-    assert "a second" not in once.summary
+    assert once.impact == "93.0% bypass cache cachedev."
 
 
 def test_an_initiator_says_what_it_costs() -> None:
-    assert "25.0 % of the bytes, 400 KiB/s" in reached(9000, 8704, size=16384).finding("eth1").summary
+    assert "25.0% of the bytes, 400 KiB/s" in reached(9000, 8704, size=16384).finding("eth1").impact
 
 
 @pytest.mark.parametrize("sectors", [0, 8, 2048, 8000])
@@ -306,10 +309,12 @@ def test_an_export_that_begins_within_a_block_shifts_all_that_it_serves(sectors:
     judged.ruled_out("eth1")
     finding = judged.finding("e0.70", "mtu-misaligned")
     assert finding.severity is Severity.WARNING
-    assert f"from byte {sectors * 512} on (-o {sectors}), {sectors % 8 * 512} bytes into a block" in finding.summary
+    assert finding.title == "EXPORT OFFSET SPLITS BLOCKS"
+    assert f"-o {sectors} starts {sectors % 8 * 512} bytes into a block" in finding.cause
+    assert value(finding, "offset") == sectors * 512
     assert finding.evidence[0].key == "/proc/70/cmdline"
-    assert f"-o {-(-sectors // 8) * 8} " in finding.steps[0]
-    assert f"partitions {8 - sectors % 8} sectors after" in finding.steps[1]
+    assert f"-o {-(-sectors // 8) * 8}:" in finding.steps[0]
+    assert f"begin {8 - sectors % 8} sectors after" in finding.steps[1]
     quiet = Target(8700, "-o", str(sectors)).judged("mtu-misaligned").finding("e0.70", "mtu-misaligned")
     assert quiet.severity is Severity.INFO
 
@@ -319,7 +324,7 @@ def test_an_offset_explains_what_goes_past_and_the_path_is_not_suspected() -> No
     finding = judged.finding("e0.70", "mtu-misaligned")
     assert finding.severity is Severity.CRITICAL
     assert finding.explains == ("cache-bypassed:cachedev", "cache-sub-block-io:cachedev")
-    assert "7.0 % of requests arrive in whole blocks" in judged.ruled_out("eth1", "mtu-misaligned").summary
+    assert "7.0% of requests arrive as whole blocks" in judged.ruled_out("eth1", "mtu-misaligned").summary
 
 
 def test_write_around_is_judged_by_what_may_be_cached() -> None:
@@ -362,11 +367,11 @@ def test_sizes_are_believed_more_than_an_mtu_that_would_be_right() -> None:
     judged = Target(4200, "-d").cached(SIZES_3584, SIZES_3584).judged()
     finding = said(judged)
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith(
-        "requests arrive as if frames carried 3584 bytes, though MTU 4200 of eth1 would allow 4096: it may be that "
-        "somebody on the path has 3620-4131, or that partitions of the clients do not begin at multiples of 8 sectors"
-    )
-    assert finding.steps[0].startswith("cat /sys/block/etherd*/payload")
+    assert finding.title.startswith("REQUESTS ARRIVE SPLIT")
+    assert finding.cause == "Requests arrive in pieces of 3584 bytes; MTU 4200 allows 4096."
+    assert finding.steps[0].startswith("aoe-stat ")
+    assert "3620-4131" in finding.steps[1]
+    assert any("partitions begin at multiples of 8 sectors" in line for line in finding.steps)
     assert not any(line.startswith("ip link") for line in finding.steps)
     assert finding.confidence == 0.5
     assert finding.explains == ()
@@ -378,23 +383,22 @@ def test_file_systems_of_small_blocks_may_look_like_small_frames() -> None:
     small = {1024: 0.7, 2048: 0.1, 4096: 0.2}
     finding = said(Target(8700, "-d").cached(small, small).judged("mtu-misaligned"))
     assert finding.severity is Severity.WARNING
-    assert "it may be that somebody on the path has 2084-2595, or that file systems" in finding.summary
+    assert any("2084-2595" in line for line in finding.steps)
     assert any("getbsz" in line for line in finding.steps)
     wrong = said(Target(9000, "-d").cached(small, small).judged("mtu-misaligned"))
     assert wrong.severity is Severity.WARNING
-    assert "frames of eth1 carry 8704 bytes, no multiple of 4096: set MTU within 8228-8739" in wrong.summary
-    assert "requests arrive as if frames carried 2048 bytes" in wrong.summary
+    assert wrong.title == "MTU 9000 SPLITS 4 KiB BLOCKS"
+    assert wrong.cause == "Requests arrive in pieces of 2048 bytes; MTU 9000 allows 8704."
+    assert (value(wrong, "payload"), value(wrong, "mtu_from"), value(wrong, "mtu_to")) == (8704, 8228, 8739)
     assert wrong.steps[0].startswith("ip link set dev eth1 mtu 8700")
 
 
 def test_sizes_are_believed_more_than_an_mtu_that_would_be_less_bad() -> None:
-    assert "as if frames carried 3584" in said(
-        Target(9000, "-d").cached(SIZES_3584, SIZES_3584).judged("mtu-misaligned")
-    ).summary  # fmt: skip
+    finding = said(Target(9000, "-d").cached(SIZES_3584, SIZES_3584).judged("mtu-misaligned"))
+    assert "in pieces of 3584 bytes" in finding.cause
     at_9000 = {512: 0.2, 1024: 0.1, 3584: 0.31, 4096: 0.39}
-    assert "carry 8704 bytes" in said(
-        Target(9000, "-d").cached(at_9000, at_9000).judged("mtu-misaligned")
-    ).summary  # fmt: skip
+    finding = said(Target(9000, "-d").cached(at_9000, at_9000).judged("mtu-misaligned"))
+    assert "carry 8704 bytes" in finding.cause
 
 
 def test_sectors_that_are_asked_for_one_by_one_are_no_frames() -> None:
@@ -404,10 +408,10 @@ def test_sectors_that_are_asked_for_one_by_one_are_no_frames() -> None:
 def test_after_the_mtu_was_mended_old_totals_say_nothing() -> None:
     whole = {512: 0.02, 4096: 0.98}
     judged = Target(8700, "-d").cached(SIZES_3584, whole).judged()
-    assert "98.0 % of requests arrive in whole blocks" in judged.ruled_out("eth1", "mtu-misaligned").summary
+    assert "98.0% of requests arrive as whole blocks" in judged.ruled_out("eth1", "mtu-misaligned").summary
     assert not [v for v in judged.all if isinstance(v, Finding)]
     once = Target(8700, "-d").cached(SIZES_3584, whole, frames=1).judged("mtu-misaligned")
-    assert "second reading" in once.unchecked("eth1").reason
+    assert "second sample" in once.unchecked("eth1").reason
 
 
 @pytest.mark.parametrize(("small", "severity"), [(4, Severity.INFO), (6, Severity.WARNING)])
@@ -424,14 +428,14 @@ def test_sizes_at_the_device_that_is_served(small: int, severity: Severity) -> N
 def test_the_page_cache_puts_pieces_together() -> None:
     finding = said(Target(4000).cached(SIZES_3584, SIZES_3584).judged("mtu-misaligned"))
     assert finding.severity is Severity.INFO  # what goes past the page cache, nobody counted
-    assert "page cache (no -d)" in finding.summary
+    assert "page cache (vblade no -d)" in finding.impact
     assert finding.explains == ()
 
 
 def test_what_is_only_read_through_the_page_cache_suffers_nothing() -> None:
     finding = said(Target(4000, "-r").judged("mtu-misaligned"))
     assert finding.severity is Severity.INFO
-    assert "partial writes" not in finding.summary
+    assert "artial writes" not in finding.summary
     assert said(Target(4000, "-r", "-d").judged("mtu-misaligned")).severity is Severity.WARNING
 
 
@@ -447,7 +451,7 @@ def test_an_interface_of_another_namespace_is_unchecked() -> None:
 def test_a_socket_without_a_vblade_is_unchecked() -> None:
     shown = files(Nic("eth1", 4000), more={PACKET: HEADING + "1 3 3 88a2 2 1 0 0 99\n"})
     judged = Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, shown)])
-    assert "no vblade is seen" in judged.unchecked("").reason
+    assert "without a visible vblade" in judged.unchecked("").reason
     with_it = files(Nic("eth1", 4200), more={PACKET: HEADING + "1 3 3 88a2 2 1 0 0 99\n"} | vblade("-d"))
     assert [v.subject for v in Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, with_it)]).all] == ["eth1"]
 
@@ -456,7 +460,8 @@ def test_an_interface_that_is_both_is_one_finding() -> None:
     target = Target(4000, "-d", more=disk(3584)).cached(SIZES_3584, SIZES_3584)
     finding = said(target.judged("mtu-misaligned"))
     assert finding.severity is Severity.CRITICAL
-    assert "Also: frames of etherd/e0.0" in finding.summary
+    assert "carries 3584 bytes" in str(value(finding, "also"))
+    assert value(finding, "disks") == "etherd/e0.0"
     assert {"/sys/block/etherd!e0.0/payload", "/proc/70/cmdline"} <= {cite.key for cite in finding.evidence}
 
 
@@ -466,7 +471,4 @@ def test_frames_smaller_than_a_block_carry_none(carried: int, block: int, words:
 
 
 def test_harm_by_size() -> None:
-    assert split_effect(8704) == (
-        "Requests up to 8704 bytes arrive whole; of larger ones a part comes in pieces: 16 KiB 25.0 %, 64 KiB 43.8 %, "
-        "128 KiB 43.8 %"
-    )
+    assert split_effect(8704) == "Requests above 8704 bytes arrive split: 43.8% of one of 128 KiB."

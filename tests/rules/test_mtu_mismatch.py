@@ -55,13 +55,13 @@ def test_a_slave_that_is_larger_harms_nobody() -> None:
 def test_a_slave_that_is_down_matters_later() -> None:
     finding = judged(*bond(9000, 9000, 1500, carrier=False)).finding("bond0/eth1")
     assert finding.severity is Severity.INFO
-    assert "eth1 not in use now" in finding.summary
+    assert finding.impact.endswith("would be lost; eth1 is down.")
 
 
 def test_bridge_ports_differ() -> None:
     finding = judged(*bridge(1500, eth0=9000, tap0=1500, tap1=1500)).finding("br0")
     assert finding.severity is Severity.WARNING
-    assert "eth0 9000, tap0, tap1 1500" in finding.summary
+    assert finding.cause == "eth0 has MTU 9000, tap0 and 1 other port 1500."
     assert "ip link set dev tap0 mtu 9000" in finding.steps
     assert not any("dev eth0 mtu" in line for line in finding.steps)
 
@@ -84,7 +84,7 @@ def test_a_port_that_is_down_is_info() -> None:
     nics[1].carrier = False
     finding = judged(*nics).finding("br0")
     assert finding.severity is Severity.INFO
-    assert "tap0 not in use now" in finding.summary
+    assert finding.impact.endswith("would be lost; tap0 is down.")
 
 
 def test_a_bridge_that_is_down_is_info() -> None:
@@ -115,7 +115,7 @@ def pair(one: int, other: int, *, up: bool = True) -> Judged:
 def test_the_ends_of_a_pair_differ() -> None:
     finding = pair(9000, 1500).finding("v0/v1")
     assert finding.severity is Severity.WARNING
-    assert "v0 sends up to 9000, v1 takes 1500" in finding.summary
+    assert "v0 has MTU 9000, its peer v1 1500" in finding.cause
     assert finding.steps[0] == "ip link set dev v1 mtu 9000"
 
 
@@ -133,7 +133,7 @@ def test_single_interfaces_have_nothing_to_agree_with() -> None:
 
 def test_an_mtu_that_is_not_known_is_not_called_good() -> None:
     nics = bond(9000, 9000, 9000)
-    assert "not known" in judged(*nics, more={f"{CLASS}/eth1/mtu": ""}).unchecked("bond0").reason
+    assert "unknown" in judged(*nics, more={f"{CLASS}/eth1/mtu": ""}).unchecked("bond0").reason
 
 
 def far(*names: str, kind: str = "veth", ip: bool = True) -> tuple[list[Nic], dict[str, str]]:
@@ -152,20 +152,20 @@ def test_a_pair_whose_other_end_is_elsewhere_is_not_called_good(ip: bool) -> Non
     # The number of its peer is one of another namespace: here it is the number of eth0, which is no end of it.
     nics, more = far("v0", ip=ip)
     said = judged(Nic("eth0", 9000), *nics, more=more)
-    assert said.unchecked("").reason.startswith("v0 is joined to something that is not in this network namespace")
+    assert said.unchecked("").reason.startswith("peers of v0 are in another network namespace")
     assert said.unchecked("").calm
     assert len(said.all) == 1
 
 
 def test_what_is_built_upon_an_interface_elsewhere() -> None:
     nics, more = far("eth0.7", kind="vlan")
-    assert judged(Nic("eth1", 9000), *nics, more=more).unchecked("").reason.startswith("eth0.7 is joined")
+    assert judged(Nic("eth1", 9000), *nics, more=more).unchecked("").reason.startswith("peers of eth0.7 are in another")
 
 
 def test_hundreds_of_containers_are_one_line() -> None:
     nics, more = far(*(f"v{n:03}" for n in range(300)))
     said = judged(Nic("eth0", 9000), *nics, more=more)
-    assert said.unchecked("").reason.startswith("v000, v001, v002, v003 and 296 more are joined")
+    assert said.unchecked("").reason.startswith("peers of v000, v001, v002, v003 and 296 more are in another")
     assert len(said.all) == 1
 
 

@@ -34,20 +34,20 @@ def judged(*moments: Sequence[dict[str, str]]) -> Judged:
 
 
 def test_equal_memory_is_good() -> None:
-    assert "2 nodes with about as much memory" in judged([node(0), node(1)]).ruled_out("memory").summary
+    assert "2 nodes with similar memory" in judged([node(0), node(1)]).ruled_out("memory").summary
     judged([node(0, 96 * GIB), node(1)]).ruled_out("memory")
 
 
 def test_unequal_memory_is_worth_knowing() -> None:
     finding = judged([node(0, 97 * GIB), node(1)]).finding("memory")
     assert finding.severity is Severity.INFO
-    assert "node0: 97 GiB, node1: 64 GiB" in finding.summary
+    assert finding.cause == "Memory per node: 64 GiB to 97 GiB."
 
 
 def test_a_node_without_memory_is_a_warning() -> None:
     finding = judged([node(0), node(1, 0)]).finding("memory")
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith("node1 has CPUs and no memory")
+    assert finding.cause == "node1 has CPUs but no memory."
 
 
 def test_memory_without_cpus_is_of_another_kind() -> None:
@@ -60,7 +60,7 @@ def test_one_node_is_nothing_to_say() -> None:
 
 
 def test_memory_that_is_not_told_is_not_checked() -> None:
-    assert "memory of node1 is not known" in judged([node(0), node(1, None)]).unchecked("memory").reason
+    assert "memory of node1 unknown" in judged([node(0), node(1, None)]).unchecked("memory").reason
 
 
 def far(local: int, other: int, times: int = 3) -> Judged:
@@ -72,13 +72,13 @@ def test_pages_from_other_nodes() -> None:
     finding = far(80_000, 20_000).finding("node0")
     assert finding.severity is Severity.INFO
     assert value(finding, "remote") == 0.2
-    assert "20.0 % of the 10000 pages a second" in finding.summary
+    assert "20.0% of 10000 pages/s" in finding.cause
     far(81_000, 20_000).ruled_out("node0")
     far(7_000, 2_900).ruled_out("node0")
 
 
 def test_one_reading_is_not_enough() -> None:
-    assert far(0, 90_000, times=2).unchecked("node0").reason == "needs 2 readings of its pages"
+    assert far(0, 90_000, times=2).unchecked("node0").reason == "collecting data: 1 of 2 samples"
 
 
 def full(foreign: int, local: int = 90_000) -> Judged:
@@ -91,8 +91,8 @@ def full(foreign: int, local: int = 90_000) -> Judged:
 def test_a_full_node_is_a_warning() -> None:
     finding = full(10_000).finding("node0")
     assert finding.severity is Severity.WARNING
-    assert finding.summary == (
-        "it is full: 10.0 % of the pages wanted of it come from other nodes, 1000 a second; 4 MiB of 64 GiB are free"
-    )
+    assert finding.title == "NUMA NODE FULL"
+    assert finding.cause == "10.0% of its allocations (1000 pages/s) go to other nodes."
+    assert value(finding, "free") == 4 << 20
     full(9_990).ruled_out("node0")
     full(10_000, 91_000).ruled_out("node0")

@@ -36,7 +36,7 @@ def two(first: int, second: int, split: int = 10) -> tuple[Card, Card]:
 def test_all_on_one_node_is_worth_knowing() -> None:
     finding = judged(*two(1, 1)).finding("node1")
     assert finding.severity is Severity.INFO
-    assert "20 of 20 disks hang on 2 HBAs near node1 of 2" in finding.summary
+    assert "20 of 20 disks are attached to 2 HBAs on node1 of 2" in finding.cause
     assert value(finding, "share") == 1.0
 
 
@@ -58,7 +58,8 @@ def test_nine_of_ten() -> None:
 def test_a_network_card_on_the_other_node() -> None:
     finding = judged(*two(1, 1), eth0=0).finding("node1")
     assert finding.severity is Severity.INFO
-    assert "(eth0)" in finding.summary
+    assert value(finding, "cards") == "eth0"
+    assert "network cards are on other nodes" in finding.impact
     assert "network" not in judged(*two(1, 1), eth0=0, eth1=1).finding("node1").summary
     assert "network" not in judged(*two(1, 1), eth0=0, eth1=-1).finding("node1").summary
 
@@ -89,11 +90,10 @@ def interrupts(*cpus: str) -> Judged:
 def test_interrupts_that_go_to_the_other_node() -> None:
     finding = interrupts("0-3", "8").finding("0000:82:00.0")
     assert finding.severity is Severity.INFO
-    assert "1 of its 2 interrupts go to CPUs of other nodes (0-3,8); it is near node1" in finding.summary
+    assert finding.cause == "1 of 2 interrupts go to other nodes; the HBA is on node1."
+    assert value(finding, "cpus") == "0-3,8"
     assert finding.evidence[0].key == f"{IRQ}/0/effective_affinity_list"
-    assert (
-        "2 of 3 interrupts go to CPUs of its own node1" in interrupts("8", "9", "1").ruled_out("0000:82:00.0").summary
-    )
+    assert "2 of 3 interrupts on CPUs of its own node1" in interrupts("8", "9", "1").ruled_out("0000:82:00.0").summary
 
 
 def test_interrupts_of_hbas_near_one_node_are_among_the_numbers() -> None:

@@ -44,7 +44,8 @@ def judged(said: str, *, mtu: int = 9000, six: str = "[]", probes: tuple[int, in
 def test_a_storage_peer_behind_a_smaller_hop() -> None:
     finding = judged(routes(_10_1_2_3=1500).replace(".10", "10")).finding("eth0")
     assert finding.severity is Severity.WARNING
-    assert "packets to 10.1.2.3 must not exceed 1500 bytes, eth0 sends up to 9000" in finding.summary
+    assert finding.title == "PATH MTU 1500, INTERFACE 9000"
+    assert finding.cause == "The path to 10.1.2.3 takes 1500 bytes, eth0 sends up to 9000."
     assert any("ping -M do -c 3 -s 8972 10.1.2.3" in line for line in finding.steps)
     assert any("ip link set dev eth0 mtu 1500" in line for line in finding.steps)
     assert any(cite.key == FOUR for cite in finding.evidence)
@@ -78,7 +79,8 @@ def test_many_destinations_of_an_interface_are_one_finding() -> None:
     rows = [{"dst": f"10.0.0.{n}", "dev": "eth0", "metrics": [{"mtu": 1500}]} for n in range(9)]
     rows = [{"dst": "8.8.8.8", "dev": "eth0", "pref": "x" * 500}, *rows]  # the first exception is far into the line
     finding = judged(json.dumps(rows)).finding("eth0")
-    assert "10.0.0.0, 10.0.0.1, 10.0.0.2 and 6 more" in finding.summary
+    assert value(finding, "named") == "10.0.0.0, 10.0.0.1, 10.0.0.2 and 6 more"
+    assert "9 destinations" in finding.impact
     assert value(finding, "destinations") == 9
 
 

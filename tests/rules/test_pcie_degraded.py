@@ -29,8 +29,8 @@ def judged(card: Card, *, load: int = 0, seconds: int = 8, without: str = "") ->
 def test_fewer_lanes_than_both_ends_have(width: str) -> None:
     finding = judged(Card(link=("8.0 GT/s PCIe", width))).finding(HBA_ID)
     assert finding.severity is Severity.WARNING
-    assert f"8 GT/s x{width}" in finding.summary
-    assert "both ends allow 8 GT/s x8" in finding.summary
+    assert f"8 GT/s x{width}" in finding.title
+    assert "both ends support 8 GT/s x8" in finding.cause
     assert (value(finding, "width"), value(finding, "disks")) == (int(width), 2)
 
 
@@ -53,7 +53,7 @@ def test_a_card_that_is_slower_than_its_slot_is_no_fault() -> None:
 def test_a_slow_link_counts_under_load(load: int, severity: Severity) -> None:
     finding = judged(Card(link=("2.5 GT/s PCIe", "8")), load=load).finding(HBA_ID)
     assert finding.severity is severity
-    assert ("save power" in finding.summary) is (severity is Severity.INFO)
+    assert ("save power" in finding.impact) is (severity is Severity.INFO)
 
 
 def test_and_twice() -> None:
@@ -62,7 +62,7 @@ def test_and_twice() -> None:
 
 def test_what_one_end_can_is_not_guessed() -> None:
     said = judged(Card(link=("8.0 GT/s PCIe", "4")), without="80:02.0/max_link_width")
-    assert "not known" in said.unchecked(HBA_ID).reason
+    assert "unknown" in said.unchecked(HBA_ID).reason
 
 
 def test_a_card_of_a_hypervisor_has_no_link_to_judge() -> None:
@@ -75,4 +75,4 @@ def test_no_link_is_nothing_to_say() -> None:
 
 def test_a_card_that_was_passed_to_a_guest_sits_in_a_slot_that_nobody_sees() -> None:
     card = Card(link=("8.0 GT/s PCIe", "4"), port=("16.0 GT/s PCIe", "32"), port_vendor="0x1b36")
-    assert "hypervisor" in judged(card).unchecked(HBA_ID).reason
+    assert "virtual" in judged(card).unchecked(HBA_ID).reason

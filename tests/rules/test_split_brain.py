@@ -47,7 +47,7 @@ def test_a_primary_that_stands_alone_and_was_written_to() -> None:
     finding = judged(STAND_ALONE).finding("drbd0/peer", "split-brain")
     assert finding.severity is Severity.CRITICAL
     assert "256 KiB out of sync" in finding.summary
-    assert "split brain, unless it was disconnected by hand" in finding.summary
+    assert finding.title == "SPLIT BRAIN OR MANUAL DISCONNECT"
     assert value(finding, "role") == "Primary"
     assert finding.confidence == 0.6
     assert any("drbdadm connect --discard-my-data minor-0" in line for line in finding.steps)
@@ -56,7 +56,8 @@ def test_a_primary_that_stands_alone_and_was_written_to() -> None:
 
 def test_both_sides_were_primary() -> None:
     finding = judged(BOTH, STAND_ALONE).finding("drbd0/peer", "split-brain")
-    assert "both sides were Primary: their data diverged" in finding.summary
+    assert finding.title == "SPLIT BRAIN"
+    assert "Both sides were Primary: their data diverged" in finding.impact
     assert finding.confidence == 0.9
 
 
@@ -95,35 +96,37 @@ def test_what_is_none(text: str, kind: type) -> None:
 
 
 def said(text: str) -> str:
-    return judged(text).finding("drbd0", "cluster-degraded").summary
+    """Return all that the finding states, in its texts and its values."""
+    finding = judged(text).finding("drbd0", "cluster-degraded")
+    return "; ".join([finding.summary, *(str(value.value) for value in finding.values)])
 
 
 def test_standalone_is_this_nodes_own_state() -> None:
-    assert "this node is StandAlone: it does not reconnect to peer by itself" in said(STAND_ALONE)
+    assert "this node is StandAlone and does not reconnect to peer" in said(STAND_ALONE)
     assert "peer is StandAlone" not in said(STAND_ALONE)
 
 
 @pytest.mark.parametrize("text", [STAND_ALONE, PEER_DEAD])
 def test_what_the_peer_has_is_unknown(text: str) -> None:
-    assert "whether peer has good data is unknown (DUnknown)" in said(text)
-    assert "only the copy of a is reachable" in said(text)
-    assert "has good data:" not in said(text)
+    assert "The data of peer is unknown (DUnknown)" in said(text)
+    assert "Only the copy of a is reachable" in said(text)
+    assert "has current data" not in said(text)
 
 
 def test_what_the_peer_is_known_to_lack_is_said() -> None:
-    assert "only a has good data" in said(CABLE_CUT_A)
+    assert "Only a has current data" in said(CABLE_CUT_A)
     assert "peer is Inconsistent" in said(CABLE_CUT_A)
 
 
 def test_a_disk_lost_on_either_side_is_no_client() -> None:
-    assert "only peer has good data" in said(DISKLESS)
-    assert "only a has good data" in said(PEER_DISKLESS)
+    assert "Only peer has current data" in said(DISKLESS)
+    assert "Only a has current data" in said(PEER_DISKLESS)
 
 
 def test_suspended_io_is_critical() -> None:
     finding = judged(SUSPENDED).finding("drbd0", "cluster-degraded")
     assert finding.severity is Severity.CRITICAL
-    assert "I/O is suspended: every request waits" in finding.summary
+    assert "I/O is suspended: every request waits" in {value.value for value in finding.values} | {finding.cause[:-1]}
 
 
 def test_rows_by_side() -> None:

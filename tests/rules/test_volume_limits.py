@@ -42,7 +42,7 @@ def saturated(said: Judged) -> Finding:
 def test_the_story_by_request_size(kib: int, iops: int, binding: str) -> None:
     finding = saturated(used(*[iops] * 5, size=kib * KIB, wait=16 / iops))
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith(f"at its {binding} limit, ")
+    assert finding.title == f"AT {binding.upper()} LIMIT"
     assert value(finding, "break_even") == pytest.approx(53.2 * KIB, rel=0.001)
     assert value(finding, "allowed") == pytest.approx(iops, rel=0.001)
 
@@ -51,10 +51,11 @@ def test_sixteen_outstanding_at_500_iops_wait_32_milliseconds_for_the_limit() ->
     finding = saturated(used(*[500] * 5, wait=0.032, disk_wait=0.002))
     assert value(finding, "queue") == pytest.approx(16)
     assert value(finding, "limit_wait") == pytest.approx(0.030)
-    assert "takes 32.0 ms, of which 30.0 ms are the limit's and 2.00 ms the disks'" in finding.summary
-    assert "from 53.2 KiB on the bandwidth would bind" in finding.summary
+    assert finding.impact == "A request takes 32.0 ms: 30.0 ms for the limit, 2.00 ms for the disks."
+    assert value(finding, "break_even") == pytest.approx(53.2 * KIB, rel=0.001)
+    assert finding.cost == pytest.approx(15)
     untold = saturated(used(*[500] * 5, wait=0.032))
-    assert "16 outstanding at that rate take 32.0 ms each, however fast the disks are" in untold.summary
+    assert untold.impact == "16 outstanding requests take 32.0 ms each, with any disks."
     assert value(untold, "limit_wait") is None
 
 
@@ -71,14 +72,14 @@ def test_95_percent_with_requests_that_wait(iops: int, fires: bool) -> None:  # 
     if fires:
         assert saturated(said).severity is Severity.WARNING
     else:
-        assert "94.0 % of 500 IOPS" in said.ruled_out("vol:v@sdc1", "volume-qos-saturated").summary
+        assert "94.0% of 500 IOPS" in said.ruled_out("vol:v@sdc1", "volume-qos-saturated").summary
 
 
 @pytest.mark.parametrize(("full", "fires"), [(2, False), (3, True)])
 def test_three_readings_of_five(full: int, fires: bool) -> None:  # noqa: FBT001  # a table
     said = used(*[100] * (5 - full), *[500] * full, wait=0.032)
     if fires:
-        assert "60.0 % of the time" in saturated(said).summary
+        assert "60.0% of the time" in saturated(said).cause
     else:
         said.ruled_out("vol:v@sdc1", "volume-qos-saturated")
 
@@ -86,26 +87,26 @@ def test_three_readings_of_five(full: int, fires: bool) -> None:  # noqa: FBT001
 def test_near_the_limit_is_not_waiting_for_it() -> None:
     near = saturated(used(485, 495, 480, 490, 470, wait=0.001))  # half a request outstanding
     assert near.severity is Severity.INFO
-    assert "nothing shows that requests wait" in near.summary
+    assert near.impact == "No sign that requests wait for the limit."
     # Exactly at it for so long: nothing but the limit makes that.
     shaped = saturated(used(*[499] * 5, wait=0.001))
     assert (shaped.severity, shaped.confidence) == (Severity.WARNING, 0.8)
 
 
 def test_too_few_readings_and_no_counters_are_said() -> None:
-    assert "has 2" in used(500, 500, wait=0.032).unchecked("vol:v@sdc1", "volume-qos-saturated").reason
+    assert "2 of 3 samples" in used(500, 500, wait=0.032).unchecked("vol:v@sdc1", "volume-qos-saturated").reason
     said = judged([VOLUME_QOS_SATURATED], [[mapping()]] * 5)
-    assert "nothing that sdstop reads counts" in said.unchecked("vol:v@sdc1").reason
+    assert "no counter for this limit" in said.unchecked("vol:v@sdc1").reason
 
 
 def test_two_mappings_of_one_volume_give_an_interval() -> None:
     finding = saturated(used(*[600] * 5, wait=0.03, sharers=2))
     assert finding.severity is Severity.INFO
-    assert "between 60.0 and 100 % of 500 IOPS" in finding.summary
+    assert finding.cause == "60.0-100% of 500 IOPS."
     both = saturated(used(*[1000] * 5, wait=0.03, sharers=2))
     assert both.severity is Severity.WARNING  # neither can have room
     said = used(*[300] * 5, wait=0.03, sharers=2)
-    assert "30.0 to 60.0 % of 500 IOPS" in said.ruled_out("vol:v@sdc1", "volume-qos-saturated").summary
+    assert "30.0 to 60.0% of 500 IOPS" in said.ruled_out("vol:v@sdc1", "volume-qos-saturated").summary
 
 
 def test_the_clients_own_device_collapses_the_interval() -> None:
@@ -131,9 +132,9 @@ def test_a_burst_has_an_end() -> None:
     row = drive(iops_burst=2000, iops_burst_length=60, requests_rate=2000, bytes_rate=2000 * 4096)
     finding = judged([VOLUME_QOS_SATURATED], [[row]] * 11).finding("vol:v@web")
     assert value(finding, "burst_left") == pytest.approx(53.2, abs=0.2)
-    assert "a burst, which may last 53 s more at most" in finding.summary
+    assert value(finding, "burst") == "bursting"
     over = drive(iops_burst=2000, iops_burst_length=60, requests_rate=100, bytes_rate=409600)
-    assert "its burst is used up" in judged([VOLUME_QOS_SATURATED], [[over]] * 12).finding("vol:v@web").summary
+    assert value(judged([VOLUME_QOS_SATURATED], [[over]] * 12).finding("vol:v@web"), "burst") == "used up"
 
 
 def test_large_requests_count_several_times() -> None:
@@ -162,8 +163,8 @@ def test_four_fifths_of_the_promise(iops: int, fires: bool) -> None:  # noqa: FB
         finding = said.finding("vol:v@sdc1", "volume-below-promise")
         assert finding.severity is Severity.WARNING
         assert value(finding, "outstanding") == pytest.approx(16)
-        assert "the limit is not what holds it" in finding.summary
-        assert "32.0 ms would keep it" in finding.summary
+        assert finding.cause == "390 of 500 IOPS with 16 or more outstanding."
+        assert "32.0 ms would meet the promise" in finding.impact
     else:
         assert "82" in said.ruled_out("vol:v@sdc1", "volume-below-promise").summary
 
@@ -174,7 +175,7 @@ def test_who_asks_for_no_more_gets_no_less(outstanding: float, fires: bool) -> N
     if fires:
         said.finding("vol:v@sdc1", "volume-below-promise")
     else:
-        assert "asks for no more" in said.ruled_out("vol:v@sdc1", "volume-below-promise").summary
+        assert "no unmet demand" in said.ruled_out("vol:v@sdc1", "volume-below-promise").summary
 
 
 def test_a_promise_can_be_configured() -> None:
@@ -185,8 +186,8 @@ def test_a_promise_can_be_configured() -> None:
 
 
 def test_without_times_nobody_knows_whether_more_was_wanted() -> None:
-    assert "is not told" in used(*[100] * 5).unchecked("vol:v@sdc1", "volume-below-promise").reason
-    assert "together" in used(*[100] * 5, sharers=3).unchecked("vol:v@sdc1", "volume-below-promise").reason
+    assert "demand unknown" in used(*[100] * 5).unchecked("vol:v@sdc1", "volume-below-promise").reason
+    assert "as one sum" in used(*[100] * 5, sharers=3).unchecked("vol:v@sdc1", "volume-below-promise").reason
     used(*[0] * 5).ruled_out("vol:v@sdc1", "volume-below-promise")
 
 
@@ -204,7 +205,7 @@ def test_three_mappings_do_three_times_the_limit() -> None:
     assert finding.severity is Severity.INFO
     assert value(finding, "iops") == 1500
     assert "3 mappings" in finding.summary
-    assert "1500 IOPS and 78.0 MiB/s" in finding.summary
+    assert "1500 IOPS and 78.0 MiB/s" in finding.cause
 
 
 @pytest.mark.parametrize(("total", "severity"), [(520, Severity.INFO), (530, Severity.WARNING)])
@@ -227,17 +228,15 @@ def test_a_mapping_without_a_limit_may_take_all() -> None:
     free = mapping(owner="sdc9", limited="none", iops=None, bandwidth=None)
     finding = judged([QOS_PARTIAL], [[mapping(), mapping(owner="sdc2"), free]]).finding("vol:v")
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith("2 of 3 mappings have a limit, sdc9 has none")
-    assert (
-        "all of its 2 mappings" in judged([QOS_PARTIAL], [[mapping(), mapping(owner="b")]]).ruled_out("vol:v").summary
-    )
+    assert finding.cause == "2 of 3 mappings are limited; sdc9 is not."
+    assert "all 2 mappings" in judged([QOS_PARTIAL], [[mapping(), mapping(owner="b")]]).ruled_out("vol:v").summary
     assert judged([QOS_PARTIAL], [[mapping()]]).silent()
     untold = mapping(owner="b", limited=None, iops=None, bandwidth=None)
-    assert "not told" in judged([QOS_PARTIAL], [[mapping(), untold]]).unchecked("vol:v").reason
+    assert "limit unknown" in judged([QOS_PARTIAL], [[mapping(), untold]]).unchecked("vol:v").reason
 
 
 def test_a_limit_that_nobody_enforces() -> None:
     row = mapping(kind="rbd", owner="", limited="iops", bandwidth=None, unheld="the kernel's rbd knows no limits")
     finding = judged([QOS_PARTIAL], [[row]]).finding("vol:v")
-    assert "not enforced" in finding.summary
-    assert "the kernel's rbd knows no limits" in finding.summary
+    assert finding.title == "LIMIT NOT ENFORCED"
+    assert "The kernel's rbd knows no limits" in finding.cause

@@ -235,5 +235,5 @@ async def test_what_a_high_availability_cluster_runs_and_where() -> None:
         assert "running store1" in shown.line(" ip ")
         assert "failed store1" in text
         assert text.index(" lun ") < text.index(" ip ")  # what is not well comes first
-        assert "CRIT san store2 is UNCLEAN" in text
-        assert "WARN san/lun has failed on store1" in text
+        assert "CRIT san store2 UNCLEAN" in text
+        assert "WARN san/lun Failed on store1" in text

@@ -80,7 +80,7 @@ async def test_at_every_size_it_has_findings_graphs_stack_and_identity_and_no_em
         if size[0] >= 110:
             assert "10 x qemu-img" in text
             assert "by process, not disk" in text
-        if size[1] >= 40:
+        if size[1] >= 48:
             assert "1.8 TiB" in shown.line("Size ")
             assert any("not recorded" in line and "scheduler" in line for line in shown.lines())
         for pane in shown_panes(opened):

@@ -63,7 +63,7 @@ class DevicePage(Sheet):
         self.upper, self.lower = Horizontal(id="graphs-upper"), Horizontal(id="graphs-lower")
         self.stack = Pane("Stack", id="device-stack")
         self.who = Pane("Who does I/O", id="device-who")
-        self.known = Pane("Identity", id="device-known", cursor=False)
+        self.known = Pane("Identity", id="device-known")
         self.brief = Pane("Stack, who, identity", id="device-brief", cursor=False)
         self.fields = Pane("All fields", id="device-fields")
         self.below = Horizontal(id="device-below")
