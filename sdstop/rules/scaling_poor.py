@@ -40,8 +40,6 @@ _SUSPECTS = {
     "device-saturated": "a saturated device",
     "volume-qos-saturated": "an I/O limit",
     "rmcache-on-flash": "RAM read cache on flash",
-    "numa-imbalance": "remote memory",
-    "dimm-too-few-channels": "empty memory channels",
 }
 """Rules whose findings limit all clients alike, likeliest first, and their words; measured saturation leads."""
 

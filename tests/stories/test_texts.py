@@ -1,14 +1,34 @@
-"""The checks of texts find each fault that they are for."""
+"""The texts of findings and rules have their form, in every frame of every story, and the checks find each fault."""
 
 from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
 
+from sdstop.analysis.peers import BETWEEN
 from sdstop.core.advice import run
-from sdstop.core.finding import Damage, Finding, Rule, Severity, Threshold
+from sdstop.core.finding import Damage, Finding, NodeRule, Rule, Severity, Threshold, with_members
 from sdstop.core.finding_text import LINE, TITLE, fitting
-from tests.stories.texts import declared_faults, faults
+from sdstop.rules import RULES
+from sdstop.tui.views import VIEWS as PAGES
+from tests.fixtures import every_story, story
+from tests.stories.texts import UNCONVERTED, VIEWS, declared_faults, faults
+
+
+@every_story()
+def test_the_texts_of_findings_have_their_form(name: str) -> None:
+    """Title, cause, impact and the first advice fit on 80 columns and can be read alone."""
+    findings = {each for judgement in story(name).judgements for each in with_members(judgement.findings)}
+    wrong = {(each.id, fault) for each in findings if each.rule not in UNCONVERTED for fault in faults(each)}
+    assert not wrong
+
+
+def test_the_texts_of_rules_have_their_form() -> None:
+    rules: list[Rule | NodeRule] = [*RULES, *BETWEEN]
+    assert {rule.id for rule in rules} >= UNCONVERTED
+    assert [fault for rule in rules if rule.id not in UNCONVERTED for fault in declared_faults(rule)] == []
+    assert {page.name for page in PAGES} >= VIEWS
+
 
 GOOD = Finding(
     severity=Severity.WARNING,

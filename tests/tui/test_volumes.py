@@ -91,7 +91,7 @@ async def test_used_shares_of_both_limits_time_at_them_and_the_two_parts_of_a_wa
 async def test_the_volume_under_the_cursor_has_its_limit_use_and_finding() -> None:
     async with screen(told(), WIDE) as shown:
         text = await shown.press("8")
-        assert "*WARN volume-qos-saturated at its bandwidth limit" in text
+        assert "*WARN volume-qos-saturated 100% of 26.0 MiB/s" in text
         assert "powerflex, total · 500 IOPS · 26.0 MiB/s · break-even 53.2K a request: above it" in text
         assert "100% of its bandwidth limit · at it 100%" in text
         assert "await 48.0 ms: limit 42.0, disks 6.00" in text
