@@ -13,16 +13,16 @@ from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.finding import Value
 from sdstop.core.session import Session
 from sdstop.tui.pictures import Picture
-from sdstop.tui.views.cause import Cause, causes, title_of
+from sdstop.tui.views.cause import title_of
 from sdstop.tui.views.measured import measures
-from sdstop.tui.views.overview import Needs, Overview, arrange
+from sdstop.tui.views.overview import Needs, arrange
 from tests.fixtures import replayed
 from tests.nodes.block import Load, Node, raid10, refused
+from tests.tui.first_screen import SIZES, check_first_screen, joined, panes, view
 from tests.tui.rules import says
-from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, Screen, roles, screen
+from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, roles, screen
 from tests.tui.test_views import BLIND, FINE, HUNG, SLOW, UNRECORDED, array_node, slow
 
-SIZES = ((60, 15), (80, 24), (120, 40), (160, 48), (200, 60), (300, 80))
 MAIN = ("clone-convoy", "aoe-flashcache", "draid-one-dimm", "scaleio-cloud", "scaleio-4node")
 CALM = ("quiet-node", "busy-but-healthy")
 
@@ -33,65 +33,13 @@ def session_of(name: str) -> Session:
     return replayed(name, name)
 
 
-def view(shown: Screen) -> Overview:
-    """Return the first view of a dashboard."""
-    found = shown.app.main.shown
-    assert isinstance(found, Overview)
-    return found
-
-
-def panes(shown: Screen) -> dict[str, tuple[int, int, int, list[str]]]:
-    """Return left edge, first line, width and lines of each visible pane of the view, by its id."""
-    found = {}
-    for pane in view(shown).query("Pane"):
-        region = pane.region
-        if region.width and region.height and all(each.display for each in (pane, *pane.ancestors[:1])):
-            lines = [line[region.x : region.right] for line in cells(shown)[region.y : region.bottom]]
-            found[str(pane.id)] = (region.x, region.y, region.width, lines)
-    return found
-
-
-def cells(shown: Screen) -> list[str]:
-    """Return every line with its blanks, so that columns can be cut out."""
-    return ["".join(segment.text for segment in line) for line in shown.segments()]
-
-
-def joined(lines: list[str]) -> str:
-    """Return lines as one text with single blanks."""
-    return " ".join(" ".join(lines).split())
-
-
-def check(shown: Screen) -> None:
-    """Assert what holds of every first screen: nothing essential is cut, nothing is empty, all is within the screen."""
-    assert "cannot be shown" not in shown.text()
-    found = panes(shown)
-    scene = shown.app.scene
-    assert scene is not None
-    first = next(iter(causes(scene)), None)
-    if first is not None:
-        _check_cause(first, joined(found["cause"][3]), shown)
-    for name, (_, _, _, lines) in found.items():
-        heads = 1 if lines[0].startswith(("─ ", "- ")) else 0
-        assert any(line.strip() for line in lines[heads:]), (name, shown.text())
-
-
-def _check_cause(first: Cause, text: str, shown: Screen) -> None:
-    assert title_of(first.entry) in text
-    finding = first.finding
-    said = (finding.cause, finding.impact) if finding is not None else (first.entry.summary,)
-    for sentence in said:
-        assert " ".join(shown.app.palette.word(sentence, 600).split()) in text, shown.text()
-    if finding is not None and finding.advice and shown.app.size.height >= 24:
-        assert " ".join(shown.app.palette.word(finding.steps[0], 600).split()) in text, shown.text()
-
-
 @pytest.mark.parametrize("name", [*MAIN, *CALM])
 async def test_nothing_essential_is_cut_and_no_pane_is_empty(name: str) -> None:
     async with screen(session_of(name)) as shown:
         for size in SIZES:
             await shown.pilot.resize_terminal(*size)
             await shown.press()
-            check(shown)
+            check_first_screen(shown)
             assert max(map(cell_len, shown.lines())) <= size[0]
 
 
@@ -235,7 +183,7 @@ async def test_a_wide_screen_shows_the_numbers_and_who_does_the_io() -> None:
         for n, p in ((0, processes[0]), (5, processes[1]))
     }
     async with screen(Node(loads=slow, later=later).session(6, says(HUNG)), WIDE) as shown:
-        assert "> 20 s" in joined(panes(shown)["measured"][3])
+        assert "> 20s" in joined(panes(shown)["measured"][3])
         assert "smartctl -x /dev/sdc" in shown.text()
         assert "QUEUE, 60 s" in shown.text()
         assert " 2.0M" in shown.line("qemu -m 8G")

@@ -82,11 +82,11 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     lines: list[Line] = []
     for name in sorted(sets, key=natural):
         line = list(text((f" {palette.fit(palette.word(name, 40), label)}", role("dim"))))
-        for node in sorted(sets[name], key=natural):
-            own = sets[name][node]
+        for member in sorted(sets[name], key=natural):
+            own = sets[name][member]
             bad = any(_accused(row, finding) for row in own)
             if head:
-                shown = palette.fit(palette.word(node, 20), head - 1)
+                shown = palette.fit(palette.word(member, 20), head - 1)
                 line += text((f"{shown} ", role(ROLES.get(finding.severity, "text") if bad else "dim", bold=bad)))
             if width_of(line) + len(own) * size > width + 1:
                 line += text((f"+{len(own)}", role("dim")))

@@ -10,11 +10,12 @@ from sdstop.analysis.request_sizes import framings, size_histograms, sizes_of
 from sdstop.core.finding import Finding
 from sdstop.core.format import number, percent
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import block, joined
+from sdstop.tui.pictures.drawing import block
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
 from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.histogram import histogram_rows
+from sdstop.tui.widgets.graph import joined
 from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 

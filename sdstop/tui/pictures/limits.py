@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, number, wait
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import meter
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.volumes import LimitedVolume, limited_volumes
+from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
@@ -60,14 +60,14 @@ def limit_lines(rows: Sequence[LimitedVolume], palette: Palette, width: int, hei
     owner = min(_OWNER, max(len(_owner(row)) for row in rows)) if width >= 70 else 0
     name = min(max([*(len(row.name) for row in rows), 6]), _NAME if width < 110 else 28)
     fixed = 2 + name + 1 + (owner + 1 if owner else 0) + 2 * (_FIGURE + 2) + (16 if waits else 0)
-    bar = max((width - fixed) // 2, 3)
+    size = max((width - fixed) // 2, 3)
     lines: list[Line] = []
     if height > len(rows):
         head = f" {'VOLUME':<{name}} " + (f"{'CLIENT':<{owner}} " if owner else "")
-        head += f"{'IOPS':<{bar}} {'of limit':>{_FIGURE}} {'MiB/s':<{bar}} {'of limit':>{_FIGURE}}"
+        head += f"{'IOPS':<{size}} {'of limit':>{_FIGURE}} {'MiB/s':<{size}} {'of limit':>{_FIGURE}}"
         head += f" {'size':>6} {'await':>7}" if waits else ""
         lines.append(text((head, role("dim"))))
-    return lines + [_line(row, palette, name, owner, bar, waits=waits) for row in rows[: height - len(lines)]]
+    return lines + [_line(row, palette, name, owner, size, waits=waits) for row in rows[: height - len(lines)]]
 
 
 def _owner(row: LimitedVolume) -> str:
@@ -76,7 +76,7 @@ def _owner(row: LimitedVolume) -> str:
     return (row.limit.owner or row.limit.kind) if row.limit is not None else ""
 
 
-def _line(row: LimitedVolume, palette: Palette, name: int, owner: int, bar: int, *, waits: bool) -> Line:
+def _line(row: LimitedVolume, palette: Palette, name: int, owner: int, size: int, *, waits: bool) -> Line:
     color = ROLES.get(row.severity, "text") if row.severity is not None else "text"
     limit = row.limit
     binds = row.known.binding if row.known is not None else None
@@ -90,10 +90,10 @@ def _line(row: LimitedVolume, palette: Palette, name: int, owner: int, bar: int,
     ):
         said = f"{shown(value)}/{shown(most * every) if most else '-'}"
         own = share / every if share is not None else None
-        parts += _half(own, said, bar, _color(color, own, binds == name_), palette)
+        parts += _half(own, said, size, _color(color, own, binds == name_), palette)
     if waits:
-        size = row.known.size if row.known is not None else None
-        parts += text((f" {bytes_(size):>6} {('>' if row.least else '') + wait(row.wait):>7}", role("dim")))
+        mean = row.known.size if row.known is not None else None
+        parts += text((f" {bytes_(mean):>6} {('>' if row.least else '') + wait(row.wait):>7}", role("dim")))
     return tuple(parts)
 
 
@@ -112,6 +112,6 @@ def _whole(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f}" if value < 99_999.5 else number(value)
 
 
-def _half(share: float | None, said: str, bar: int, color: str, palette: Palette) -> Line:
-    drawn = meter(share, bar, color, palette)
+def _half(share: float | None, said: str, size: int, color: str, palette: Palette) -> Line:
+    drawn = bar(share, size, palette, role(color))
     return (*drawn, *text((f" {said:>{_FIGURE}} ", role(color if color != "other" else "text"))))

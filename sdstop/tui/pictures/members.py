@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 from msgspec import Struct
@@ -18,13 +18,12 @@ from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
 from sdstop.readings.disk import DiskActivity
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import heat_cell, heat_pair, heat_step, joined
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.cells import fold
 from sdstop.tui.widgets.palette import Line, text
 from sdstop.tui.widgets.roles import role
-from sdstop.tui.widgets.strip import cells, heat_scale_max
+from sdstop.tui.widgets.strip import cells, heat, heat_pair, heat_scale_max
 
 _LABEL = 11
 _FAR = 3.0
@@ -125,24 +124,25 @@ def _lines(layout: GroupColumns, finding: Finding, accused: str, scene: Scene, w
     per = max(math.ceil(count / room), 1) if room < count else 1  # columns a line
     halves = max(math.ceil(per / 2), 1)
 
-    def step(low: int, high: int, index: float | None) -> int:
-        if index is None:
-            return 0
-        values = [v for v in queues[int(index)][low:high] if v is not None]
-        return heat_step(max(values, default=None), top)
+    def row(low: int, high: int) -> list[float | None]:
+        """Return the longest queue of some columns, one value a cell."""
+        found = []
+        for index in at:
+            known = [] if index is None else [v for v in queues[int(index)][low:high] if v is not None]
+            found += [max(known, default=None)] * cell
+        return found
 
     lines: list[Line] = []
     if headed:
         lines.append(_head(columns, seconds, cell))
     for low in range(0, count, per):
         high = min(low + per, count)
-        painted = []
-        for index in at:
-            if per == 1:
-                painted += [heat_cell(step(low, high, index), scene.palette)] * cell
-            else:
-                split = min(low + halves, high)
-                painted += [heat_pair(step(low, split, index), step(split, high, index), scene.palette)] * cell
+        split = min(low + halves, high)
+        drawn = (
+            heat(row(low, high), top, scene.palette)
+            if per == 1
+            else heat_pair(row(low, split), row(split, high), top, scene.palette)
+        )
         worst = max(range(low, high), key=lambda i: figures[i].queue or 0.0)
         marked = hot is not None and low <= hot < high
         color = ROLES.get(finding.severity, "text") if marked else ""
@@ -153,7 +153,7 @@ def _lines(layout: GroupColumns, finding: Finding, accused: str, scene: Scene, w
         for _, size, read in columns:
             said = read(shades, middle)
             tail.append((f" {said:>{size}}", role(color or ("dim" if size == 4 else "text"))))
-        lines.append((*text((f" {shown}", role(color or "dim", bold=bool(color)))), *joined(painted), *text(*tail)))
+        lines.append((*text((f" {shown}", role(color or "dim", bold=bool(color)))), *drawn, *text(*tail)))
     return lines[:height]
 
 
@@ -173,7 +173,7 @@ def _label(columns: Sequence[Sequence[str]]) -> str:
     return f"{columns[0][0]}-{columns[-1][-1]}"
 
 
-_COLUMNS = (
+_COLUMNS: tuple[tuple[str, int, Callable[[ColumnFigures, float], str]], ...] = (
     ("w/s", 6, lambda f, _: number(f.writes)),
     ("queue", 6, lambda f, _: "-" if f.queue is None else f"{f.queue:.1f}"),
     ("w ms", 6, lambda f, _: wait(f.wait)),

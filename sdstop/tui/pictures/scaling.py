@@ -6,10 +6,11 @@ from sdstop.core.finding import Finding
 from sdstop.core.format import number, percent, wait
 from sdstop.readings.cluster import ClusterClient
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import dots, meter, nice
+from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.pictures.series import flow_of
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
+from sdstop.tui.widgets.graph import Axis, bar, plot
 from sdstop.tui.widgets.palette import Line, text
 from sdstop.tui.widgets.roles import role
 
@@ -42,10 +43,10 @@ def scaling_picture(finding: Finding, scene: Scene) -> Picture | None:
         )  # fmt: skip
         lines: list[Line] = []
         tail = max(len(said) for *_, said in rows) + 2
-        bar = max(room - tail, 10)
+        size = max(room - tail, 10)
         for label, value, name, said in rows:
             bright = name == color
-            drawn = meter(value / wanted, bar, name, palette)
+            drawn = bar(value / wanted, size, palette, role(name))
             lines.append(
                 (*text((f" {label:<{_LABEL}}", role("strong" if bright else "dim", bold=bright))), *drawn,
                  *text((f" {said}", role(color if bright else "text", bold=bright))))
@@ -72,19 +73,5 @@ def _course(cluster: str, scene: Scene, width: int, height: int) -> list[Line]:
     flow = flow_of(samples)
     if flow is None:
         return []
-    top = nice(max((v for v in flow.reads if v is not None), default=1.0))
-    height -= 1
-    room = width - _LABEL - 2
-    lines: list[Line] = [()]
-    for at, drawn in enumerate(dots(flow.reads, top, room, height, scene.palette)):
-        label = (
-            "IOPS"
-            if at == 0 and height > 2
-            else number(top)
-            if at == (1 if height > 2 else 0)
-            else "0"
-            if at == height - 1
-            else ""
-        )
-        lines.append(text((f" {label:<{_LABEL}}", role("dim")), (drawn, role("read"))))
-    return lines
+    axis = Axis(number, ("IOPS", ""), gutter=_LABEL)
+    return [(), *plot(stretched(flow.reads, axis.room(width), scene.palette), width, height - 1, scene.palette, axis)]

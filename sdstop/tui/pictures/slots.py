@@ -9,10 +9,11 @@ from sdstop.collectors.memory.dimms import Dimm
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, flow
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import block, meter
+from sdstop.tui.pictures.drawing import block
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.modules import SocketSlots, boards
+from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
@@ -84,7 +85,9 @@ def _axis(found: list[SocketSlots], needs: float | None, color: str, palette: Pa
     possible = sum(row.possible or 0.0 for row in sockets)
     end = max(possible, needs or 0.0, have) or 1.0
     room = width - _LABEL - 2
-    bar = meter(have / end, room, color if have < possible else "other", palette, needs / end if needs else None)
+    drawn = bar(
+        have / end, room, palette, role(color if have < possible else "other"), mark=needs / end if needs else None
+    )
     marks = [(have / end, f"{have / 1e9:.0f} have", color if have < possible else "text")]
     if needs:
         marks.append((needs / end, f"{needs / 1e9:.0f} needed", "strong"))
@@ -98,7 +101,7 @@ def _axis(found: list[SocketSlots], needs: float | None, color: str, palette: Pa
             continue
         parts += [" " * (at - used), (said, role(name, bold=True))]
         used = at + len(said)
-    return [text(*parts), (*text((f" {'memory':<{_LABEL}}", role("dim"))), *bar)]
+    return [text(*parts), (*text((f" {'memory':<{_LABEL}}", role("dim"))), *drawn)]
 
 
 def _rebuild(known: RebuildAnalysis, palette: Palette, width: int) -> Line:
@@ -111,5 +114,5 @@ def _rebuild(known: RebuildAnalysis, palette: Palette, width: int) -> Line:
     room = max(width - _LABEL - 3 - len(said), 8)
     return (
         *text((f" {palette.fit(palette.word(known.rebuild.operation, 20), _LABEL)}", role("dim"))),
-        *meter(row.progress, room, "other", palette), *text((f" {said}", role("text"))),
+        *bar(row.progress, room, palette), *text((f" {said}", role("text"))),
     )  # fmt: skip

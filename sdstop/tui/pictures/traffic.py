@@ -10,71 +10,43 @@ from msgspec import Struct
 from sdstop.analysis.likeness import DeviceFold, device_folds
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core.finding import Finding
-from sdstop.core.format import duration, wait
+from sdstop.core.format import NONE, duration, wait
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import dots, nice
+from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow, fold_flow, interface_flow
 from sdstop.tui.scene import Scene
-from sdstop.tui.widgets.palette import Line, Palette, text, width_of
-from sdstop.tui.widgets.roles import role
+from sdstop.tui.widgets.graph import Axis, traffic
+from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text, width_of
 
 MIB = float(1 << 20)
-_AXIS = 9
 _NARROWEST = 44
 """Minimum cells of a graph beside another."""
 
 
 class Graph(Struct, frozen=True):
-    """One graph: name, facts and a flow in units of `unit`; the top of the scale is at least `floor`."""
+    """One graph: name, facts and a flow, drawn in units of `unit` on a scale of at least `floor` of these."""
 
     name: str
     facts: str
     flow: Flow
     unit: float = MIB
-    floor: float = MIB
+    floor: float = 1.0
     ways: tuple[str, str] = ("r", "w")
 
 
 def graph_lines(graph: Graph, palette: Palette, width: int, height: int) -> list[Line]:
     """Return the lines of a graph: its name, then reads up and writes down from one baseline."""
-    head = text(
-        (f"{palette.word(graph.name, 40)}  ", role("strong", bold=True)), (palette.word(graph.facts, 80), role("dim"))
-    )
-    height = max(height - 1, 2)
-    room = width - _AXIS - 1
-    reads = max((v for v in graph.flow.reads if v is not None), default=0.0)
-    writes = max((v for v in graph.flow.writes if v is not None), default=0.0)
-    # Each direction gets quarters of the lines by its maximum; both have the same scale a line.
-    quarters = round(4 * reads / (reads + writes)) if reads + writes else 2
-    up = min(max(round(height * quarters / 4), 1), height - 1)
-    scale = nice(max(reads / up, writes / (height - up), graph.floor / height), graph.floor / 100)
-    top, low = scale * up, scale * (height - up)
-    above = dots(graph.flow.reads, top, room, up, palette)
-    below = dots(graph.flow.writes, low, room, height - up, palette, down=True)
-    labels = [""] * height
-    if up > 1:
-        labels[0] = _figure(top, graph)
-    if height - up > 1:
-        labels[-1] = _figure(low, graph)
-    lines = [head]
-    for at, drawn in enumerate((*above, *below)):
-        color = "read" if at < up else "write"
-        label: Line
-        if at in {up - 1, up}:
-            value = graph.flow.read if at < up else graph.flow.write
-            way = graph.ways[at >= up]
-            label = text((f"{way} {_figure(value, graph)}"[: _AXIS - 1].ljust(_AXIS), role(color, bold=True)))
-        else:
-            label = text((f"{labels[at]:>{_AXIS - 1}} ", role("dim")))
-        lines.append((*label, *text((drawn, role(color)))))
-    return lines
+    head = text((f"{palette.word(graph.name, 40)}  ", STRONG), (palette.word(graph.facts, 80), FAINT))
+    axis = Axis(_figure, graph.ways, floor=graph.floor)
+    shown = [
+        stretched([None if value is None else value / graph.unit for value in side], axis.room(width), palette)
+        for side in (graph.flow.reads, graph.flow.writes)
+    ]
+    return [head, *traffic(*shown, width, max(height - 1, 2), palette, axis)]
 
 
-def _figure(value: float | None, graph: Graph) -> str:
-    if value is None:
-        return "-"
-    shown = value / graph.unit
-    return f"{shown:.0f}" if shown >= 99.95 else f"{shown:.1f}"
+def _figure(value: float | None) -> str:
+    return NONE if value is None else f"{value:.0f}" if value >= 99.95 else f"{value:.1f}"
 
 
 def side_by_side(graphs: Iterable[Graph], palette: Palette, width: int, height: int) -> list[Line]:
@@ -149,7 +121,7 @@ def wait_picture(scene: Scene, finding: Finding | None = None) -> Picture | None
     def graphs() -> Iterator[Graph]:
         for fold, flow in _folds(scene, finding, "read_wait", "write_wait", mean=True):
             facts = f"r {wait(fold.figures.read_wait)}  w {wait(fold.figures.write_wait)} ms now"
-            yield Graph(fold.label, facts, flow, 0.001, 0.001)
+            yield Graph(fold.label, facts, flow, 0.001)
 
     return _picture("Latency", graphs, scene, "ms a request")
 

@@ -47,7 +47,7 @@ class Cause(Struct, frozen=True):
     @property
     def role(self) -> str:
         """Role of its color: of the severity, text for info, dim for something unknown."""
-        return ROLES.get(self.severity, "dim" if self.severity is None else "text") if self.severity else "dim"
+        return "dim" if self.severity is None else ROLES.get(self.severity, "text")
 
 
 def causes(scene: Scene) -> list[Cause]:

@@ -39,6 +39,8 @@ class DeviceRow(Struct, frozen=True):
     """Whether the row is shown outside its array, so that Enter opens the array in the view of disks."""
     inset: int = 0
     """Indentation of the name in cells; reduced if the name needs the room."""
+    course: tuple[float | None, ...] = ()
+    """Queue of several devices in one row, one value per second; of a single one it is looked up when painted."""
 
     @property
     def opens(self) -> FactSubject | ViewPlace:
@@ -102,7 +104,8 @@ def _spark(item: DeviceRow, width: int) -> Line:
 
 
 def _heat(item: DeviceRow, width: int) -> Line:
-    return heat(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette)
+    values = item.course[-width:] if item.course else queue_history(item.scene, item.drive.name, width)
+    return heat(values, item.top, item.scene.palette)
 
 
 def _compared(field: str) -> dict[str, Any]:

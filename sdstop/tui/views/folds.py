@@ -12,14 +12,14 @@ from sdstop.analysis.likeness import DeviceFigures, DeviceFold
 from sdstop.core.finding import Severity
 from sdstop.core.format import NONE
 from sdstop.tui.facts import FactSubject
-from sdstop.tui.pictures.drawing import spark
+from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import severity_name
 from sdstop.tui.views.devices import DeviceRow
 from sdstop.tui.views.view import ViewPlace
-from sdstop.tui.widgets.palette import FAINT, Line, text
+from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells
+from sdstop.tui.widgets.strip import cells, spark
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 MIB = float(1 << 20)
@@ -85,10 +85,9 @@ def _mib(value: float) -> str:
 
 
 def _queue(item: FoldRow, width: int) -> Cell:
-    name = (
-        {Severity.CRITICAL: "crit", Severity.WARNING: "warn"}.get(item.severity, "other") if item.severity else "other"
-    )
-    return spark(item.queue, item.top, width, name, item.scene.palette)
+    palette = item.scene.palette
+    style = palette.severity(item.severity) if item.severity in MARKS else OTHER
+    return spark(stretched(item.queue, width, palette), width, item.top, palette, style)
 
 
 def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:

@@ -8,12 +8,14 @@ from sdstop.collectors.system.node import CpuActivity, Node
 from sdstop.core.format import done, number
 from sdstop.readings.cluster import Cluster, ClusterPool
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.pictures.drawing import nice, spark
+from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.vitals import cpu, mark, node, stalled
+from sdstop.tui.widgets.graph import step
 from sdstop.tui.widgets.palette import Line, text, width_of
 from sdstop.tui.widgets.roles import role
+from sdstop.tui.widgets.strip import spark
 
 MIB = float(1 << 20)
 
@@ -82,11 +84,11 @@ def _traffic(flow: Flow, scene: Scene, room: int) -> Line:
     graph = min(max((room - fixed) // 2, 0), 40)
     if room < fixed - 2:
         return ()
-    top = nice(max([MIB, *(v for v in (*flow.reads, *flow.writes) if v is not None)]), MIB)
+    top = step(max([MIB, *(v for v in (*flow.reads, *flow.writes) if v is not None)]) / MIB) * MIB
     palette = scene.palette
 
     def one(name: str, said: str, values: list[float | None], color: str) -> Line:
-        drawn = spark(values, top, graph, color, palette) if graph >= 4 else ()
+        drawn = spark(stretched(values, graph, palette), graph, top, palette, role(color)) if graph >= 4 else ()
         gap = "  " if graph >= 4 else " "
         return (*text((f"{name} ", role(color, bold=True)), said), *drawn, Segment(gap))
 

@@ -10,10 +10,10 @@ from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core.finding import Finding, Value
 from sdstop.core.format import bytes_, flow, percent, quantity
 from sdstop.readings.cluster import Cluster
-from sdstop.tui.pictures.drawing import meter
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import Cause
 from sdstop.tui.views.vitals import cpu, memory_used, node, stalled
+from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
@@ -103,7 +103,7 @@ def measure_lines(known: Sequence[Measure], cause: Cause | None, palette: Palett
     title = min(
         max([_TITLE, *(len(each.title) for each in known[:most])]), max(width - _VALUE - against_ - _BAR - 5, 12)
     )
-    bar = width - title - _VALUE - against_ - 5
+    size = width - title - _VALUE - against_ - 5
     lines = []
     for each in known[:most]:
         name = "other" if not each.accused else bad
@@ -121,6 +121,8 @@ def measure_lines(known: Sequence[Measure], cause: Cause | None, palette: Palett
             rest = width - title - 3
             lines.append(text(parts[0].text and (parts[0].text, role("dim")), (palette.fit(value, rest), role("text"))))
             continue
-        drawn = meter(each.share, bar, name, palette, each.mark) if bar >= 4 and each.share is not None else ()
+        drawn = (
+            bar(each.share, size, palette, role(name), mark=each.mark) if size >= 4 and each.share is not None else ()
+        )
         lines.append((*parts, *drawn))
     return lines

@@ -56,7 +56,7 @@ class Plan(Struct, frozen=True):
 
 
 class Needs(Struct, frozen=True):
-    """Lines that the panes of one moment can use, without their rules."""
+    """Lines that the panes of one moment can use, without their rules; `health`: whether anything is known of it."""
 
     body: Sequence[int]
     """Lines of the tallest finding with one, two and three steps."""
@@ -67,6 +67,7 @@ class Needs(Struct, frozen=True):
     strip: bool
     devices: int
     who: int
+    health: bool = True
 
 
 class _Room:
@@ -99,7 +100,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     why, hurt and the first step never do.
     """
     wide = width >= WIDE
-    health = 0 if wide or height < _HEALTH else 1
+    health = 1 if needs.health and not wide and height >= _HEALTH else 0
     room = _Room(height - health - wide - needs.body[0])
     picture = room.take(needs.picture.steps[0] + 1, 3) - 1 if needs.picture is not None else -1
     others = min(needs.others, 1, room.left)
@@ -199,6 +200,7 @@ class Overview(View):
         drawn = picture is not None and picture.is_path
         folds = device_folds(scene.window, scene.in_force)
         strip = path_strip(scene, finding) if height >= _STRIP_FROM and not drawn else None
+        health = () if titled else health_line(scene, width)
         roomy = titled or height >= _TALL + _STRIP_FROM
         second = wait_picture(scene, finding) or load_picture(finding, scene) if roomy else None
         second = second if picture is None or second is None or second.title != picture.title else None
@@ -213,12 +215,12 @@ class Overview(View):
         ]
         plan = arrange(width, height, Needs(
             tallest, max(len(known) - 1, 0), len(numbers), picture, second, strip is not None,
-            len(running) + listed, who,
+            len(running) + listed, who, bool(plain(health).strip()),
         ))  # fmt: skip
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
         if plan.health:
-            self.health.put([words(health_line(scene, width))], palette)
+            self.health.put([words(health)], palette)
         self.main.title = "Cause" if titled and known else "State" if titled else ""
         if known:
             self.main.show(known, plan.cause - titled, left, plan.actions, "Enter evidence")

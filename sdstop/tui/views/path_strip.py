@@ -13,9 +13,9 @@ from sdstop.analysis.path.sentences import accusation
 from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import decimal_rate, flow, number, wait
-from sdstop.tui.pictures.drawing import meter
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
+from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import Line, Palette, text, width_of
 from sdstop.tui.widgets.roles import role
 
@@ -133,11 +133,11 @@ def _loads(stage: Stage) -> Iterator[str]:
 
 def _use(stage: Stage, color: str, room: int, palette: Palette, *, accused: bool) -> Line:
     if stage.used is None:
-        return meter(None, room - 1, color, palette)
+        return bar(None, room - 1, palette)
     about = "~" if stage.derived_use else ""
     said = f" {about}{min(stage.used, 9.99):.0%}"
     label = (said, role(color if accused else "dim", bold=accused))
-    return (*meter(stage.used, room - len(said) - 1, color, palette), *text(label))
+    return (*bar(stage.used, room - len(said) - 1, palette, role(color)), *text(label))
 
 
 def _waits(stage: Stage, palette: Palette) -> Iterator[str]:

@@ -91,7 +91,8 @@ def area(
         base = (row if down else height - 1 - row) * steps
         filled = [min(max(h - base, 0), steps) for h in heights]
         if steps == 4:
-            rows.append("".join(_braille(filled[i], filled[i + 1], down=down) for i in range(0, fit, 2)))
+            cells = _CELLS[down]
+            rows.append("".join([cells[a][b] for a, b in zip(filled[::2], filled[1::2], strict=True)]))
         elif palette.ascii:
             rows.append("".join((" ':#" if down else " .:#")[level] for level in filled))
         else:  # no block hangs by eighths
@@ -112,6 +113,12 @@ def _braille(left: int, right: int, *, down: bool) -> str:
         for bit in (column[::-1] if down else column)[:level]:
             bits |= bit
     return chr(_BRAILLE + bits) if bits else " "
+
+
+_CELLS = tuple(
+    [[_braille(left, right, down=down) for right in range(5)] for left in range(5)] for down in (False, True)
+)
+"""Braille cells by direction and by the dots filled on the left and on the right."""
 
 
 class Axis(Struct, frozen=True):
