@@ -440,7 +440,7 @@ def chosen_columns(table: LineTable, words: Sequence[str]) -> list[str] | None:
     if list(words) == ["usual"]:
         return None
     changes = all(word[0] in "+-" and len(word) > 1 for word in words)
-    names = [column.name for column in table.visible] if changes else []
+    names = [column.name for column in table.shown_columns] if changes else []
     for word in words:
         name = table.column_named(word[1:] if changes else word).name
         if changes and word[0] == "-":

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.tui.terminal import Depth
+from sdstop.tui.views.disks import Disks
 from tests.fixtures import replayed
 from tests.tui.screens import LOOKS, SMALL, WIDE, roles, screen
 
@@ -25,7 +26,9 @@ async def test_enter_unfolds_the_group() -> None:
         text = await shown.press("enter")
         assert "alike" not in text
         assert all(f" {name} " in text for name in ("sda", "sdb", "sdc"))
-        assert shown.app.main.shown.main.chosen.item.drive.name == "sda"
+        chosen = shown.app.main.shown.main.chosen
+        assert chosen is not None
+        assert chosen.item.drive.name == "sda"
 
 
 async def test_all_rows_are_shown_where_they_fit_and_in_a_convoy() -> None:
@@ -41,7 +44,7 @@ async def test_a_search_finds_a_folded_disk() -> None:
     async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
         await shown.press("2", "slash")
         text = await shown.type("sdbc")
-        assert shown.app.main.shown.main.needle == "sdbc"
+        assert shown.app.main.table().needle == "sdbc"
         assert "sdbc" in text
 
 
@@ -61,6 +64,7 @@ async def test_no_member_is_left_out_of_the_picture(size: tuple[int, int]) -> No
     async with screen(replayed("draid-one-dimm", "bay60"), size) as shown:
         await shown.press("2")
         view = shown.app.main.shown
+        assert isinstance(view, Disks)
         if not view.against.display:
             return
         drawn = " ".join(view.against.text().split())

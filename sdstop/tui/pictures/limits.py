@@ -9,7 +9,7 @@ from sdstop.core.format import bytes_, number, wait
 from sdstop.tui.pictures import Picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
-from sdstop.tui.views.volumes import LimitedVolume, limited_volumes
+from sdstop.tui.views.limited_volume import LimitedVolume, limited_volumes
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role

@@ -178,7 +178,7 @@ BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = TableColumn("xqueue", "xaqu", 5, **_compared("queue"))
 WAIT_FOLD = TableColumn("xwait", "xawait", 6, **_compared("wait"))
 FLAG = TableColumn("flag", "FLAG", 9, _flag, lambda i: i.drive.urgency, keep=10, widest=10)
-"""What is wrong with the device; sorted by it, the worst come first."""
+"""Fault of the device; sorted by it, the worst device is first."""
 
 
 def _ruler(width: int) -> str:

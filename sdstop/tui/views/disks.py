@@ -132,6 +132,7 @@ class Disks(View):
 
     families = (Array, BlockDevice, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
     tables = (_COLUMNS,)
+    main: LineTable
 
     @classmethod
     def listed(cls, scene: Scene) -> Iterator[Listing]:
