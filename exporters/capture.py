@@ -210,7 +210,7 @@ def conclusions(session: Session, series: ReportSeries | None = None, kept: int 
     findings = plain(document(session, readings=False, note=note))
     drawn = series if series is not None else series_of(session.head().window)
     ran = evidence_log(session.remembered())
-    with times_in(zone_for("node", session.origin.facts)):  # whoever writes the capture
+    with times_in(zone_for("node", session.origin.facts)):  # not the zone of the writer
         return Conclusions(findings, postmortem(session, note, ran), page(session, drawn, note, ran))
 
 

@@ -299,7 +299,7 @@ class Commands(Shell):
             self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done))
 
     def seek(self, taken: float) -> None:
-        """Move to the last frame taken by `taken` (Unix seconds); say so if that is not what it shows."""
+        """Move to the last frame taken by `taken` (Unix seconds); say so if there is no such frame."""
         self.playback.stop()
         said = self.playhead.go(taken)
         if said:
@@ -440,7 +440,7 @@ def chosen_columns(table: LineTable, words: Sequence[str]) -> list[str] | None:
     if list(words) == ["usual"]:
         return None
     changes = all(word[0] in "+-" and len(word) > 1 for word in words)
-    names = [column.name for column in table.visible] if changes else []
+    names = [column.name for column in table.shown_columns] if changes else []
     for word in words:
         name = table.column_named(word[1:] if changes else word).name
         if changes and word[0] == "-":

@@ -20,7 +20,7 @@ from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import Palette, text
 from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.query import Query, QueryError
+from sdstop.tui.widgets.query import QueryError, RowQuery
 from sdstop.tui.widgets.table import LineTable
 
 
@@ -47,7 +47,7 @@ class Main(Screen[None]):
         self.entry = FIRST
         self.views: dict[str, View] = {FIRST.key: FIRST.made_of()}
         self.scene: Scene | None = None
-        self._last: Query | None = None
+        self._last: RowQuery | None = None
         self._at: Hit | None = None
         self._waiting = False
 
@@ -173,14 +173,14 @@ class Main(Screen[None]):
         self.foot.ask(Prompt("/", "", done, self._search, recalled=self._last.text if self._last else ""))
 
     def search_for(self, text: str) -> None:
-        """Search for a text and say how many hits it has, or what is wrong with it."""
+        """Search for a text and show the number of hits, or the error in it."""
         note = self._search(text)
         self.foot.say(note, bad=self.finder.query is None)
         if self.finder.query is not None:
             self.call_later(self._first_hit)
 
     def _search(self, text: str) -> str:
-        """Search for a typed text and return the number of hits, or what is wrong with the text."""
+        """Search for a typed text and return the number of hits, or the error in the text."""
         if self.scene is None:
             return ""
         try:
@@ -191,7 +191,7 @@ class Main(Screen[None]):
         self._apply(query)
         return counted_hits(self.finder.hits(self.scene)) if query is not None else ""
 
-    def _apply(self, query: Query | None) -> None:
+    def _apply(self, query: RowQuery | None) -> None:
         self.finder.query = query
         self._last = query or self._last
         self._at = None

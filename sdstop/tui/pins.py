@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from msgspec import Struct
 from rich.segment import Segment
 
+from sdstop.core.finding import Severity
 from sdstop.tui.scene import Scene
 from sdstop.tui.search import Hit
 from sdstop.tui.views import ViewEntry
@@ -37,8 +38,10 @@ def pin_line(pin: Pin, hit: Hit | None, scene: Scene) -> Callable[[int], Line]:
 
 def _line(hit: Hit, palette: Palette, width: int) -> Line:
     item = hit.row.item
-    severity = getattr(item, "severity", None)
-    mark = Segment(MARKS.get(severity, " "), palette.severity(severity) if severity in MARKS else PLAIN)
+    severity: Severity | None = getattr(item, "severity", None)
+    mark = Segment(" ", PLAIN)
+    if severity in MARKS:
+        mark = Segment(MARKS[severity], palette.severity(severity))
     if hit.row.line is not None:  # a heading has no columns
         return (mark, *hit.row.line(width - 1))
     name = next((column for column in hit.columns if column.rising), hit.columns[0])

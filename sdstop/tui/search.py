@@ -12,10 +12,10 @@ from sdstop.core.session import Look
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS, ViewEntry, view_named
 from sdstop.tui.views.view import Listing, key_of_subject, names_in
+from sdstop.tui.widgets.column import TableColumn, columns_by_name
 from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.query import Columns, Query, columns_by_name, parse
-from sdstop.tui.widgets.table import TableColumn
+from sdstop.tui.widgets.query import Columns, RowQuery, parse
 
 
 class Hit(Struct, frozen=True):
@@ -32,7 +32,7 @@ class Search:
 
     def __init__(self) -> None:
         """Start without a query."""
-        self.query: Query | None = None
+        self.query: RowQuery | None = None
         self.typing = False
         """Whether a query is being typed: its hits are those of the moment at which that began, to answer at once."""
         self._look: Look | None = None
@@ -44,8 +44,8 @@ class Search:
         if (self._look is not scene.look and not self.typing) or self._palette != scene.palette:
             self._look, self._palette, self._made = scene.look, scene.palette, {}
         if entry.key not in self._made:
-            found = [(listing, columns_by_name(listing.columns)) for listing in entry.made_of.listed(scene)]
-            self._made[entry.key] = found
+            tables = entry.made_of.listed(scene)
+            self._made[entry.key] = [(listing, columns_by_name(listing.columns)) for listing in tables]
         return self._made[entry.key]
 
     def listings(self, scene: Scene, first: ViewEntry | None = None) -> Iterator[tuple[ViewEntry, Listing, Columns]]:
@@ -58,7 +58,7 @@ class Search:
         """Forget the listings, which hold the rows of a moment."""
         self._look, self._made = None, {}
 
-    def parse(self, text: str, scene: Scene) -> Query | None:
+    def parse(self, text: str, scene: Scene) -> RowQuery | None:
         """Return the query of a typed text, None for a blank one. Raises QueryError."""
         if not text.strip():
             return None
@@ -66,7 +66,7 @@ class Search:
         known |= {name for entry in VIEWS for table in entry.made_of.tables for name in columns_by_name(table)}
         return parse(text, known)
 
-    def hits(self, scene: Scene, query: Query | None = None) -> list[Hit]:
+    def hits(self, scene: Scene, query: RowQuery | None = None) -> list[Hit]:
         """Return the hits of a query (default: the active one) in the order of the views."""
         wanted = query or self.query
         if wanted is None:

@@ -177,7 +177,7 @@ class ColumnSheet(Sheet):
         """Fill the pane with rows."""
         del width
         self.pane.title = f"Columns of {scene.palette.word(self.table.title, 60)}"
-        visible = {column.name for column in self.table.visible}
+        visible = {column.name for column in self.table.shown_columns}
         known = [column for column in self.table.columns if column.heading]
         rows = [self._row(column, column.name in visible) for column in known]
         self.pane.put(rows, scene.palette, f"{sum(row.item.chosen for row in rows)} of {len(rows)}")
@@ -191,7 +191,7 @@ class ColumnSheet(Sheet):
 
     def toggle(self, choice: ColumnChoice) -> None:
         """Show a hidden column at its usual place, or hide a shown one; the last one stays."""
-        shown = {column.name for column in self.table.visible} ^ {choice.column.name}
+        shown = {column.name for column in self.table.shown_columns} ^ {choice.column.name}
         names = [column.name for column in self.table.columns if column.name in shown]
         if names:
             self.choose(self.table, names)

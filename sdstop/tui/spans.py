@@ -37,7 +37,7 @@ class TimeAxis(Struct, frozen=True):
         return max(0, min(int((at - self.start) / self.step + 1e-9), self.width - 1))
 
     def time(self, cell: int) -> float:
-        """Return the time that a cell stands for: its middle, or the oldest or newest frame at the ends."""
+        """Return the time of a cell: its middle, or the oldest or newest frame at the ends."""
         if cell <= self.cell(self.first):
             return self.first
         return self.last if cell >= self.cell(self.last) else self.start + (cell + 0.5) * self.step

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from statistics import median
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 
@@ -17,13 +16,14 @@ from sdstop.core.session import Session
 from sdstop.tui.load_graph import load_lines
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, Span, TimeAxis, spans, time_axis
+from sdstop.tui.widgets.graph import joined
 from sdstop.tui.widgets.palette import FAINT, FRAME, MARKS, OTHER, STRONG, Line, Palette, text, width_of
 from sdstop.tui.widgets.pane import Pane, words
 
 _HEIGHTS = ((56, 12), (48, 9), (40, 7), (20, 3), (14, 1))
 """Lowest height of a screen, and the lines of its time bar, if there is a load to draw."""
 _FEWEST_GRAPH = 2
-_GLYPHS = ("─├━▲", "-+=^")
+_GLYPHS = (("─", "├", "━", "▲"), ("-", "+", "=", "^"))
 """Cells of a span that is not active, that begins and that is active, and the playhead."""
 _LABEL = 22
 """Mean number of cells for a time of the axis."""
@@ -175,14 +175,7 @@ def _span_line(span: Span, axis: TimeAxis, before: int, palette: Palette) -> Lin
         if began > axis.first + axis.step / 2:
             cells[first] = begins
     label = palette.fit(f"{MARKS.get(severity, ' ')}{span_label(span, palette, before - 2)}", before)
-    parts: list[tuple[str, Style]] = []
-    for cell in cells:
-        of = FRAME if cell == out else style
-        if parts and parts[-1][1] is of:
-            parts[-1] = (parts[-1][0] + cell, of)
-        else:
-            parts.append((cell, of))
-    return (Segment(label, style), *(Segment(drawn, of) for drawn, of in parts))
+    return (Segment(label, style), *joined((cell, FRAME if cell == out else style) for cell in cells))
 
 
 def span_label(span: Span, palette: Palette, room: int) -> str:
@@ -199,7 +192,7 @@ def span_label(span: Span, palette: Palette, room: int) -> str:
 
 
 def _with_mark(line: Line, at: int, mark: str) -> Line:
-    """Return a line with the playhead in one cell; all cells from `at` on are one character each."""
+    """Return a line with the playhead in one cell; its cells are one character each."""
     found: list[Segment] = []
     place = 0
     for segment in line:

@@ -254,3 +254,41 @@ def test_rules_show_the_thresholds_in_force(meters: Make, tmp_path: Path, capsys
 
 def test_plugin_line_has_one_bar() -> None:
     assert check.line(0, "a|b\nc", "x=1") == "SDSTOP OK - a/b\\x0ac | x=1\n"
+
+
+ZONE_FILE = (b"TZif2" + bytes(15) + bytes(19) + b"\1" + bytes(3) + b"\4" + bytes(6) + b"UTC\0") * 2
+
+
+@pytest.mark.parametrize("redacted", [False, True])
+def test_times_have_the_zone_of_the_node_that_was_recorded(
+    redacted: bool,  # noqa: FBT001  # a parameter of the test
+    node: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (node / "etc").mkdir()
+    (node / "etc/localtime").write_bytes(ZONE_FILE + b"\nCET-1CEST,M3.5.0,M10.5.0/3\n")
+    target = tmp_path / "dump"
+    more = ["--redact"] if redacted else []
+    words = ["capture", "--root", str(node), "--collectors", "diskstats", "--duration", "1s", "-o", str(target)]
+    assert execute([*words, *more]) == 0
+    manifest = json.loads((target / "manifest.json").read_text())
+    assert manifest["facts"]["time_zone"] == "CET-1CEST,M3.5.0,M10.5.0/3"
+    assert re.search(r"\d\d:\d\d:\d\d\+0[12]\b", (target / "report.md").read_text())
+    monkeypatch.setenv("TZ", "Asia/Kolkata")  # of whoever opens it
+    capsys.readouterr()
+    assert execute(["report", "--from", str(target)]) == 0
+    assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\+0[12]\b", capsys.readouterr().out)
+    config = tmp_path / "config.toml"
+    config.write_text('[ui]\ntime = "utc"\n')
+    assert execute(["report", "--from", str(target), "--config", str(config)]) == 0
+    assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ", capsys.readouterr().out)
+
+
+def test_a_zone_with_a_name_of_its_own_is_not_kept(tmp_path: Path, capture: str) -> None:
+    manifest = json.loads((Path(capture) / "manifest.json").read_text())
+    manifest["facts"] = {"time_zone": "zurich-1", "kernel": "6.1"}
+    (Path(capture) / "manifest.json").write_text(json.dumps(manifest))
+    assert execute(["capture", "--from", capture, "-o", str(tmp_path / "plain"), "--redact"]) == 0
+    assert json.loads((tmp_path / "plain/manifest.json").read_text())["facts"] == {"kernel": "6.1"}

@@ -76,7 +76,7 @@ async def test_rows_keep_their_places_until_the_next_sort_or_ten_seconds() -> No
         await shown.press("2", "colon")
         await shown.type("sort %util")
         table, now = shown.app.main.table(), [0.0]
-        table.clock = lambda: now[0]  # type: ignore[misc]
+        table.clock = lambda: now[0]
         table.due = True
 
         def order() -> list[str]:

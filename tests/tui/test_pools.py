@@ -61,7 +61,7 @@ async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     parts = ("draid1:4d", "vda ", "spare-3", "replacing-0", "vdd ", "draid1-0-0  ONLINE", "vde ")
-    for size, insets in ((SMALL, (2, 4, 4, 6, 8, 6, 4)), (WIDE, (7, 9, 9, 11, 13, 11, 9))):
+    for size, insets in (((80, 44), (2, 4, 4, 6, 8, 6, 4)), (WIDE, (7, 9, 9, 11, 13, 11, 9))):
         async with screen(session, size) as seen:
             await seen.press("2")
             found = tuple(seen.line(part).index(part) for part in parts)
@@ -69,7 +69,7 @@ async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
             assert "offline" in seen.line("vdd ")
     async with screen(session, (120, 40)) as seen:
         assert "vdd offline" in (await seen.press("1")).split("Disks, folded")[1]
-    async with screen(session, (60, 24)) as seen:
+    async with screen(session, (60, 44)) as seen:
         await seen.press("2")
         assert "vdd" in seen.line("vdd")  # a name goes before what it is a part of
 

@@ -12,13 +12,14 @@ from sdstop.core.finding import Finding, Rule, Severity
 from sdstop.core.session import Session
 from sdstop.tui.search import Search, counted_hits
 from sdstop.tui.views import VIEWS
+from sdstop.tui.widgets.column import columns_by_name
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.query import QueryError, columns_by_name, parse
+from sdstop.tui.widgets.query import QueryError, parse
 from sdstop.tui.widgets.table import MIB, MS, PERCENT, LineTable, TableColumn
 from sdstop.tui.widgets.tree import TreeTable
+from tests.fixtures import story as at_end
 from tests.nodes.block import Load, Node, raid10
 from tests.tui.screens import SMALL, WIDE, screen
-from tests.tui.test_path import told
 
 Item = dict[str, object]
 
@@ -138,7 +139,7 @@ STORIES = ("clone-convoy", "draid-one-dimm", "aoe-flashcache", "scaleio-cloud", 
 @pytest.mark.parametrize("story", STORIES)
 async def test_each_row_of_a_view_is_found(story: str) -> None:
     """What stands in a table with columns of its own is in the listing of a view, with a key that leads to it."""
-    async with screen(told(story), WIDE) as shown:
+    async with screen(at_end(story).session, WIDE) as shown:
         finder, scene = Search(), shown.app.scene
         assert scene is not None
         for entry in VIEWS[1:]:
@@ -247,7 +248,7 @@ LEADING = [*STORIES, "scaleio-4node", "draid-numa", "pacemaker-unclean"]
 
 @pytest.mark.parametrize("story", [name for name in LEADING if (Path("fixtures") / name).is_dir()])
 async def test_each_finding_of_a_story_leads_somewhere(story: str) -> None:
-    async with screen(told(story), (160, 48)) as shown:
+    async with screen(at_end(story).session, (160, 48)) as shown:
         scene = shown.app.scene
         assert scene is not None
         for entry in scene.findings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,10 @@ def test_columns_that_cannot_be_remembered_are_said(tmp_path: Path, monkeypatch:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert remember_columns({"disks": []}) == "Not a directory"
+
+
+def test_the_documented_settings_are_all_and_valid(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/dashboard.md").read_text()
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    assert ui_settings([written(tmp_path, "example.toml", example)]).columns["disks"][0] == "DEVICE"
+    assert set(tomllib.loads(example)["ui"]) == set(UiSettings.__struct_fields__)

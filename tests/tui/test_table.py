@@ -40,7 +40,7 @@ class Stage(App[None]):
         self.theme = "ansi-dark"
         self.table = Recorded("Things", COLUMNS, sort="value")
         self.now = 0.0
-        self.table.clock = lambda: self.now  # type: ignore[misc]
+        self.table.clock = lambda: self.now
         self.pause = 11.0  # seconds between two updates, after which rows are ordered anew
 
     def compose(self) -> ComposeResult:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, usable_terminal, wants_no_colour
+from sdstop.tui.terminal import Depth, Options, color_depth, is_terminal_gone, needs_ascii, usable_terminal
 from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
 
@@ -297,12 +297,12 @@ def test_a_closed_terminal_is_hung_up() -> None:
 
 def test_colour_and_glyphs_follow_options_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert wants_no_colour(Options(no_color=True))
-    assert not wants_no_colour(Options())
+    assert color_depth(Options(no_color=True)) is Depth.NONE
+    assert color_depth(Options()) is not Depth.NONE
     monkeypatch.setenv("NO_COLOR", "")
-    assert not wants_no_colour(Options())
+    assert color_depth(Options()) is not Depth.NONE
     monkeypatch.setenv("NO_COLOR", "1")
-    assert wants_no_colour(Options())
+    assert color_depth(Options()) is Depth.NONE
     monkeypatch.setattr(sys, "__stdout__", None)
     assert needs_ascii()
 

@@ -395,7 +395,7 @@ async def test_a_source_that_was_refused_can_be_opened() -> None:
 
 async def test_a_disk_leads_to_its_facts_and_to_the_line_they_come_from() -> None:
     async with screen(Node(loads=slow).session(3)) as shown:
-        text = await shown.press("2", "enter")
+        text = await shown.press("2", "enter", "enter")
         assert "Disk activity" in text
         assert "50/s" in shown.line("  r/s")
         text = await shown.press("j", "enter")

@@ -10,10 +10,10 @@ import pytest
 from textual import events
 
 from sdstop.core.session import Session
+from tests.fixtures import story as at_end
 from tests.nodes.block import Load, Node, raid10
 from tests.tui.rules import begun_between
 from tests.tui.screens import WIDE, FakeFeed, Screen, screen
-from tests.tui.test_path import told
 from tests.tui.walk import walk
 
 STORIES = ("clone-convoy", "draid-one-dimm", "aoe-flashcache", "scaleio-cloud")
@@ -27,7 +27,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("story", STORIES)
 async def test_a_short_walk(story: str) -> None:
-    async with screen(told(story), (120, 40)) as shown:
+    async with screen(at_end(story).session, (120, 40)) as shown:
         await walk(shown, 16, steps=60)
 
 
@@ -35,7 +35,7 @@ async def test_a_short_walk(story: str) -> None:
 @pytest.mark.parametrize("story", STORIES)
 async def test_a_minute_s_walk(story: str) -> None:
     seed = int(os.environ.get("SDSTOP_SEED", time.time_ns() % 1_000_000))
-    async with screen(told(story), (120, 40)) as shown:
+    async with screen(at_end(story).session, (120, 40)) as shown:
         done = await walk(shown, seed, seconds=60.0)
         assert len(done) > 100
 
@@ -81,7 +81,7 @@ async def test_keys_answer_at_1000_disks() -> None:
         await shown.pilot.pause(1.0)
         await shown.press("2", "slash", "x")  # the listings of this moment are made once
         await shown.press("escape")
-        slow = {}
+        slow: dict[str, float] = {}
         typed = [*(("slash", "/"),), *((c, c) for c in "sd9"), ("space", " "), *((c, c) for c in "await"),
                  ("greater_than_sign", ">"), ("1", "1"), ("m", "m"), ("s", "s"), ("enter", None)]  # fmt: skip
         others = ["n", "N", "escape", "s", "right", "left", "S", "j", "G", "g", "pagedown", "p", "p", "v",

@@ -22,15 +22,15 @@ _FIRST = (
     "serial", "wwn", "revision", "firmware", "bay", "slot", "enclosure", "by_path", "hctl", "scheduler", "write_cache",
     "size", "state", "address", "mac", "driver", "speed", "level", "layout",
 )  # fmt: skip
-"""Fields that come first, of whatever family."""
+"""Fields listed first, in this order."""
 _NUMBERS = frozenset({"size", "speed", "rate", "maximum_rate", "queue_depth", "nr_requests", "mtu", "chunk", "pid"})
 """Numbers that describe a thing, and not its load."""
 _PLACES = frozenset({"relation", "number", "kind", "below", "upper", "needle", "where", "counts", "node_by"})
-"""Fields that say how a row is made, or what the stack shows."""
+"""Fields about the source of a row, and those that the stack shows."""
 
 
 def title_words(thing: Thing | None, name: str, scene: Scene) -> list[str]:
-    """Return the facts that follow a thing's name: model, size, kind, and what it is a member of."""
+    """Return the facts that follow a thing's name: model, size, kind and memberships."""
     if thing is None:
         return []
     drive = scene.drives().get(thing.device or "")

@@ -138,7 +138,7 @@ class DevicePage(Sheet):
         self, scene: Scene, thing: Thing | None, parts: Sequence[Part], shown: Sequence[Course],
         known: Sequence[Layer], width: int, room: int,
     ) -> None:  # fmt: skip
-        """Fill the graphs and what stands below them."""
+        """Fill the graphs, then stack, users and identity."""
         listed = programs(scene) if _does_io(thing, scene) else []
         facts = identity(thing, parts, scene)
         wide = width >= WIDE
@@ -198,12 +198,12 @@ class DevicePage(Sheet):
 
 
 def subject_of(thing: Thing, scene: Scene) -> FactSubject:
-    """Return what can be shown about a thing."""
+    """Return a thing as the subject of a page."""
     return FactSubject(thing.label, parts_of(scene.window, thing, scene.session.collectors))
 
 
 def findings_about(scene: Scene, thing: Thing | None, name: str) -> list[FindingEntry]:
-    """Return entries of the findings about a thing, then about what contains it, then about what it needs."""
+    """Return entries of the findings about a thing, then about its containers, then about things that it needs."""
     topology = scene.window.topology
     wholes = set(topology.part_of(thing)) if thing is not None else set()
     needed = set(topology.below(thing)) if thing is not None else set()

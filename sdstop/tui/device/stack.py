@@ -120,7 +120,7 @@ def siblings(scene: Scene, thing: Thing) -> tuple[Thing, ...]:
 
 
 def peer_lines(scene: Scene, thing: Thing) -> list[tuple[str, str]]:
-    """Return what is known of the peers of a block device: their number and medians, and its ratio to them."""
+    """Return facts about the peers of a block device: their number and medians, and its ratio to them."""
     peers = scene.window.topology.peers(thing)
     known = scene.drives()
     rows = [drive.activity for peer in peers if (drive := known.get(peer.device or "")) is not None and drive.activity]

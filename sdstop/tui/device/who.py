@@ -51,7 +51,7 @@ def program_words(program: Program, scene: Scene) -> str:
 
 
 def who_rows(listed: Sequence[Program], scene: Scene, width: int) -> list[Row]:
-    """Return a row for each program, which opens the busiest of its processes, and a note on what is not counted."""
+    """Return a row for each program, which opens the busiest of its processes."""
     found = []
     for program in listed:
         count = len(program.processes)

@@ -39,6 +39,8 @@ class DeviceRow(Struct, frozen=True):
     """Whether the row is shown outside its array, so that Enter opens the array in the view of disks."""
     inset: int = 0
     """Indentation of the name in cells; reduced if the name needs the room."""
+    course: tuple[float | None, ...] = ()
+    """Queue of several devices in one row, one value per second; of a single one it is looked up when painted."""
 
     @property
     def opens(self) -> FactSubject | ViewPlace:
@@ -102,7 +104,8 @@ def _spark(item: DeviceRow, width: int) -> Line:
 
 
 def _heat(item: DeviceRow, width: int) -> Line:
-    return heat(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette)
+    values = item.course[-width:] if item.course else queue_history(item.scene, item.drive.name, width)
+    return heat(values, item.top, item.scene.palette)
 
 
 def _compared(field: str) -> dict[str, Any]:
@@ -175,7 +178,7 @@ BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = TableColumn("xqueue", "xaqu", 5, **_compared("queue"))
 WAIT_FOLD = TableColumn("xwait", "xawait", 6, **_compared("wait"))
 FLAG = TableColumn("flag", "FLAG", 9, _flag, lambda i: i.drive.urgency, keep=10, widest=10)
-"""What is wrong with the device; sorted by it, the worst come first."""
+"""Fault of the device; sorted by it, the worst device is first."""
 
 
 def _ruler(width: int) -> str:

@@ -29,7 +29,7 @@ class ViewPlace(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """A table of a view with all its rows, also those that it folds or has no room for: what a search looks at."""
+    """A table of a view with all its rows, including folded ones and those without room; the input of a search."""
 
     columns: Sequence[TableColumn]
     rows: Sequence[Row]
@@ -122,7 +122,7 @@ def names_in(key: Hashable) -> list[str]:
 def key_of_subject(subject: str, rows: Sequence[Row]) -> Hashable:
     """Return the key of the row about the subject of a finding: `md2`, `md2/sdc`, `vol:NAME`; None if there is none.
 
-    The whole subject comes first, then its parts from the last to the first.
+    The whole subject has precedence, then its parts from the last to the first.
     """
     wanted = [subject, *reversed([part for part in re.split("[/:@]", subject) if part])]
     keys: dict[str, Hashable] = {}

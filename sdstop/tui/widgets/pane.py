@@ -48,7 +48,7 @@ class Row(Struct, frozen=True):
 
     @property
     def searchable(self) -> str:
-        """Text that a search looks at."""
+        """Text to search."""
         return self.search if isinstance(self.search, str) else self.search()
 
     def holds(self, needle: str) -> bool:

@@ -1,7 +1,7 @@
 """Query: what `/` searches for. Regular expressions and conditions, joined with spaces or `and`, `or`, `not`.
 
 `sd[a-c]`: rows whose text matches, ignoring case. `await > 20ms %util > 80`: both conditions; a bare number has the
-unit of the heading. `array = md0 or array = nvme*`: text, in which * stands for anything. Parentheses group.
+unit of the heading. `array = md0 or array = nvme*`: text, where * matches anything. Parentheses group.
 """
 
 from __future__ import annotations
@@ -12,20 +12,17 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from sdstop.core.suggestion import quoted, unknown_name
+from sdstop.tui.widgets.column import TableColumn
 from sdstop.tui.widgets.palette import plain
+from sdstop.tui.widgets.pane import Row
 
-if TYPE_CHECKING:
-    from sdstop.tui.widgets.pane import Row
-    from sdstop.tui.widgets.table import TableColumn
-
-Columns: TypeAlias = "Mapping[str, TableColumn]"
+Columns = Mapping[str, TableColumn]
 """Columns of a table by heading and by field name, in lower case."""
-Test: TypeAlias = "Callable[[Row, Columns], bool]"
+Test = Callable[[Row, Columns], bool]
 
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
@@ -44,10 +41,10 @@ _MOST = 2000
 
 
 class QueryError(ValueError):
-    """Raised for a query that cannot be understood; one line that says what is wrong."""
+    """Raised for an invalid query; one line with the error."""
 
 
-class Query(Struct, frozen=True):
+class RowQuery(Struct, frozen=True):
     """A parsed query; `names` are the columns that it compares, in lower case."""
 
     text: str
@@ -63,19 +60,13 @@ class Query(Struct, frozen=True):
         return not self.names or not self.names.isdisjoint(columns)
 
 
-def columns_by_name(columns: Collection[TableColumn]) -> dict[str, TableColumn]:
-    """Return columns by field name and by heading, in lower case; of two with one name, a heading wins."""
-    found = {column.name.lower(): column for column in columns}
-    return found | {column.heading.lower(): column for column in columns if column.heading}
-
-
-def parse(text: str, known: Collection[str]) -> Query:
+def parse(text: str, known: Collection[str]) -> RowQuery:
     """Return the query of a typed text; `known` are the names of all columns, in lower case. Raises QueryError."""
     reader = _Reader(text, sorted(known, key=len, reverse=True))
     test = reader.either()
     if reader.rest():
         raise QueryError('unexpected ")"' if reader.rest()[0] == ")" else f"unexpected {quoted(reader.rest())}")
-    return Query(text, test, frozenset(reader.names))
+    return RowQuery(text, test, frozenset(reader.names))
 
 
 class _Reader:
@@ -88,13 +79,13 @@ class _Reader:
         self.names: set[str] = set()
 
     def rest(self) -> str:
-        """Skip blanks and return what is left."""
+        """Skip blanks and return the rest."""
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
         return self.text[self.at :]
 
     def word(self, *words: str) -> bool:
-        """Skip one of these words if it comes next."""
+        """Skip one of these words if it is the next one."""
         rest = self.rest()
         for word in words:
             after = rest[len(word) : len(word) + 1]
@@ -141,7 +132,7 @@ class _Reader:
         return self._condition(named) if named is not None else self._pattern(rest)
 
     def _name(self, rest: str) -> str | None:
-        """Return the name of the condition that comes next, in lower case; None if a pattern comes next."""
+        """Return the name of the next condition, in lower case; None if a pattern is next."""
         lower = rest.lower()
         for name in self.known:
             if lower.startswith(name) and _OPERATOR.match(rest, len(name)):

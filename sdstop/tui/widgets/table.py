@@ -2,94 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from msgspec import Struct
 from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 from textual.binding import BindingType
 from textual.message import Message
 
 from sdstop.core.format import plural
 from sdstop.core.suggestion import unknown_name
+from sdstop.tui.widgets.column import MIB, MS, PERCENT, Cell, TableColumn, columns_by_name, fitted
 from sdstop.tui.widgets.keys import Section, bind, explained
-from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, clickable, width_of
+from sdstop.tui.widgets.palette import MARKS, PLAIN, STRONG, Line, Palette, clickable, width_of
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.query import Query, columns_by_name, parse
+from sdstop.tui.widgets.query import RowQuery, parse
 
-Cell = str | Line
-MS, PERCENT, MIB = 0.001, 0.01, float(1 << 20)
-"""Scales of columns that show milliseconds, percent or MiB."""
+__all__ = ["MIB", "MS", "PERCENT", "Cell", "LineTable", "TableColumn", "fitted"]
 
-LOW_PRIORITY_KEEP = 2
-"""Highest `keep` priority that is dropped to give other columns their `comfort` width."""
 STEADY_SECONDS = 10.0
 """Seconds for which rows keep their places although their values change; a key that does not move ends it earlier."""
-
-
-class TableColumn(Struct, frozen=True):
-    """A column of a table on the screen.
-
-    `cell` paints an item for a width; `value`, if given, returns the sort key (None last) in base units, of which the
-    unit of the heading is `scale`: 0.001 if it shows milliseconds. On a narrow screen, columns with a low `keep` are
-    dropped first, and those with 0 never. A column with `widest` grows into spare room up to that width; to reach
-    `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped. A column that is not `chosen` is searched and
-    sorted by, but shown only if the user chooses it. `seconds` is the time of a graph's cell; the last cell is now.
-    `style` is that of the heading: the hue of what the column shows.
-    """
-
-    name: str
-    title: str | Callable[[int], str]
-    width: int
-    cell: Callable[[Any, int], Cell]
-    value: Callable[[Any], Any] | None = None
-    right: bool = False
-    keep: int = 0
-    widest: int = 0
-    comfort: int = 0
-    rising: bool = False
-    scale: float = 1.0
-    chosen: bool = True
-    seconds: float = 0.0
-    style: Style = FAINT
-
-    @property
-    def heading(self) -> str:
-        """Heading of the column at its usual width: the name by which it is sorted and searched."""
-        return self.title if isinstance(self.title, str) else self.title(self.width)
-
-    def called(self, name: str) -> bool:
-        """Return whether a typed name is the heading or the field name, ignoring case."""
-        return bool(name) and name.lower() in {self.heading.lower(), self.name.lower()}
-
-
-def fitted(columns: Sequence[TableColumn], width: int) -> list[tuple[TableColumn, int]]:
-    """Return the columns that fit into `width` cells, with a blank between them, and distribute spare cells."""
-    chosen = list(columns)
-
-    def taken(*, comfortably: bool = False) -> int:
-        return sum(max(c.width, c.comfort) if comfortably else c.width for c in chosen) + len(chosen) - 1
-
-    for most, comfortably in ((LOW_PRIORITY_KEEP, True), (math.inf, False)):
-        while len(chosen) > 1 and taken(comfortably=comfortably) > width:
-            droppable = [c for c in chosen if 0 < c.keep <= most]
-            if not droppable:
-                break
-            chosen.remove(min(reversed(droppable), key=lambda c: c.keep))
-    spare = max(0, width - taken())
-    wants = [max(c.widest - c.width, 0) for c in chosen]
-    share = min(1.0, spare / sum(wants)) if sum(wants) else 0.0
-    sizes = [(c, c.width + int(want * share)) for c, want in zip(chosen, wants, strict=True)]
-    left = spare - sum(size - c.width for c, size in sizes)
-    for at, (column, size) in enumerate(sizes):
-        extra = min(left, wants[at] - (size - column.width)) if share < 1 else 0
-        sizes[at] = (column, size + extra)
-        left -= extra
-    return sizes
 
 
 class LineTable(Pane):
@@ -100,7 +33,6 @@ class LineTable(Pane):
         *explained(Section.ROWS, "sort by previous column", bind("left", "sort(-1)")),
         *explained(Section.ROWS, "reverse the sort order", bind("S,I", "reverse")),
     ]
-    clock: ClassVar[Callable[[], float]] = time.monotonic
 
     class Sorted(Message):
         """Message that the sort order changed."""
@@ -125,10 +57,11 @@ class LineTable(Pane):
         self.columns = tuple(columns)
         self.sort = sort
         self.down = not self._column(sort).rising if sort else True
-        self.query: Query | None = None
+        self.query: RowQuery | None = None
         self.hits = 0
         self.whole = whole
         self.steady = steady
+        self.clock: Callable[[], float] = time.monotonic
         self.due = True
         self._given: Sequence[Row] = ()
         self._order: dict[Hashable, int] = {}
@@ -168,7 +101,7 @@ class LineTable(Pane):
         return [c.heading for c in self.columns if c.value is not None]
 
     @property
-    def visible(self) -> list[TableColumn]:
+    def shown_columns(self) -> list[TableColumn]:
         """Columns that the user has chosen, or the usual ones; the width may leave fewer."""
         if self._choice is None:
             return [column for column in self.columns if column.chosen]
@@ -199,7 +132,7 @@ class LineTable(Pane):
         """Text of the active search, "" without one."""
         return self.query.text if self.query is not None else ""
 
-    def search(self, wanted: str | Query | None) -> None:
+    def search(self, wanted: str | RowQuery | None) -> None:
         """Show only the hits of a search; "" or None shows all rows. Raises QueryError."""
         if isinstance(wanted, str):
             wanted = parse(wanted, self._names) if wanted.strip() else None
@@ -239,7 +172,7 @@ class LineTable(Pane):
         elif column is not None:
             self.down = not column.rising
         self.settling, self.due = 0, True
-        self.held, self.top = False, 0  # whoever sorts wants to see the first rows
+        self.held, self.top = False, 0  # the first rows are the reason to sort
         self._rearrange()
 
     def _rearrange(self) -> None:
@@ -314,7 +247,7 @@ class LineTable(Pane):
     def fitted(self, width: int) -> list[tuple[TableColumn, int]]:
         """Return the columns shown at this width, and their widths."""
         if self._fitted[0] != width:
-            self._fitted = (width, fitted(self.visible, width - 1))
+            self._fitted = (width, fitted(self.shown_columns, width - 1))
         return self._fitted[1]
 
     def head(self, y: int, width: int) -> Line:
