@@ -32,14 +32,15 @@ def thing_of(window: Window, parts: Iterable[Part]) -> Thing | None:
 
 
 def parts_of(window: Window, thing: Thing, collectors: Iterable[Collector]) -> tuple[Part, ...]:
-    """Return the rows whose subject a thing is, and the rows that collectors derive from them."""
+    """Return the rows whose subject a thing is; before them the rows that collectors derive from these."""
     topology = window.topology
     found: list[Part] = []
     for family, at in topology.once(("rows of", thing.place), lambda: _rows_of(topology, thing)):
         keys = list(latest_rows(window, family)[0])
         if at < len(keys):
             found.append((family, keys[at]))
-    return with_derived(found, collectors)
+    whole = with_derived(found, collectors)
+    return (*whole[len(found) :], *found)
 
 
 def with_derived(parts: Iterable[Part], collectors: Iterable[Collector]) -> tuple[Part, ...]:
