@@ -50,7 +50,7 @@ def _figure(value: float | None) -> str:
 
 
 def side_by_side(graphs: Iterable[Graph], palette: Palette, width: int, height: int) -> list[Line]:
-    """Return graphs beside each other, only as many as have room; the others are not even taken."""
+    """Return graphs beside each other; those without room are not taken."""
     chosen = list(islice(graphs, max((width - 1) // _NARROWEST, 1)))
     size = (width - 1) // max(len(chosen), 1)
     drawn = [graph_lines(graph, palette, size - 2, height) for graph in chosen]
