@@ -173,7 +173,7 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
     for led in by_cause([episode.finding for episode in episodes]):
         episode = episodes[led.place]
         finding = episode.finding
-        sure = f", {percent(finding.confidence)} % sure" if finding.confidence is not None else ""
+        sure = f", {percent(finding.confidence)}% sure" if finding.confidence is not None else ""
         yield f"### {finding.severity.value}: {escaped(finding.subject)} {escaped(finding.title)}".rstrip() + "\n"
         yield f"{escaped(finding.summary)} ({finding.rule}, {_when(episode, look)}{sure})\n"
         for title, names in place_lines(finding):

@@ -193,7 +193,7 @@ def _quoted(line: str, width: int) -> Iterator[str]:
 
 
 def _when(episode: Episode, session: Session) -> str:
-    sure = f", confidence {percent(episode.finding.confidence)} %" if episode.finding.confidence is not None else ""
+    sure = f", confidence {percent(episode.finding.confidence)}%" if episode.finding.confidence is not None else ""
     before = episode.began <= session.began
     return lasting(episode.since, episode.until, episode.lasted(session.head().now.monotonic), before=before) + sure
 

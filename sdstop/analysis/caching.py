@@ -84,9 +84,7 @@ class CacheSteps(Struct, frozen=True):
         could, now = self.hit_share("read"), self.read_hits
         if could is None or now is None or could < 2 * now:
             return ""
-        return (
-            f"it answers {human.percent(now)} % of the reads, and {human.percent(could)} % of those that may be cached"
-        )
+        return f"it answers {human.percent(now)}% of the reads, and {human.percent(could)}% of those that may be cached"
 
     @property
     def when(self) -> str:

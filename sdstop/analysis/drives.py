@@ -191,9 +191,9 @@ class DiskTotals(Struct, frozen=True):
     writes: float
 
 
-def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, float, DiskTotals]]:
+def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
     """Return (ends, seconds, totals) for each run in the window, without devices built on others."""
-    names = [d.name for d in drives(window, findings).values() if d.whole]
+    names = window.of_run(DiskActivity, "names of whole disks", lambda: _whole_names(window))
     found = []
     for moment in moments(window):
         known = moment.memo.get("totals of disks")
@@ -201,6 +201,13 @@ def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, flo
             known = moment.memo["totals of disks"] = _total([moment.rows.get(name) for name in names])
         found.append((moment.started, moment.seconds or 0.0, known))
     return found
+
+
+def _whole_names(window: Window) -> list[str]:
+    """Return the names of the devices whose I/O totals include."""
+    devices, _ = latest_rows(window, BlockDevice)
+    names = map(str, latest_rows(window, DiskActivity)[0])
+    return [name for name in names if kind_of(name, devices.get(name)) not in _STACKED]
 
 
 def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:

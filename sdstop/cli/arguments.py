@@ -149,7 +149,11 @@ def _options(parser: Parser, command: str) -> None:
         mouse = parser.add_mutually_exclusive_group()
         mouse.add_argument("--no-mouse", dest="mouse", action="store_false", default=None, help="disable the mouse")
         mouse.add_argument("--mouse", action="store_true", default=None, help=argparse.SUPPRESS)  # the default
-        add("--theme", metavar="NAME", help="select a color theme")
+        add(
+            "--theme",
+            choices=("auto", "dark", "light", "terminal"),
+            help="colors for which background (default auto); terminal: its own 16 colors",
+        )
     if command != "fleet":  # it reads no node
         add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
         add("--collectors", metavar="LIST", help="comma-separated list of sources to read")

@@ -35,13 +35,15 @@ def run(options: argparse.Namespace) -> int:
                 output.write(report.text(session, coloured=output.colours(options)))
             return 0
         from sdstop import tui  # after forking the sampler, because it imports large modules
+        from sdstop.analysis.load_course import LoadCourse
         from sdstop.core.session import RING_SECONDS
 
         session = watch.session(None if watch.sampler is None else RING_SECONDS)
+        course = LoadCourse(session)
         if watch.sampler is None:
             session.feed_all(watch.frames(0.0))
         with times_in(zone_for(ui.time, watch.origin.facts)):
-            return tui.run(session, watch.sampler, looks(options, ui))
+            return tui.run(session, watch.sampler, looks(options, ui), course)
 
 
 def looks(options: argparse.Namespace, ui: UiSettings) -> Options:

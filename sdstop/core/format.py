@@ -117,6 +117,35 @@ def percent(ratio: float | None) -> str:
     return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
 
 
+def whole(value: float | None) -> str:
+    """Return a cell of a column of whole numbers, such as requests per second: `0`, `46083`, `1.2M`."""
+    if value is None or math.isnan(value) or math.isinf(value):
+        return NONE
+    return f"{value:.0f}" if abs(value) < 999_999.5 else _scaled(value, 1000.0, ("", "k", "M", "G", "T", "P", "E"))
+
+
+def tenths(value: float | None) -> str:
+    """Return a cell of a column with one decimal, such as a queue: `0.1`, `8.4`, `1250.0`, `120000`."""
+    if value is None or math.isnan(value) or math.isinf(value):
+        return NONE
+    return f"{value:.1f}" if abs(value) < 99_999.95 else whole(value)
+
+
+def mebibytes(value: float | None) -> str:
+    """Return bytes (per second) as a cell of a column in MiB: `0.0`, `374.9`."""
+    return tenths(None if value is None else value / (1 << 20))
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Return a short time as a cell of a column in ms: `0.3`, `79.2`."""
+    return tenths(None if seconds is None else seconds * 1000)
+
+
+def whole_percent(ratio: float | None) -> str:
+    """Return a ratio as a cell of a column of whole percentages, whose heading has the sign: `42`."""
+    return NONE if ratio is None or math.isnan(ratio) or math.isinf(ratio) else f"{ratio * 100:.0f}"
+
+
 def decimal_rate(value: float | None) -> str:
     """Return bytes per second in decimal units, as used for memory: `17.1 GB/s`."""
     return NONE if value is None else f"{value / 1e9:.1f} GB/s"
@@ -137,23 +166,23 @@ def wait(seconds: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time span in its two largest units: `0.3 s`, `45 s`, `3m 20s`, `5h 12m`, `2d 4h`."""
+    """Return a time span in its two largest units: `0.3s`, `56s`, `4m40`, `27h08`, `2d01` (days and hours)."""
     if seconds is None or math.isnan(seconds) or math.isinf(seconds):
         return NONE
     sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
     if seconds < 9.95:
-        return f"{sign}{seconds:.1f} s"
+        return f"{sign}{seconds:.1f}s"
     whole = round(seconds)
     if whole < 60:
-        return f"{sign}{whole} s"
+        return f"{sign}{whole}s"
     minutes, s = divmod(whole, 60)
     if minutes < 60:
-        return f"{sign}{minutes}m {s:02d}s"
+        return f"{sign}{minutes}m{s:02d}"
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
-        return f"{sign}{hours}h {minutes:02d}m"
+        return f"{sign}{hours}h{minutes:02d}"
     days, hours = divmod(hours, 24)
-    return f"{sign}{days}d {hours}h"
+    return f"{sign}{days}d{hours:02d}"
 
 
 NOT_DATED = "time not known"
@@ -199,7 +228,7 @@ def zone_word(taken: float) -> str:
 
 
 def clock(taken: float, *, seconds: bool = True) -> str:
-    """Return Unix seconds as a time of day, `14:03:22`; if undated, the time since the first frame, `+3.0 s`."""
+    """Return Unix seconds as a time of day, `14:03:22`; if undated, the time since the first frame, `+3.0s`."""
     if not dated(taken):
         passed = taken - UNDATED
         return f"+{duration(passed)}" if passed > 0 else NONE
@@ -218,7 +247,7 @@ def utc(taken: float) -> str:
 
 
 def lasting(since: float, until: float | None, seconds: float, *, before: bool = False) -> str:
-    """Return start and duration: `since 14:03:22Z (45 s)`, `over: 14:03:22Z to 14:04:07Z (45 s)`.
+    """Return start and duration: `since 14:03:22Z (45s)`, `over: 14:03:22Z to 14:04:07Z (45s)`.
 
     `before`: already present at the first frame, so the real start is unknown. An event observed in a single sample is
     `seen at 14:03:22Z`.
@@ -248,12 +277,12 @@ def moment(taken: float) -> datetime:
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "bytes": lambda v: _binary(bytes_(v)),
     "bytes_per_second": flow,
-    "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'} %",
+    "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'}%",
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",
     "decimal_bytes_per_second": decimal_rate,
     "transfers_per_second": lambda v: f"{v / 1e6:.0f} MT/s",
-    "progress": lambda v: f"{done(v)} %",
+    "progress": lambda v: f"{done(v)}%",
 }
 """Formatters by unit; the last three units are used only for compared values, not for metrics."""
 
@@ -265,7 +294,7 @@ def _binary(text: str) -> str:
 def quantity(value: Any, unit: str) -> str:
     """Return a value in base units in human-readable form, with its unit.
 
-    `512 KiB`, `12.4 ms`, `97 %`, `98.2 MiB/s`.
+    `512 KiB`, `12.4 ms`, `97%`, `98.2 MiB/s`.
     """
     if value is None:
         return NONE
@@ -297,7 +326,7 @@ def cell(column: Column, value: Any) -> str:
 
 
 def _shares(counts: Mapping[float, float] | None, unit: str) -> str:
-    """Return the total count and the most frequent sizes with their shares: `1.2K: 512 20 %, 4K 78 %`."""
+    """Return the total count and the most frequent sizes with their shares: `1.2K: 512 20%, 4K 78%`."""
     if counts is None:
         return NONE
     below = 0.0
@@ -308,7 +337,7 @@ def _shares(counts: Mapping[float, float] | None, unit: str) -> str:
         return "0"
     most = sorted(each, key=lambda bound: -each[bound])[:MOST_SIZES]
     size = bytes_ if unit == "bytes" else number
-    told = [f"{size(bound)} {percent(each[bound] / below)} %" for bound in sorted(most) if each[bound] > 0]
+    told = [f"{size(bound)} {percent(each[bound] / below)}%" for bound in sorted(most) if each[bound] > 0]
     return f"{number(below)}: {', '.join(told)}"
 
 

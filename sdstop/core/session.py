@@ -150,6 +150,8 @@ class Session:
         self.frames_seen = 0
         self.took = 0.0
         """Seconds that the newest frame took."""
+        self.listeners: list[Callable[[Look], None]] = []
+        """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
         self._replay = Replay(collectors, known=origin.collectors, guard=self.guard)
@@ -175,6 +177,8 @@ class Session:
         judgement = self.diagnosis.add(window, until)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
         self._head = Look(len(self.timeline.frames) - 1, window, judgement, self._replay.host)
+        for listener in self.listeners:
+            listener(self._head)
         self.took = time.monotonic() - start
         return self._head
 
@@ -220,18 +224,21 @@ class Session:
         return Look(index, window, judgement, replay.host)
 
     def _replayed(self, index: int, unwanted: Callable[[], bool]) -> tuple[Replay, History]:
-        """Replay the frames up to `index`; reuse the last replay if it ended at this frame or the previous one."""
+        """Replay the frames up to `index`; go on with the last replay if it ended at one of the frames needed."""
         frames = self.timeline.frames
-        if self._back is not None:
-            number, replay, history = self._back
-            if frames[index].number == number:
-                return replay, history
-            if index and frames[index - 1].number == number:
-                self._add(history, replay, self.timeline.frame(index))
-                return replay, history
         start = index
         while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
             start -= 1
+        if self._back is not None:
+            number, replay, history = self._back
+            reached = next((at for at in range(index, start - 1, -1) if frames[at].number <= number), None)
+            if reached is not None and frames[reached].number == number:
+                for at in range(reached + 1, index + 1):
+                    if unwanted():
+                        raise Superseded
+                    self._add(history, replay, self.timeline.frame(at))
+                    self._back = frames[at].number, replay, history
+                return replay, history
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
         history = History(self._providers, past=self._history.past)
         for frame in self.timeline.recall(start, index + 1):

@@ -96,13 +96,13 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
         for a in picture.arrays
     ]  # fmt: skip
     yield "Rebuilds, the longest first", [
-        ("     ", name(r.node), safe(r.array, 60), safe(r.operation, 40), safe(r.state, 40), f"{percent(r.done)} %",
+        ("     ", name(r.node), safe(r.array, 60), safe(r.operation, 40), safe(r.state, 40), f"{percent(r.done)}%",
          f"{rate(r.speed)}/s", f"{duration(r.remaining)} left")
         for r in picture.rebuilds
     ]  # fmt: skip
     yield "Volumes at their limit", [
         (MARKS[v.severity], name(v.node), safe(v.volume, 60), safe(v.owner, 60),
-         "" if v.used is None else f"{percent(v.used)} % of {safe(v.binds, 40)}", ", ".join(said(c) for c in v.claims))
+         "" if v.used is None else f"{percent(v.used)}% of {safe(v.binds, 40)}", ", ".join(said(c) for c in v.claims))
         for v in picture.volumes
     ]  # fmt: skip
     yield (

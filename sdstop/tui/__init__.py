@@ -8,6 +8,7 @@ from sdstop.core.evidence import Frame
 from sdstop.tui.terminal import Options, usable_terminal
 
 if TYPE_CHECKING:
+    from sdstop.analysis.load_course import LoadCourse
     from sdstop.core.session import Session
 
 __all__ = ["FrameFeed", "Options", "run", "usable_terminal"]
@@ -32,15 +33,16 @@ class LiveFrames(Protocol):
         """Stop the source without waiting for hung collectors."""
 
 
-def run(session: Session, frames: LiveFrames | None, options: Options) -> int:
+def run(session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None) -> int:
     """Show the dashboard until the user quits; return the exit code.
 
-    `frames` feeds a live session; it is None for a capture, whose frames are already in the session.
+    `frames` feeds a live session; it is None for a capture, whose frames are already in the session. `course` has
+    followed the session since its first frame; None: the load is known from the newest window on.
     Raises any unexpected exception of the dashboard after restoring the terminal.
     """
     from sdstop.tui.app import Dashboard  # noqa: PLC0415  # a report must not pay for the import
 
-    app = Dashboard(session, frames, options)
+    app = Dashboard(session, frames, options, course)
     app.run(mouse=options.mouse)
     if app.failure is not None:
         raise app.failure

@@ -7,25 +7,30 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from sdstop.analysis.load_course import LoadCourse
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.model import schema
 from sdstop.core.session import Look, Session
-from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
-from sdstop.tui.facts import FactSubject
+from sdstop.tui.device.page import DevicePage
+from sdstop.tui.facts import AllFields, FactSubject
 from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
+from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
 from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
 
+_TICK = 0.2
+"""Seconds between two steps of a playing capture."""
 _SOON = 0.1
 """Seconds between two steps of preparation."""
 
@@ -36,19 +41,26 @@ class Dashboard(Commands):
     TITLE = "sdstop"
     CSS_PATH = "dashboard.tcss"
 
-    def __init__(self, session: Session, frames: LiveFrames | None, options: Options) -> None:
-        """Create the dashboard; `frames` feeds the session, or is None if the session already has all its frames."""
+    def __init__(
+        self, session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None
+    ) -> None:
+        """Create the dashboard; `frames` feeds the session, or is None if the session already has all its frames.
+
+        `course` is the load over the frames so far.
+        """
         super().__init__(options)
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
         self.lookup = Lookup(session)
         self.playhead = Playhead(session, self.lookup, following=frames is not None)
+        self.playback = Playback(self.playhead)
+        self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
-        self.playing = False
         self.main = Main(HINTS, options.columns)
         self._heard = time.monotonic()
+        self._played = time.monotonic()
         self._reader = -1
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -67,12 +79,11 @@ class Dashboard(Commands):
             self._listen()
         asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
         self.set_interval(1.0, self._watch)
+        self.ticking = self.set_interval(_TICK, self._play)
         families = {family for collector in self.session.collectors for family in collector.families}
         steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
         self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
-        if self.options.theme and self.theme != self.options.theme:
-            self.main.foot.say(unknown_name("theme", self.options.theme, self.available_themes), bad=True)
 
     def prepare(self, left: Sequence[Callable[[], object]]) -> None:
         """Load views and read declarations one by one between frames, so that no key waits for them."""
@@ -121,14 +132,32 @@ class Dashboard(Commands):
             self.judging.interval = interval
 
     def _watch(self) -> None:
-        """Check the terminal and the sampler, and advance a playing capture; runs once per second."""
+        """Check the terminal and the sampler; runs once per second."""
         if self.abandoned():
             return
         self._receive()
-        if self.playing and self.playhead.sought is None:
-            self.playing = self.playhead.step(1)
+        if self._silent() is not None or self._behind() is not None:
             self.paint()
-        elif self._silent() is not None or self._behind() is not None:
+
+    def _play(self) -> None:
+        """Advance a playing capture by the time that passed."""
+        now = time.monotonic()
+        if not self.playback.playing:
+            self._played = now
+        elif self.playhead.sought is None:  # otherwise no frame would ever be judged before the next one
+            passed, self._played = now - self._played, now
+            self.playback.advance(min(passed, 1.0))
+            self.paint()
+
+    def on_time_bar_sought(self, event: TimeBar.Sought) -> None:
+        """Move the playhead to a time of the bar; at its end, follow a live session."""
+        event.stop()
+        frames = self.session.timeline.frames
+        if self.feed is not None and frames and event.at >= frames[-1].monotonic:
+            self.action_newest()
+        else:
+            self.playback.stop()
+            self.playhead.seek(event.at)
             self.paint()
 
     def _silent(self) -> float | None:
@@ -167,12 +196,15 @@ class Dashboard(Commands):
         if look is None:
             return None
         live = self.feed is not None
+        sought = self.playhead.sought
         mode = Mode.REPLAY if not live else Mode.LIVE if self.playhead.following else Mode.PAUSED
         return Scene(
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
             self._silent() or self._behind() if mode is Mode.LIVE else None, self._trouble(),
             self.judging.late if self.judging is not None else 0,
-            self.playhead.sought.taken if self.playhead.sought is not None else None,
+            sought.taken if sought is not None else None,
+            self.course, self.playback.speed if self.playback.playing else 0.0,
+            self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
         )  # fmt: skip
 
     def paint(self) -> None:
@@ -200,7 +232,9 @@ class Dashboard(Commands):
             case FindingEntry():
                 await self.lay(WhySheet(item))
             case FactSubject():
-                await self.lay(FactSheet(item))
+                await self.lay(DevicePage(item, self.main.entry))
+            case AllFields():
+                await self.lay(FactSheet(item.subject))
             case Quote():
                 await self.lay(RawSheet(item))
             case ColumnChoice():

@@ -10,16 +10,17 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from sdstop.core.evidence import dated
-from sdstop.core.format import utc, zone_word
+from sdstop.core.format import zone_word
 from sdstop.core.session import Session
 from sdstop.core.suggestion import unknown_name
 from sdstop.tui import LiveFrames
+from sdstop.tui.device.page import DevicePage
 from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.help import sections
 from sdstop.tui.main import Main
+from sdstop.tui.playback import SPEEDS, Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry
 from sdstop.tui.settings import remember_columns
@@ -99,7 +100,10 @@ class Commands(Shell):
         ),
         *explained(Section.TIME, "back to the newest frame", bind("L", "newest", "newest", "live")),
         *explained(
-            Section.TIME, "longer and shorter interval", bind("plus,equals_sign", "pace(1)"), bind("minus", "pace(-1)")
+            Section.TIME,
+            "longer and shorter interval; a capture: play at 1x, 10x, 60x",
+            bind("plus,equals_sign", "pace(1)"),
+            bind("minus", "pace(-1)"),
         ),
         *explained(
             Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="write", rank=10
@@ -125,8 +129,8 @@ class Commands(Shell):
     session: Session
     feed: LiveFrames | None
     playhead: Playhead
+    playback: Playback
     interval: float
-    playing: bool
     main: Main
 
     @property
@@ -210,6 +214,8 @@ class Commands(Shell):
         screen = self.screen
         if isinstance(screen, Main):
             screen.shown.sibling(step)
+        elif isinstance(screen, DevicePage):
+            screen.sibling(step)
         elif isinstance(screen, FactSheet):
             self.main.shown.sibling(step)
             row = self.main.shown.main.chosen
@@ -244,33 +250,37 @@ class Commands(Shell):
                 self.playhead.hold()
             else:
                 self.playhead.follow()
+        elif self.playback.playing:
+            self.playback.stop()
         else:
-            self.playing = not self.playing
-            if self.playing and self.playhead.at_end:
-                self.playhead.go(0.0)
+            self.playback.start()
         self.paint()
 
     def action_step(self, by: int) -> None:
         """Move by `by` frames."""
-        self.playing = False
+        self.playback.stop()
         if not self.playhead.step(by):
-            self.foot.say("this is the newest frame" if by > 0 else "nothing older is remembered")
+            self.foot.say("newest frame" if by > 0 else "oldest frame")
         self.paint()
 
     def action_event(self, direction: int) -> None:
-        """Move to the next (1) or previous (-1) start or end of a finding."""
-        self.playing = False
-        if not self.playhead.event(direction):
+        """Move to the next (1) or previous (-1) start or end of a finding, and name it."""
+        self.playback.stop()
+        reached = self.playhead.event(direction)
+        if reached:
+            more = f", and {len(reached) - 1} more" if len(reached) > 1 else ""
+            self.foot.say(f"{reached[0].said}{more}")
+        else:
             self.foot.say(f"no finding begins or ends {'later' if direction > 0 else 'earlier'}")
         self.paint()
 
     def action_newest(self) -> None:
         """Move to the newest frame; follow new frames in a live session."""
-        self.playing = False
+        self.playback.stop()
         if self.feed is not None:
             self.playhead.follow()
         else:
-            self.playhead.go(float("inf"))
+            self.playhead.seek(float("inf"))
         self.paint()
 
     def action_branch(self) -> None:
@@ -284,23 +294,24 @@ class Commands(Shell):
                     self.foot.say(str(error), bad=True)
 
         if self.session.timeline.frames:
-            self.playing = False
+            self.playback.stop()
             zone = zone_word(self.session.timeline.frames[-1].taken)
             self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done))
 
     def seek(self, taken: float) -> None:
-        """Move to the last frame taken by `taken` (Unix seconds); say so if that is before the oldest one."""
-        self.playing = False
-        self.playhead.go(taken)
-        oldest = self.playhead.oldest
-        if oldest is not None and dated(oldest) and taken < oldest:
-            self.foot.say(f"oldest frame is {utc(oldest)}")
+        """Move to the last frame taken by `taken` (Unix seconds); say so if there is no such frame."""
+        self.playback.stop()
+        said = self.playhead.go(taken)
+        if said:
+            self.foot.say(said)
         self.paint()
 
     def action_pace(self, direction: int) -> None:
-        """Select the next longer (1) or shorter (-1) sampling interval."""
+        """Select the next longer (1) or shorter (-1) sampling interval; in a capture, the speed of playback."""
         if self.feed is None:
-            self.foot.say("a capture has the interval it was recorded with")
+            self.playback.speed = stepped(SPEEDS, self.playback.speed, direction)
+            self.foot.say(f"playback at {self.playback.speed:g}x{'' if self.playback.playing else '; Space plays'}")
+            self.paint()
             return
         self.pace(stepped(INTERVALS, self.interval, direction))
         self.feed.set_interval(self.interval)

@@ -21,6 +21,12 @@ class FactSubject(Struct, frozen=True):
     parts: tuple[tuple[type[Reading], Hashable], ...]
 
 
+class AllFields(Struct, frozen=True):
+    """Item of a row that opens every field of the readings about an object, with their evidence."""
+
+    subject: FactSubject
+
+
 class FactLink(Struct, frozen=True):
     """Item of a row that only links to facts."""
 

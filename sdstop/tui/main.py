@@ -13,6 +13,7 @@ from sdstop.tui.pins import MOST_PINS, Pin, pin_line
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.search import Hit, Search, counted_hits
 from sdstop.tui.status import counts_line, status_line, tabs_line
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.views import FIRST, ViewEntry, view_named, view_of
 from sdstop.tui.views.view import View, ViewPlace
 from sdstop.tui.widgets.foot import FooterBar, Prompt
@@ -41,6 +42,7 @@ class Main(Screen[None]):
         self.tabs = Pane(cursor=False, id="tabs")
         self.pinned = Pane(cursor=False, id="pinned")
         self.tiny = Pane(cursor=False, id="tiny")
+        self.bar = TimeBar()
         self.foot = FooterBar(hints)
         self.entry = FIRST
         self.views: dict[str, View] = {FIRST.key: FIRST.made_of()}
@@ -62,6 +64,7 @@ class Main(Screen[None]):
         yield self.pinned
         with Container(id="views"):
             yield self.shown
+        yield self.bar
         yield self.foot
 
     def on_mount(self) -> None:
@@ -98,10 +101,11 @@ class Main(Screen[None]):
         if not self.is_current or not self.is_mounted:
             return
         palette = scene.palette
-        self.tiny.put([Row(line=lambda _: (*counts_line(scene, brief=True),))], palette)
+        self.tiny.put([Row(line=lambda _: counts_line(scene, tight=True))], palette)
         self.status.put([Row(line=lambda width: status_line(scene, width))], palette)
         self.tabs.put([Row(line=lambda width: tabs_line(self.entry, width))], palette)
         self.foot.show(palette)
+        self.bar.show(scene, self.app.size.width, self.app.size.height)
         self._show_pins(scene)
         self.shown.paint(scene)
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from datetime import timedelta
 
+from msgspec import Struct
+
 from sdstop.core.evidence import Frame
-from sdstop.core.format import moment, zoned
+from sdstop.core.finding import Finding
+from sdstop.core.format import clock, moment, zoned
 from sdstop.core.session import Look, Session
 from sdstop.tui.lookup import Lookup
 
@@ -15,6 +19,19 @@ _AGO = re.compile(r"([+-])((?:\d+(?:\.\d+)?[dhms]?)+)$")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([dhms]?)")
 _CLOCK = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})[ T])?(\d{1,2}):(\d{2})(?::(\d{2}))?Z?$")
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
+
+
+class Event(Struct, frozen=True):
+    """Start (`begins`) or end of a finding, at monotonic seconds."""
+
+    at: float
+    finding: Finding
+    begins: bool
+
+    @property
+    def said(self) -> str:
+        """The event in words: `stripe-convoy md0 began`."""
+        return f"{self.finding.rule} {self.finding.subject} {'began' if self.begins else 'ended'}"
 
 
 class Playhead:
@@ -77,6 +94,12 @@ class Playhead:
         return self.sought.number if self.sought is not None else look.now.number if look is not None else None
 
     @property
+    def selected_at(self) -> float | None:
+        """Monotonic seconds of the selected frame, None before the first one."""
+        look = self.look
+        return self.sought.monotonic if self.sought is not None else look.now.monotonic if look is not None else None
+
+    @property
     def behind(self) -> float:
         """Seconds from the selected moment to the newest one."""
         frames = tuple(self.session.timeline.frames)
@@ -102,29 +125,49 @@ class Playhead:
         there = max(0, min(now + by, len(numbers) - 1))
         return there != now and self._go(there)
 
-    def go(self, taken: float) -> bool:
-        """Move to the last frame taken at or before `taken` (Unix seconds), or to the oldest frame."""
+    def go(self, taken: float) -> str:
+        """Move to the last frame taken at or before `taken` (Unix seconds), or to the oldest frame.
+
+        Return why another frame than the one asked for is selected, "" if none is.
+        """
         frames = tuple(self.session.timeline.frames)
+        if not frames:
+            return "no sample yet"
         until = (n for n in reversed(range(len(frames))) if frames[n].taken <= taken + 0.0005)
-        return bool(frames) and self._go(next(until, 0))  # a linear search: the clock may have been set back
+        found = next(until, None)  # a linear search: the clock may have been set back
+        self._go(found or 0)
+        if found is None:
+            return f"nothing before {clock(frames[0].taken)}, the oldest frame"
+        beyond = found == len(frames) - 1 and taken > frames[-1].taken + 1.0
+        return f"nothing after {clock(frames[-1].taken)}, the newest frame" if beyond else ""
 
-    @property
-    def oldest(self) -> float | None:
-        """Unix time of the oldest retained frame, None before the first one."""
+    def seek(self, at: float) -> bool:
+        """Move to the last frame at or before monotonic seconds, or to the oldest; return False if it is selected."""
         frames = tuple(self.session.timeline.frames)
-        return frames[0].taken if frames else None
-
-    def event(self, direction: int) -> bool:
-        """Move to the next (1) or previous (-1) start or end of a finding; return False if there is none."""
-        look = self.look
-        if look is None:
+        index = max(bisect_right(frames, at + 0.0005, key=lambda frame: frame.monotonic) - 1, 0)
+        if not frames or (self._selected == frames[index].number and not self.following):
             return False
-        times = {e.found for e in self.session.episodes()}
-        times |= {e.ended for e in self.session.episodes() if e.ended is not None}
+        return self._go(index)
+
+    def event(self, direction: int) -> tuple[Event, ...]:
+        """Move to the next (1) or previous (-1) start or end of a finding; return the events there, () if none."""
+        now = self.selected_at
+        if now is None:
+            return ()
         frames = [frame.monotonic for frame in tuple(self.session.timeline.frames)]
-        now = self.sought.monotonic if self.sought is not None else look.now.monotonic
-        ahead = sorted(t for t in times if (t > now if direction > 0 else frames[0] <= t < now))
-        return bool(ahead) and self._go(max(bisect_right(frames, ahead[0 if direction > 0 else -1]) - 1, 0))
+        ahead = [e for e in self._events() if (e.at > now if direction > 0 else frames[0] <= e.at < now)]
+        if not ahead:
+            return ()
+        at = (min if direction > 0 else max)(event.at for event in ahead)
+        self._go(max(bisect_right(frames, at) - 1, 0))
+        reached = [event for event in ahead if event.at == at]
+        return tuple(sorted(reached, key=lambda event: (-event.finding.severity.rank, not event.begins)))
+
+    def _events(self) -> Iterator[Event]:
+        for episode in self.session.episodes():
+            yield Event(episode.found, episode.finding, begins=True)
+            if episode.ended is not None:
+                yield Event(episode.ended, episode.finding, begins=False)
 
     def _go(self, index: int) -> bool:
         self.following = False

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
+from sdstop.analysis.load_course import LoadCourse
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
@@ -64,6 +65,13 @@ class FindingEntry(Struct, frozen=True):
         return None if self.began is None else max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
+class Checks(Struct, frozen=True):
+    """Numbers of rules without a finding, at a moment: those that passed, and those with nothing to check here."""
+
+    passed: int
+    not_applicable: int
+
+
 class Scene(Struct, frozen=True):
     """One moment of a session; `behind` is its distance from the newest moment in seconds."""
 
@@ -81,6 +89,16 @@ class Scene(Struct, frozen=True):
     """Frames that were not judged because newer ones were waiting."""
     sought: float | None = None
     """Unix time of the frame that was selected and is being judged."""
+    course: LoadCourse | None = None
+    speed: float = 0.0
+    """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
+    ahead: float | None = None
+    """Position of the playback or of the frame that is being judged in monotonic seconds, None if it is this one."""
+
+    @property
+    def position(self) -> float:
+        """Position of the playhead in monotonic seconds."""
+        return self.now.monotonic if self.ahead is None else self.ahead
 
     @property
     def window(self) -> Window:
@@ -189,6 +207,15 @@ class Scene(Struct, frozen=True):
     def worst(self) -> dict[str, Severity]:
         """Return the worst severity by subject and by each part of a subject (`md2/sdc`: also sdc)."""
         return worst_by_subject(self.in_force)
+
+    def checks(self) -> Checks:
+        """Return how many rules passed and how many do not apply to this node."""
+        judgement = self.look.judgement
+        failed = {finding.rule for finding in judgement.singles}
+        open_ = {unchecked.rule for unchecked in judgement.unchecked if not unchecked.calm}
+        passed = {each.rule for each in judgement.ruled_out} - failed - open_
+        rules = {rule.id for rule in self.session.rules}
+        return Checks(len(passed), len(rules - passed - failed - open_))
 
     def counts(self) -> dict[Severity | None, int]:
         """Return the number of findings per severity, counting a cause and everything it explains as one.

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -20,12 +20,13 @@ from sdstop.core.zone import TimeChoice
 class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[ui]`: appearance of the dashboard, and the time zone of reports.
 
-    `theme` "" uses the terminal's own colors; `ascii`, if not set, depends on the terminal; `time` is the zone of
-    times; `interval` is the dashboard's sampling interval in seconds, if not that of `[sampler]`; `columns` are the
-    headings shown in a table, by its name: `disks = ["DEVICE", "aqu", "await", "%util"]`.
+    `theme` "terminal" uses the terminal's own colors, "auto" those for its background; `ascii`, if not set, depends on
+    the terminal; `time` is the zone of times; `interval` is the dashboard's sampling interval in seconds, if not that
+    of `[sampler]`; `columns` are the headings shown in a table, by its name:
+    `disks = ["DEVICE", "aqu", "await", "%util"]`.
     """
 
-    theme: str = ""
+    theme: Literal["auto", "dark", "light", "terminal"] = "auto"
     mouse: bool = True
     ascii: bool | None = None
     time: TimeChoice = "node"

@@ -13,6 +13,7 @@ from sdstop.tui.help import Lines, help_rows
 from sdstop.tui.raw import head_lines, raw_rows, stored_evidence
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.status import status_line
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.why import Quote, entry_mark, why_rows
 from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint
@@ -34,6 +35,7 @@ class Sheet(Screen[None]):
         self.status = Pane(cursor=False, id="status")
         self.head = Pane(cursor=False, id="head")
         self.pane = Pane(title)
+        self.bar = TimeBar()
         self.foot = FooterBar(self.hints)
         self.scene: Scene | None = None
         self.needle = ""
@@ -43,6 +45,7 @@ class Sheet(Screen[None]):
         yield self.status
         yield self.head
         yield self.pane
+        yield self.bar
         yield self.foot
 
     def on_mount(self) -> None:
@@ -64,6 +67,7 @@ class Sheet(Screen[None]):
         self.scene = scene
         self.status.put([Row(line=lambda width: status_line(scene, width))], scene.palette)
         self.foot.show(scene.palette)
+        self.bar.show(scene, self.size.width, self.size.height)
         self.pane.guarded(lambda: self.fill(scene, self.size.width), lambda said: self._failed(said, scene))
 
     def _failed(self, said: str, scene: Scene) -> None:

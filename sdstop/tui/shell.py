@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import os
 import signal
 import sys
 from collections.abc import Sequence
 
+from msgspec import structs
+from rich.color import ColorSystem
 from textual import events
 from textual.app import App
 
 from sdstop.core.ending import end_soon
 from sdstop.core.guard import Guard
 from sdstop.tui.driver import TerminalDriver
-from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, wants_no_colour
+from sdstop.tui.terminal import Depth, Options, color_depth, is_light, is_terminal_gone, lacks_braille, needs_ascii
 from sdstop.tui.widgets.foot import FooterBar
 from sdstop.tui.widgets.palette import Palette
+
+_SYSTEMS = {Depth.INDEXED: ColorSystem.EIGHT_BIT, Depth.TRUE: ColorSystem.TRUECOLOR}
 
 HANGUP = 129
 INTERRUPTED = 130
@@ -32,18 +38,25 @@ class Shell(App[None]):
     """Full-screen program that ends when its terminal is gone and prints nothing on the user's screen."""
 
     ENABLE_COMMAND_PALETTE = False
+    CSS = "Screen { background: $background; }"
     ALLOW_SELECT = False
 
     def __init__(self, options: Options) -> None:
         """Set the appearance from the options, the environment and the terminal's encoding."""
-        # Without a user-selected theme the terminal's own colors are used; Textual must know that at creation.
-        super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
+        self.depth = color_depth(options)
+        os.environ.pop("NO_COLOR", None)  # Textual would filter colors even after the user has turned them on
+        super().__init__(TerminalDriver, ansi_color=True)  # colors reach the terminal unchanged
         self.options = options
         self.mouse = options.mouse
         self.palette = Palette(
-            ascii=needs_ascii() if options.ascii is None else options.ascii, colour=not wants_no_colour(options)
+            ascii=needs_ascii() if options.ascii is None else options.ascii,
+            depth=self.depth,
+            light=is_light(options),
+            blocks=lacks_braille(),
         )
-        self.theme = options.theme if options.theme in self.available_themes else "ansi-dark"
+        # Rich detects fewer terminals, and would map colors once more.
+        self.console._color_system = _SYSTEMS.get(self.depth, ColorSystem.STANDARD)  # noqa: SLF001
+        self._tint()
         self.animation_level = "none"
         self.failure: Exception | None = None
         self.guard = Guard()
@@ -125,10 +138,22 @@ class Shell(App[None]):
 
     def action_ascii(self) -> None:
         """Toggle between ASCII and Unicode glyphs."""
-        self.palette = Palette(not self.palette.ascii, self.palette.colour)
+        self.palette = structs.replace(self.palette, ascii=not self.palette.ascii)
         self.paint()
 
     def action_colour(self) -> None:
         """Toggle colors."""
-        self.palette = Palette(self.palette.ascii, not self.palette.colour)
+        without = self.palette.depth is not Depth.NONE
+        self.palette = structs.replace(self.palette, depth=Depth.NONE if without else self.depth or Depth.ANSI)
+        self._tint()
         self.paint()
+
+    def _tint(self) -> None:
+        """Give the gaps between panes the background of the palette."""
+        palette = self.palette
+        ground = palette.style(None).bgcolor
+        name = f"sdstop-{palette.depth.name.lower()}-{'light' if palette.light else 'dark'}"
+        if ground is not None and name not in self.available_themes:
+            base = self.available_themes["ansi-dark"]
+            self.register_theme(dataclasses.replace(base, name=name, background=ground.get_truecolor().hex))
+        self.theme = name if ground is not None else "ansi-dark"

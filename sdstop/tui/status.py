@@ -2,74 +2,80 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from rich.segment import Segment
 
+from sdstop.core.evidence import dated
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, timestamp, utc
 from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
-from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, clickable, text, width_of
+from sdstop.tui.widgets.palette import BANNER, CHIP, FAINT, PLAIN, STRONG, Line, clickable, text, width_of
 
-_TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "INFO", None: "?UNKN"}
+_CHIPS = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN"}
 
 
-def counts_line(scene: Scene, *, brief: bool = False) -> Line:
-    """Return the number of findings per severity, worst first; unknowns are last."""
+def counts_line(scene: Scene, *, brief: bool = False, tight: bool = False) -> Line:
+    """Return the number of findings per severity, worst first, then of checks: unknown, passed and not applicable.
+
+    Critical findings and warnings are chips. `brief` leaves out checks that passed or do not apply; `tight` is for a
+    screen of one line.
+    """
+    counts = scene.counts()
+    pad = "" if tight else " "
     parts: list[Segment] = []
-    for severity, count in scene.counts().items():
-        if not count:
-            continue
-        style = scene.palette.severity(severity)
-        badge = severity is Severity.CRITICAL
-        if parts:
-            parts.append(Segment(" " if brief else "  "))
-        title = f"{_TITLES[severity]} {count}" if brief else f"{count} {_TITLES[severity]}"
-        if badge and not brief:
-            parts.append(Segment(f" {title} ", style + BANNER))
-        else:
-            parts.append(Segment(title, style))
-    if not parts and scene.headline.code == UNKNOWN:
-        word = "unknown" if scene.look.judgement.judged else "nothing judged"
-        parts.append(Segment(word, scene.palette.severity(None)))
-    elif not parts:
-        parts.append(Segment("no findings", PLAIN))
+    for severity, word in _CHIPS.items():
+        if counts[severity]:
+            parts += text((f"{pad}{counts[severity]} {word}{pad}", scene.palette.chip(severity)), " ")
+    if not parts:
+        parts += text((f"{pad}{verdict(scene, counts[None])}{pad}", CHIP), " ")
+    if counts[Severity.INFO]:
+        parts.append(Segment(f"{pad}{counts[Severity.INFO]} info ", PLAIN))
+    parts.append(Segment(f"{pad}{counts[None]} ?", PLAIN if counts[None] else FAINT))
+    if not brief and not tight:
+        checks = scene.checks()
+        parts.append(Segment(f"  {checks.passed} pass  {checks.not_applicable} n/a", FAINT))
     return tuple(parts)
 
 
-def moment_line(scene: Scene, *, brief: bool = False) -> Line:
-    """Return the mode and time of the displayed moment, or how long data has been missing."""
+def verdict(scene: Scene, unknown: int) -> str:
+    """Return the chip of a screen without critical findings and warnings: never "all is well" if unknown."""
+    if not unknown and scene.headline.code != UNKNOWN:
+        return "no problem found"
+    return "unknown" if scene.look.judgement.judged else "nothing judged"
+
+
+def moment_line(scene: Scene) -> Line:
+    """Return a chip with the mode and the time of the displayed moment, or how long data has been missing."""
     taken = scene.now.taken
     if scene.silent is not None:
-        return text((f"no data for {duration(scene.silent)}", scene.palette.severity(None)))
-    if scene.mode is Mode.LIVE:
-        return text(("LIVE", STRONG), f" {utc(taken)}")
-    when = utc(taken) if brief else timestamp(taken)
+        return text((f" no data for {duration(scene.silent)} ", BANNER))
     if scene.sought is not None:
-        return text((f" {scene.mode.value} judging {utc(scene.sought) if brief else timestamp(scene.sought)} ", BANNER))
-    behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 else ""
-    return text((f" {scene.mode.value} {when}{behind} ", BANNER))
+        return text((f" {scene.mode.value} judging {utc(scene.sought)} ", CHIP))
+    behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
+    return text((f" {scene.mode.value} {utc(taken)}{behind} ", CHIP))
 
 
 def status_line(scene: Scene, width: int) -> Line:
-    """Return the status line, shortened to the width."""
-    host = scene.session.origin.name
-    right = counts_line(scene)
-    brief = width < 78
-    left: list[Segment] = [Segment(" "), *(() if brief else text(("sdstop ", FAINT)))]
-    room = max(width - width_of(left) - width_of(right) - width_of(moment_line(scene, brief=brief)) - 5, 8)
-    name = scene.palette.word(host, 64)
-    left.append(Segment(scene.palette.fit(name, min(len(name), room)), STRONG))
-    left.append(Segment("  "))
-    left.extend(moment_line(scene, brief=brief))
-    for note in _notes(scene):
-        if width_of(left) + width_of(right) + len(note) + 6 < width:
-            left.append(Segment(f"  {note}", FAINT))
-    gap = width - width_of(left) - width_of(right) - 1
-    if gap < 1:
+    """Return the status line; on a narrow screen the notes and the counts of passed checks give way first."""
+    name = scene.palette.word(scene.session.origin.name, 64)
+    moment, right, notes = moment_line(scene), counts_line(scene), _notes(scene)
+    room = width - width_of(moment) - width_of(right) - 5
+    if room < min(cell_len(name), _HOST):
         right = counts_line(scene, brief=True)
-        gap = max(width - width_of(left) - width_of(right) - 1, 1)
+        room = width - width_of(moment) - width_of(right) - 5
+    host = scene.palette.fit(name, min(cell_len(name), max(room, 4)))
+    left: list[Segment] = [Segment(" "), Segment(host, STRONG), Segment("  "), *moment]
+    for note in notes:
+        if width_of(left) + width_of(right) + cell_len(note) + 4 < width:
+            left.append(Segment(f"  {note}", FAINT))
+    gap = max(width - width_of(left) - width_of(right) - 1, 1)
     return (*left, Segment(" " * gap), *right)
+
+
+_HOST = 12
+"""Cells of a host's name that other parts give way to."""
 
 
 def _notes(scene: Scene) -> list[str]:
@@ -77,14 +83,16 @@ def _notes(scene: Scene) -> list[str]:
 
     Without root some data is hidden; the host view lists the sources concerned.
     """
-    unprivileged = scene.session.origin.privileged is False
+    origin = scene.session.origin
     back = scene.session.ran_back
     return [
         note
         for note in (
-            _note(scene),
-            "not root" if unprivileged else "",
+            scene.palette.word(scene.trouble) if scene.silent is not None else "",
+            "not root" if origin.privileged is False else "",
             f"clock ran back {duration(back)}" if back >= 0.05 else "",
+            timestamp(scene.now.taken)[:10] if dated(scene.now.taken) else "",
+            _note(scene),
         )
         if note
     ]
@@ -94,7 +102,7 @@ def _note(scene: Scene) -> str:
     origin = scene.session.origin
     if scene.mode is Mode.LIVE:
         late = f", {scene.late} frame{'s' * (scene.late != 1)} not judged" if scene.late else ""
-        return scene.palette.word(scene.trouble) if scene.silent is not None else f"every {scene.interval:g} s{late}"
+        return "" if scene.silent is not None else f"every {scene.interval:g} s{late}"
     if origin.live:
         return "recording goes on"
     frames = scene.session.timeline.frames
@@ -103,19 +111,25 @@ def _note(scene: Scene) -> str:
 
 
 def tabs_line(current: ViewEntry, width: int) -> Line:
-    """Return the tabs of the views; the visible view is in reverse video."""
+    """Return the tabs of the views, each with its name; the visible view is a chip."""
     few = [entry for entry in VIEWS if not entry.spare or entry is current]
-    forms = ((VIEWS, False, " "), (few, False, " "), (few, True, " "), (few, True, ""))
-    for entries, short, gap, pad in (*((*form, " ") for form in forms), (few, True, " ", "")):
-        titles = [f"{pad}{entry.key} {(short and entry.short) or entry.title}{pad}" for entry in entries]
-        if sum(map(len, titles)) + len(titles) * len(gap) < width:
+    for entries, short, gap in ((VIEWS, False, 2), (few, False, 2), (few, False, 1), (few, True, 1)):
+        titles = [(short and entry.short) or entry.title for entry in entries]
+        if sum(len(title) + 2 + gap for title in titles) + 2 - gap <= width:
             break
     else:
-        entries, gap = few, " "
-        titles = [f" {e.key} {e.title} " if e is current else f" {e.key} " for e in few]
+        entries, gap = few, 1
+        titles = [entry.short or entry.title if entry is current else "" for entry in few]
     parts: list[Segment] = [Segment(" ")]
     for entry, title in zip(entries, titles, strict=True):
-        style = clickable(BANNER if entry is current else PLAIN, f"app.view({entry.key!r})")
-        parts.append(Segment(title, style))
-        parts.append(Segment(gap))
-    return tuple(parts)
+        action = f"app.view({entry.key!r})"
+        if entry is current:  # the chip covers the blanks around it
+            before = parts[-1]
+            parts[-1:] = [before._replace(text=before.text[:-1])] if len(before.text) > 1 else []
+            parts.append(Segment(f" {entry.key} {title} ", clickable(BANNER, action)))
+            parts.append(Segment(" " * (gap - 1)))
+        else:
+            parts.append(Segment(entry.key, clickable(PLAIN, action)))
+            parts.append(Segment(f" {title}" if title else "", clickable(FAINT, action)))
+            parts.append(Segment(" " * gap))
+    return tuple(part for part in parts if part.text)

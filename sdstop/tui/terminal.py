@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import select
 import sys
@@ -11,18 +12,29 @@ from typing import TextIO
 from msgspec import Struct, field
 
 
-class Options(Struct, frozen=True):
-    """Appearance options; `ascii` None depends on the terminal, `theme` "" means the terminal's own colors.
+class Depth(enum.IntEnum):
+    """Number of colors that a terminal shows, as bits of a color."""
 
-    `columns` are the names of the chosen columns, by the id of their table.
+    NONE = 0
+    ANSI = 4
+    INDEXED = 8
+    TRUE = 24
+
+
+class Options(Struct, frozen=True):
+    """Appearance options; None and "auto" depend on the terminal.
+
+    `theme` is "auto", "dark", "light", or "terminal" for the terminal's own 16 colors and background. `columns` are the
+    names of the chosen columns, by the id of their table.
     """
 
     ascii: bool | None = None
     mouse: bool = True
-    theme: str = ""
+    theme: str = "auto"
     no_color: bool = False
     version: str = ""
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    depth: Depth | None = None
 
 
 def usable_terminal() -> str | None:
@@ -49,9 +61,39 @@ def needs_ascii() -> bool:
     return encoding not in {"utf8", "utf16", "utf32"}
 
 
-def wants_no_colour(options: Options) -> bool:
-    """Return whether colors are disabled by the option or by a non-empty NO_COLOR."""
-    return options.no_color or bool(os.environ.get("NO_COLOR"))
+def lacks_braille(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the terminal's font has no braille glyphs: the Linux console has 512 glyphs at most."""
+    return environ.get("TERM") == "linux"
+
+
+def color_depth(options: Options, environ: Mapping[str, str] = os.environ) -> Depth:
+    """Return the color depth: none by the option or a non-empty NO_COLOR, else of COLORTERM and TERM."""
+    if options.no_color or environ.get("NO_COLOR"):
+        return Depth.NONE
+    if options.theme == "terminal":
+        return Depth.ANSI
+    if options.depth is not None:
+        return options.depth
+    term = environ.get("TERM", "").lower()
+    if environ.get("COLORTERM", "").strip().lower() in {"truecolor", "24bit"} or term.startswith(_TRUE_COLOR):
+        return Depth.TRUE
+    return Depth.TRUE if term.endswith("-direct") else Depth.INDEXED if "256color" in term else Depth.ANSI
+
+
+_TRUE_COLOR = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
+"""Terminals that always have 24 bits; ssh forwards TERM but not COLORTERM."""
+
+
+def is_light(options: Options, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether to paint for a light background: by the option, or else by COLORFGBG; dark if unknown.
+
+    The terminal is not asked for its background: on a slow line the answer would arrive later as keys. With 256 colors
+    and more, sdstop paints the background of the theme, so that a wrong guess stays readable.
+    """
+    if options.theme in {"dark", "light"}:
+        return options.theme == "light"
+    ground = environ.get("COLORFGBG", "").rpartition(";")[2]
+    return ground.isdecimal() and (int(ground) == 7 or 9 <= int(ground) <= 15)
 
 
 def is_terminal_gone(descriptor: int) -> bool:

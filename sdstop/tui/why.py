@@ -85,7 +85,7 @@ def _when(entry: FindingEntry, scene: Scene) -> str:
 
 
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
-    sure = "" if finding.confidence is None else f", confidence {percent(finding.confidence)} %"
+    sure = "" if finding.confidence is None else f", confidence {percent(finding.confidence)}%"
     page.line(f"rule {page.palette.word(finding.rule)}{sure}", FAINT)
     for title, names in place_lines(finding):
         page.prose(f"{title}: {names}")

@@ -28,11 +28,11 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_a_capture_is_seen_as_a_whole(capture: str, shown: list[Any]) -> None:
-    assert execute(["--from", capture, "--ascii", "--theme", "x", "--no-color"]) == 0
+    assert execute(["--from", capture, "--ascii", "--theme", "light", "--no-color"]) == 0
     session, frames, options, _ = shown
     assert frames is None
     assert (session.frames_seen, len(session.timeline.frames)) == (2, 2)
-    assert options == Options(ascii=True, mouse=True, theme="x", no_color=True, version=sdstop.__version__)
+    assert options == Options(ascii=True, mouse=True, theme="light", no_color=True, version=sdstop.__version__)
 
 
 def test_a_live_node_is_remembered_for_a_while(node: Path, shown: list[Any]) -> None:
@@ -42,4 +42,4 @@ def test_a_live_node_is_remembered_for_a_while(node: Path, shown: list[Any]) -> 
     assert session.origin.live
     assert descriptor >= 0
     assert not frames.alive  # it was closed when the dashboard ended
-    assert options == Options(ascii=None, mouse=False, theme="", no_color=False, version=sdstop.__version__)
+    assert options == Options(ascii=None, mouse=False, theme="auto", no_color=False, version=sdstop.__version__)

@@ -220,7 +220,7 @@ def window(user: User, tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
 @pytest.mark.parametrize("size", [SMALL, WIDE])
 def test_the_dashboard_says_it_on_every_screen(window: Callable[..., Tmux], size: tuple[int, int]) -> None:
     shown = window(size)
-    shown.until("LIVE", "not root", "Worst devices")
+    shown.until("LIVE", "not root", "Disks, folded")
     for key, title in (
         ("2", "Arrays and disks"),
         ("4", "Interfaces"),

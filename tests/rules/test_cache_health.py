@@ -287,7 +287,7 @@ def test_a_limit_that_holds_it_is_named(rate: int | None, held: bool) -> None:  
 
 def test_a_cache_that_drains_and_holds_nobody_up_says_when_it_is_clean() -> None:
     assert (
-        "32.3% dirty, drains at 3.0 MiB/s, clean in about 1m 48s"
+        "32.3% dirty, drains at 3.0 MiB/s, clean in about 1m48"
         in drains(list(range(440, 320, -3)), 0.02).ruled_out("bcache0").summary
     )
     assert "clean" not in drains(list(range(80, 40, -3)), 0.02).ruled_out("bcache0").summary  # next to nothing

@@ -175,7 +175,7 @@ def test_corrected_read_errors(counts: tuple[int, ...], severity: Severity) -> N
 
 
 def test_growing_ones_say_how_many() -> None:
-    assert "1 of them in 1m 00s. The disk is losing sectors" in corrected(3, 3, 4).finding("md0/sdb").summary
+    assert "1 of them in 1m00. The disk is losing sectors" in corrected(3, 3, 4).finding("md0/sdb").summary
 
 
 @pytest.mark.parametrize("counts", [(0,), (None,), (0, 0)])

@@ -51,7 +51,7 @@ def test_the_arithmetic_of_the_story(reading: bool, word: str) -> None:  # noqa:
     assert finding.severity is Severity.WARNING
     assert finding.title == "LINK OVERSUBSCRIBED: 10 clients"
     assert finding.cause == f"10 of 80 {word} clients share 95.4 MiB/s; 70 others use 6.7 MiB/s."
-    assert finding.impact == "8.9 MiB/s per client: 1m 55s per GiB."  # 115.5 s
+    assert finding.impact == "8.9 MiB/s per client: 1m55 per GiB."  # 115.5 s
     assert value(finding, "each") == pytest.approx(9.3e6)
     assert value(finding, "light") == pytest.approx(7e6)
     assert finding.explains == ("link-saturated:eth1",)

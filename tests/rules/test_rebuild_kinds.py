@@ -152,7 +152,7 @@ def test_rebalance_may_take_its_time() -> None:
 
 def test_before_an_own_estimate_the_sources_own_is_told_as_its() -> None:
     said = finding(fed(moving(50 << 20, remaining=7200), 5, 10), "rebuild-running")
-    assert "zpool status reports 2h 00m left" in said.summary
+    assert "zpool status reports 2h00 left" in said.summary
     assert value(said, "eta") is None
 
 

@@ -28,7 +28,7 @@ NASTY = (
 )
 
 
-_ACTION = re.compile(r"(app\.)?[a-z_]+\('[a-z0-9_!]+'\)", re.IGNORECASE)
+_ACTION = re.compile(r"(app\.)?[a-z_]+\('[a-z0-9_!+]+'\)", re.IGNORECASE)
 """What a click does: an action of sdstop about one of its own words, never about a name of the node."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual._compositor import Compositor
 from textual.css import stylesheet
@@ -23,9 +24,28 @@ from sdstop.core.judging import Judging
 from sdstop.core.session import Look, Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.lookup import Lookup
-from sdstop.tui.terminal import Options
+from sdstop.tui.terminal import Depth, Options
+from sdstop.tui.widgets.roles import ROLES
 
 WIDE, SMALL, LOW = (200, 60), (80, 24), (60, 15)
+
+
+LOOKS = Options(ascii=False, theme="dark", version="9.9", depth=Depth.TRUE)
+"""The same on every terminal that runs the tests."""
+
+
+def roles(style: Style | None) -> set[str]:
+    """Return the roles that have the colors of a style that LOOKS paints."""
+    if style is None:
+        return set()
+    ink, ground = (
+        c.triplet.hex if c is not None and c.triplet is not None else "" for c in (style.color, style.bgcolor)
+    )
+    heat = {name for name in ROLES if name[1:].isdecimal()}
+    grounds = {name for name in ROLES if name.endswith("bg") or name == "track"}
+    return {name for name in ROLES.keys() - grounds if ROLES[name].dark == ink} | {
+        name for name in grounds | heat if ROLES[name].dark == ground
+    }
 
 
 class _Variables(dict[str, Any]):
@@ -134,7 +154,7 @@ async def screen(
     session: Session, size: tuple[int, int] = SMALL, *, frames: FakeFeed | None = None, options: Options | None = None
 ) -> AsyncIterator[Screen]:
     """Show a session."""
-    app = Dashboard(session, frames, options or Options(ascii=False, version="9.9"))
+    app = Dashboard(session, frames, options or LOOKS)
     async with app.run_test(size=size) as pilot:
         shown = Screen(app, pilot)
         await shown.press()

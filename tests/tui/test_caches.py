@@ -16,10 +16,10 @@ from tests.nodes.block import Node
 from tests.nodes.caches import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
 from tests.tui.hostile import NASTY, harmless
 from tests.tui.rules import says
-from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
+from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
 
 BYPASSED = Finding(
-    rule="cache-bypassed", severity=Severity.WARNING, subject="cachedev", cause="62 % of requests go past the cache"
+    rule="cache-bypassed", severity=Severity.WARNING, subject="cachedev", cause="62% of requests go past the cache"
 )
 
 
@@ -51,7 +51,7 @@ async def test_a_cache_says_how_well_it_does() -> None:
         await shown.press("3")
         row = cells_of(shown, "cachedev")
         assert row["KIND"] == "flashcache"
-        assert row["%USED"] == "25.0"
+        assert row["%USED"] == "25"
         assert row["%HIT"] == "25.0"
         assert row["%CACHBL"] == "65.8"
         assert row["%BYPASS"] == "62.0"
@@ -59,7 +59,7 @@ async def test_a_cache_says_how_well_it_does() -> None:
         assert row["ERR"] == "0"
         assert shown.line("cachedev ").startswith("*")  # the mark stays below the cursor
         (painted,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("*cachedev")]
-        assert all(s.style is not None and s.style.reverse for s in painted if s.text.strip() and s.text[0].isalnum())
+        assert all("selbg" in roles(s.style) for s in painted if s.text.strip() and s.text[0].isalnum())
         assert shown.line("vg/home").startswith(" vg/home")
 
 
@@ -77,7 +77,7 @@ async def test_one_frame_has_no_shares() -> None:
         await shown.press("3")
         row = cells_of(shown, "cachedev")
         assert (row["%HIT"], row["%CACHBL"], row["%BYPASS"]) == ("-", "-", "-")
-        assert row["%USED"] == "25.0"
+        assert row["%USED"] == "25"
 
 
 async def test_a_finding_marks_its_cache_and_what_goes_past_it() -> None:
@@ -87,7 +87,7 @@ async def test_a_finding_marks_its_cache_and_what_goes_past_it() -> None:
         await shown.press("k")
         lit = {
             s.text.strip() for line in shown.segments() for s in line
-            if s.style is not None and s.style.color is not None and s.style.color.name == "yellow"
+            if "warn" in roles(s.style)
         }  # fmt: skip
         assert "░" in lit
         assert any(text.endswith("%") for text in lit), lit
@@ -97,9 +97,9 @@ async def test_a_finding_marks_its_cache_and_what_goes_past_it() -> None:
 async def test_a_wide_screen_says_why_and_names_the_cause() -> None:
     async with screen(story(before=9000).session(20, says(BYPASSED)), WIDE) as shown:
         text = await shown.press("3")
-        assert "62 % of requests go past the cache" in text
+        assert "62% of requests go past the cache" in text
         await shown.press("j")
-        assert "62 % of requests go past the cache" not in shown.text()
+        assert "62% of requests go past the cache" not in shown.text()
     cause = Finding(
         rule="mtu-misaligned",
         severity=Severity.WARNING,
@@ -126,7 +126,7 @@ async def test_caches_of_several_sources_stand_side_by_side_and_a_failing_one_is
         assert cells_of(shown, "vg/more")["%CACHBL"] == "86.7"
     async with screen(node.session(8)) as shown:
         await shown.press("3")
-        assert cells_of(shown, "~vg/more")["%USED"] == "90.0"
+        assert cells_of(shown, "~vg/more")["%USED"] == "90"
         assert shown.line("cachedev ").startswith("▸cachedev")
 
 
@@ -146,7 +146,7 @@ async def test_rows_are_sorted_and_filtered_as_elsewhere() -> None:
 
 async def test_a_choice_leads_to_every_field_and_on_to_the_evidence() -> None:
     async with screen(story().session(10)) as shown:
-        await shown.press("3", "enter")
+        await shown.press("3", "enter", "enter")
         text = shown.text()
         assert "Cache activity" in text
         assert "Hit of cacheable" in text
@@ -202,32 +202,32 @@ async def test_the_stack_is_as_high_as_the_shares() -> None:
         assert len(columns) == 20
         assert {len(set(line)) for line in columns} == {1}
         assert [columns[at][0] for at in range(20)] == ["░"] * 12 + ["▒"] * 3 + ["█"] * 5
-        assert "bypass  62.0 %      62/s" in shown.line("░ bypass")
-        assert "hit     25.0 %      25/s" in shown.line("█ hit")
-        assert "210M, 0.4 % of 55.7G" in shown.line("dirty ")
+        assert "bypass  62.0%      62/s" in shown.line("░ bypass")
+        assert "hit     25.0%      25/s" in shown.line("█ hit")
+        assert "210M, 0.4% of 55.7G" in shown.line("dirty ")
 
 
 async def test_the_moment_of_a_change_is_seen() -> None:
     async with screen(story(50).session(70)) as shown:
         await shown.press("3")
-        top = shown.line("100 % ")
+        top = shown.line("100% ")
         assert top[6:50] == "░" * 24 + "▒" * 20
-        bottom = next(line for line in shown.lines() if line.startswith("  0 % "))
+        bottom = next(line for line in shown.lines() if line.startswith("   0% "))
         assert bottom[6:50] == "░" * 24 + "█" * 20
 
 
 async def test_what_is_not_counted_takes_no_part() -> None:
     async with screen(story().session(30)) as shown:
         await shown.press("3", "j")
-        assert "bypass     - %       -/s" in shown.line("░ bypass")
-        assert "hit     86.7 %     130/s" in shown.line("█ hit")
+        assert "bypass     -%       -/s" in shown.line("░ bypass")
+        assert "hit     86.7%     130/s" in shown.line("█ hit")
 
 
 async def test_a_reset_counter_is_a_gap() -> None:
     node = CacheNode(lambda second: [dm_cache(second if second < 20 else second - 20, kind="bcache")])
     async with screen(node.session(30)) as shown:
         await shown.press("3")
-        assert shown.line("  0 % ")[6:50] == " " * 14 + "█" * 19 + " " + "█" * 10
+        assert shown.line("   0% ")[6:50] == " " * 14 + "█" * 19 + " " + "█" * 10
 
 
 # --- sizes ------------------------------------------------------------------------------------------------
@@ -237,13 +237,13 @@ async def test_sizes_stand_beside_what_frames_make_of_long_requests() -> None:
     async with screen(story(before=9000).session(30), WIDE) as shown:
         text = await shown.press("3")
         assert "all flashcaches together" in text
-        assert "last 30 s" in text
-        assert "60.9 % of requests are no whole 4K block of the cache" in text
+        assert "last 30s" in text
+        assert "60.9% of requests are no whole 4K block of the cache" in text
         assert "MTU 9000 of p1p1 (8228-8739 is right): frames of 8704 bytes cut 128K requests as marked" in text
         block = shown.line(" 4096 ")
         assert "39.1" in block
         assert f"◂ cache block  {TIMES}18" in block
-        assert "┃" in block
+        assert "│" in block
         assert shown.line(" 3584 ").endswith(f"{TIMES}4")
 
 
@@ -263,7 +263,7 @@ async def test_totals_are_called_totals() -> None:
 async def test_a_path_in_whole_blocks_marks_the_block_alone() -> None:
     async with screen(story(before=8700).session(30)) as shown:
         text = await shown.press("3")
-        assert "0 % of requests are no whole 4K block" in text
+        assert "0% of requests are no whole 4K block" in text
         assert f"◂ cache block  {TIMES}32" in text
         assert text.count(TIMES) == 1
 
@@ -274,7 +274,7 @@ async def test_without_aoe_nothing_is_cut() -> None:
         text = await shown.press("3")
         assert "frames of" not in text
         assert TIMES not in text
-        assert "100 % of requests are no whole 4K block" in text
+        assert "100% of requests are no whole 4K block" in text
 
 
 async def test_an_initiator_does_not_see_what_its_frames_become() -> None:
@@ -287,7 +287,7 @@ async def test_an_initiator_does_not_see_what_its_frames_become() -> None:
     async with screen(node.session(20)) as shown:
         text = await shown.press("3")
         assert "etherd/e0.1: frames of 8704 bytes cut 128K requests as marked, at the target" in text
-        assert "┃" not in text
+        assert "│" not in text
 
 
 async def test_a_path_that_leads_elsewhere_marks_nothing() -> None:
@@ -354,24 +354,24 @@ async def test_a_changed_mtu_is_compared_with_what_was_before() -> None:
     async with screen(story(45, before=9000).session(70), WIDE) as shown:
         text = await shown.press("3")
         assert "MTU of p1p1 9000 -> 8700 at 14:14:05Z, frames carry 8704 -> 8192" in text
-        assert "before, 44 s" in text
-        assert "since, 25 s" in text
+        assert "before, 44s" in text
+        assert "since, 25s" in text
         assert shown.line(" bypassed ").split()[1::2][:2] == ["62.0", "0"]
         assert shown.line(" hit of cacheable   6").split()[3::2][:2] == ["65.8", "68.0"]
         assert shown.line(" no whole 4K  ").split()[3::2][:2] == ["60.9", "0"]
-        assert "since the change 25 s" in text
+        assert "since the change 25s" in text
 
 
 async def test_it_is_remembered_beyond_the_window_and_not_known_before_it_was() -> None:
     async with screen(story(20, before=9000).session(150), WIDE) as shown:
         text = await shown.press("3")
-        assert "since, 2m 10s" in text
+        assert "since, 2m10" in text
         assert shown.line(" bypassed ").split()[1::2][:2] == ["62.0", "0"]
         assert "since the change" not in text
         await shown.press("b")
         text = await shown.type("-140s")
         assert "MTU of p1p1" not in text
-        assert "bypass  62.0 %" in text
+        assert "bypass  62.0%" in text
 
 
 async def test_without_a_change_nothing_is_compared() -> None:
@@ -425,7 +425,7 @@ async def test_it_fits_every_screen(size: tuple[int, int], *, ascii_only: bool) 
 async def test_the_smallest_screen_has_the_numbers_and_what_they_mean() -> None:
     async with screen(story(before=9000).session(30), LOW) as shown:
         text = await shown.press("3")
-        for words in ("bypass  62.0 %", "miss    13.0 %", "hit     25.0 %", "60.9 % of requests", "frames of 8704"):
+        for words in ("bypass  62.0%", "miss    13.0%", "hit     25.0%", "60.9% of requests", "frames of 8704"):
             assert words in text
 
 
@@ -435,7 +435,7 @@ async def test_many_caches_leave_room_for_the_one_that_is_chosen() -> None:
         text = await shown.press("3", "G")
         assert "of 40" in text
         assert "vg/c39 · writethrough" in text
-        assert "100 % " in text
+        assert "100% " in text
 
 
 @pytest.mark.parametrize(

@@ -121,3 +121,40 @@ def test_times_of_this_terminal(drive: Drive, tmp_path: Path) -> None:
     window.until("time, +05:30")
     window.type("13:53:30")
     window.until("13:53:30+05:30")
+
+
+@SIZES
+def test_time_bar(size: tuple[int, int], drive: Drive) -> None:
+    window = drive(size, "--from", "fixtures/clone-convoy")
+    window.until("─ Time ─", "held", "▲")
+    window.press("E")
+    window.until("stripe-convoy md0 began")
+    window.until("REPLAY 08:23:1")
+    window.press("E")
+    window.until("no finding begins or ends earlier")
+    window.click("━", "▲")
+    window.until("├▲━")
+    window.press("b")
+    window.type("07:00")
+    window.until("nothing before 08:23:02, the oldest frame", "REPLAY 08:23:02")
+    window.press("+", "+", "Space")
+    window.until("REPLAY 08:24:06")
+
+
+@SIZES
+def test_device_page(size: tuple[int, int], drive: Drive) -> None:
+    window = drive(size, "--from", "fixtures/clone-convoy")
+    window.until("REPLAY", "md0")
+    window.press("2")
+    window.until("Arrays and disks")
+    window.press("j", "Enter")
+    first = window.until("Throughput, MiB/s", "Queue; busy %", "md0 array", "▲")
+    assert "!CRIT" in first
+    window.press("]")
+    window.until("slot 1 of md0" if "slot 0" in first else "slot 0 of md0")
+    window.press("Enter")
+    window.until("Disk activity", "r_await")
+    window.press("Escape")
+    window.until("Throughput, MiB/s")
+    window.press("Escape")
+    window.until("Arrays and disks")

@@ -19,7 +19,7 @@ from tests.nodes.fabric import FabricNode, boxes, names
 from tests.nodes.zfs import STATUS, status, tree
 from tests.tui.hostile import NASTY, harmless
 from tests.tui.rules import says
-from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
+from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
 
@@ -91,9 +91,9 @@ async def test_errors_in_all_and_new_ones() -> None:
     async with screen(told()) as shown:
         await shown.press("5")
         assert line(shown, "sdl").split()[-2:] == ["9005", "9172"]
-        assert "NEW in 5m 0" in shown.text()
+        assert "NEW in 5m0" in shown.text()
         marked = [s for line in shown.segments() for s in line if s.text.strip() == "9005" and s.style]
-        assert any(s.style is not None and s.style.color is not None and s.style.color.name == "red" for s in marked)
+        assert any("crit" in roles(s.style) for s in marked)
 
 
 async def test_of_one_reading_nothing_is_new() -> None:
@@ -109,14 +109,14 @@ async def test_what_moves_is_held_against_what_links_carry() -> None:
         text = await shown.press("5")
         assert "HBAs against what their links carry" in text
         # Eight disks of 265 MB/s want 2.12 GB/s; of both links SAS carries less: four times 1.2 GB/s.
-        assert "node0   8 disks  could move   2.0G of 4.5G   44.2 % " in shown.line("0000:82:00.0 node0")
+        assert "node0   8 disks  could move   2.0G of 4.5G   44.2% " in shown.line("0000:82:00.0 node0")
         budgets = [line for line in shown.lines() if " could move " in line and " now " in line]
         assert not any(line.endswith("…") for line in budgets)
         own = line(shown, "0000:82:00.0")
         disks = [line(shown, disk).split() for disk in story().boxes[0].disks]
         moved = sum(float(words[words.index("12G/12G") + 1].removesuffix("M")) for words in disks)
-        assert f"   8  {moved:.0f}M" in own
-        assert f" {moved * 1048576 / 4.8e9 * 100:.1f} " in own
+        assert f"   8   {moved:.1f} " in own
+        assert f" {moved * 1048576 / 4.8e9 * 100:.0f} " in own
         assert "could 44.2%" in own
 
 
@@ -212,6 +212,8 @@ async def test_rows_lead_to_facts_and_to_raw_evidence_and_findings_to_why() -> N
         await shown.press("5")
         shown.app.main.shown.point("disk:sdl")
         text = await shown.press("enter")
+        assert "Throughput, MiB/s" in text
+        text = await shown.press("home", "enter")
         assert "Disk activity" in text
         assert "Ways to disks" in text
         await shown.press("G")
@@ -220,10 +222,13 @@ async def test_rows_lead_to_facts_and_to_raw_evidence_and_findings_to_why() -> N
         text = await shown.press("enter")
         assert "/sys/class/sas_phy/phy-131:0:3/invalid_dword_count" in text
         assert "9168" in text
-        await shown.press("escape", "escape", "tab")
+        await shown.press("escape", "escape", "escape", "tab")
         assert "Why !CRIT phy-131:0:3" in await shown.press("enter")
         await shown.press("escape")
         shown.app.screen.query_one("#fabric-detail").point(("phy", "phy-131:0:3"))  # type: ignore[attr-defined]
+        text = await shown.press("enter")
+        assert "phy-131:0:3  phy" in text
+        assert "Why !CRIT" not in text
         assert "SAS phys" in await shown.press("enter")
 
 
@@ -235,7 +240,7 @@ async def test_a_real_hba_that_says_nothing_of_its_ports_or_enclosures() -> None
         text = await shown.press("5")
         assert "2 HBAs · 9 disks" in text
         # Which phy leads to it is not told, and all bays are number 0 of no enclosure: neither is guessed.
-        assert line(shown, "sde").split()[-5:] == ["-", "0", "-", "-", "-"]
+        assert line(shown, "sde").split()[-5:] == ["-", "0.0", "-", "-", "-"]
         assert "bay" not in line(shown, "sde")
         assert "3G/3G" in shown.line("phy-8:0 ")
         assert "Link Rate failed" in shown.line("phy-8:2")
@@ -310,8 +315,7 @@ async def test_severity_is_seen_without_colour(monkeypatch: pytest.MonkeyPatch) 
     async with screen(told()) as shown:
         await shown.press("5")
         assert line(shown, "sdl").startswith("!")
-        used = {s.style.color.name for line in shown.segments() for s in line if s.style and s.style.color}
-        assert not used & {"red", "yellow", "cyan"}
+        assert not any(s.style and (s.style.color or s.style.bgcolor) for line in shown.segments() for s in line)
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])

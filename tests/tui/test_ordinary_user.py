@@ -62,8 +62,9 @@ async def test_processes_that_nobody_can_count_hide_too() -> None:
     said = json.dumps([{"pid": 1, "hidden": True}]).encode()
     later = {second: [Evidence("answer:psutil.processes", data=said + b" " * second)] for second in (1, 6)}
     async with screen(Node(later=later).session(6), WIDE) as shown:
-        assert "others hidden: only root sees them" in shown.line("Who does the I/O")
-        assert "no process that may be seen does any I/O now" in shown.text()
+        line = shown.line("who does the I/O")
+        assert "others hidden: only root sees them" in line
+        assert "no process that may be seen does any I/O now" in line
 
 
 async def test_nobody_is_said_to_be_idle_who_is_not_seen() -> None:
@@ -111,7 +112,7 @@ def stack(segments: int, established: int) -> Mapping[str, str]:
 
 async def test_a_line_that_is_cut_off_says_so() -> None:
     async with screen(Node().session(3), LOW) as shown:
-        await shown.press("2", "enter")
+        await shown.press("2", "enter", "enter")
         lines = [line for line in shown.lines() if "Share of reads" in line]
         assert lines
         assert all(line.endswith("…") for line in lines)

@@ -12,7 +12,7 @@ from sdstop.tui.terminal import Options
 from tests.fixtures import sixth, story
 from tests.nodes.block import IDLE, Load, Node, raid10
 from tests.tui.hostile import NASTY, harmless
-from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
+from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
 
 MEMBERS = ("sda", "sdb", "sdc", "sdd")
 SIZES = (LOW, SMALL, (120, 40), (160, 48), WIDE)
@@ -64,9 +64,7 @@ async def test_a_slow_member_wears_the_severity_and_its_array_leads_the_list() -
         assert "its peers take" in text
         assert "Slowest: sdd takes" in text
         (painted,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("* sdd")]
-        assert any(
-            s.style is not None and s.style.color is not None and s.style.color.name == "yellow" for s in painted
-        )
+        assert any("warn" in roles(s.style) for s in painted)
 
 
 async def test_the_cursor_in_the_list_chooses_the_path() -> None:
@@ -81,6 +79,7 @@ async def test_the_cursor_in_the_list_chooses_the_path() -> None:
 async def test_a_stage_leads_to_its_facts() -> None:
     async with screen(told("slow-member"), WIDE) as shown:
         await shown.press("9", "tab", "j")
+        assert "Throughput, MiB/s" in await shown.press("enter")
         assert "Disk activity" in await shown.press("enter")
 
 
@@ -105,11 +104,7 @@ async def test_without_color_the_mark_remains() -> None:
     async with screen(told("slow-member"), SMALL, options=options) as shown:
         await shown.press("9")
         assert shown.line("sdd  ").startswith("*")
-        assert not any(
-            s.style is not None and s.style.color is not None and s.style.color.name in {"red", "yellow"}
-            for line in shown.segments()
-            for s in line
-        )
+        assert not any(s.style and (s.style.color or s.style.bgcolor) for line in shown.segments() for s in line)
 
 
 async def test_the_volume_view_agrees_with_the_path() -> None:
@@ -117,8 +112,8 @@ async def test_the_volume_view_agrees_with_the_path() -> None:
     async with screen(told("vm-cgroup-io-max"), WIDE) as shown:
         await shown.press("8")
         line = shown.line("blocking read")
-        assert ">8.26" in line
-        assert ">5.99" in line or ">6.00" in line
+        assert ">8.3" in line
+        assert ">6.0" in line
         assert line.count("▒") > line.count("█")
 
 

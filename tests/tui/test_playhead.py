@@ -88,13 +88,43 @@ def test_other_times_are_refused_in_one_line(typed: str) -> None:
 
 def test_going_to_a_time_finds_the_last_frame_by_then() -> None:
     playhead = Playhead(Node().session(10), following=False)
-    assert playhead.go(STARTED + 4.5)
+    assert not playhead.go(STARTED + 4.5)
     assert playhead.look is not None
     assert playhead.look.now.number == 5
-    playhead.go(0.0)
+    assert playhead.go(0.0) == "nothing before 14:13:20, the oldest frame"
     assert playhead.look.now.number == 1
-    playhead.go(float("inf"))
+    assert playhead.go(float("inf")) == "nothing after 14:13:30, the newest frame"
     assert playhead.look.now.number == 11
+    assert not playhead.go(STARTED + 10.5)
+
+
+def test_a_time_of_the_bar_is_that_of_the_last_frame_by_then() -> None:
+    session = Node().session(10)
+    playhead = Playhead(session, following=False)
+    first = session.timeline.frames[0].monotonic
+    assert playhead.look is not None
+    assert playhead.seek(first + 4.5)
+    assert playhead.look.now.number == 5
+    assert not playhead.seek(first + 4.9)
+    assert playhead.seek(first - 100)
+    assert playhead.look.now.number == 1
+    assert playhead.seek(first + 100)
+    assert playhead.look.now.number == 11
+
+
+def test_frames_skipped_in_playback_are_judged_as_if_none_was() -> None:
+    session = Node().session(90, [begun_between(40, 50)])
+    for numbers in ((1, 12, 45, 46, 80), (80, 45, 20, 91, 44)):
+        playhead = Playhead(session, following=False)
+        for number in numbers:
+            playhead.seek(session.timeline.frames[number - 1].monotonic)
+            look = playhead.look
+            assert look is not None
+            assert look.now.number == number
+            found = [f.summary for f in look.judgement.findings]
+            assert found == [f"odd in frame {number}"] * (40 <= number <= 50)
+            seen = [shot.number for shot in look.window.snapshots]
+            assert seen == list(range(max(number - 75, 1), number + 1))
 
 
 def test_events_are_where_findings_begin_and_end() -> None:
@@ -118,4 +148,5 @@ def test_before_the_first_frame_there_is_nothing() -> None:
     playhead = Playhead(session, following=True)
     assert not playhead.step(1)
     assert not playhead.event(1)
-    assert not playhead.go(5.0)
+    assert not playhead.seek(5.0)
+    assert playhead.go(5.0) == "no sample yet"

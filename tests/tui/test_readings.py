@@ -87,8 +87,8 @@ async def test_a_new_family_is_on_the_screen_with_units_and_alignment() -> None:
 async def test_a_row_leads_to_every_field_and_its_evidence() -> None:
     async with screen(session(TWO), SMALL) as shown:
         text = await shown.press("0", "tab", "j", "enter")
-        assert shown.lines()[1].startswith("── right ")
-        for title, value in (("Moved", "2 MiB"), ("Full", "25.0 %"), ("Never told", "-"), ("Maker", "Pipes&Sons")):
+        assert shown.lines()[1].startswith("─ right ")
+        for title, value in (("Moved", "2 MiB"), ("Full", "25.0%"), ("Never told", "-"), ("Maker", "Pipes&Sons")):
             assert value in next(line for line in text.splitlines() if line.lstrip("▸ ").startswith(f"{title} "))
         text = await shown.press("enter")
         assert PUMPS in text
@@ -100,7 +100,7 @@ async def test_the_family_under_the_cursor_is_shown_anew() -> None:
         await shown.press("0", "tab", "slash")
         await shown.type("left")
         assert "right " not in shown.text()
-        assert "1 hit of left" in shown.line("── Aaa pumps")
+        assert "1 hit of left" in shown.line("─ Aaa pumps")
         await shown.press("colon")
         await shown.type("sort moved")
         assert "Moved" in shown.line("Pump ")
@@ -108,7 +108,7 @@ async def test_the_family_under_the_cursor_is_shown_anew() -> None:
         assert "Aaa pumps ──" not in shown.text()
         text = await shown.press("k")
         assert "right " in text
-        assert "filter" not in shown.line("── Aaa pumps")
+        assert "filter" not in shown.line("─ Aaa pumps")
 
 
 async def test_rows_are_sorted_by_what_they_are_worth() -> None:
@@ -126,7 +126,7 @@ async def test_hundreds_of_rows_can_be_scrolled_through() -> None:
         assert "pump399" not in await shown.press("0")
         text = await shown.press("tab", "G")
         assert "pump399" in text
-        assert "of 400" in shown.line("── Aaa pumps")
+        assert "of 400" in shown.line("─ Aaa pumps")
 
 
 async def test_hundreds_of_families_can_be_scrolled_through() -> None:

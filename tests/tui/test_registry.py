@@ -22,7 +22,7 @@ from sdstop.tui.widgets.pane import Pane
 from tests.fixtures import opened
 from tests.nodes.block import Node
 from tests.nodes.host import HostNode
-from tests.tui.screens import SMALL, WIDE, screen
+from tests.tui.screens import SMALL, WIDE, roles, screen
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,9 +58,13 @@ async def test_a_view_is_shown_by_key_and_by_name(entry: ViewEntry) -> None:
 
 async def test_a_spare_tab_is_left_out_where_it_has_no_room() -> None:
     async with screen(Node().session(2), SMALL) as shown:
-        assert "Read" not in shown.lines()[1]
+        names = "1 All 2 Disks 3 Cache 4 Net 5 Fabric 6 Host 7 Clust 8 Vols 9 Path"
+        assert shown.lines()[1].strip() == f"{names} ! Find"
         await shown.press("0")
-        assert " 0 Readings " in shown.lines()[1]
+        assert shown.lines()[1].strip() == f"{names} 0 Raw ! Find"
+        await shown.press("1")
+        chip = next(s for s in shown.segments()[1] if "tabbg" in roles(s.style))
+        assert chip.text == " 1 All "
 
 
 def test_the_readme_has_the_views() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, usable_terminal, wants_no_colour
+from sdstop.tui.terminal import Depth, Options, color_depth, is_terminal_gone, needs_ascii, usable_terminal
 from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
 
@@ -297,12 +297,12 @@ def test_a_closed_terminal_is_hung_up() -> None:
 
 def test_colour_and_glyphs_follow_options_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert wants_no_colour(Options(no_color=True))
-    assert not wants_no_colour(Options())
+    assert color_depth(Options(no_color=True)) is Depth.NONE
+    assert color_depth(Options()) is not Depth.NONE
     monkeypatch.setenv("NO_COLOR", "")
-    assert not wants_no_colour(Options())
+    assert color_depth(Options()) is not Depth.NONE
     monkeypatch.setenv("NO_COLOR", "1")
-    assert wants_no_colour(Options())
+    assert color_depth(Options()) is Depth.NONE
     monkeypatch.setattr(sys, "__stdout__", None)
     assert needs_ascii()
 
@@ -327,7 +327,7 @@ def tmux(tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
 
 def test_it_runs_in_tmux_and_leaves_the_screen_as_it_was(tmux: Callable[..., Tmux]) -> None:
     window = tmux(prefix="echo before; ")
-    shown = window.until("test-node", "LIVE", "Worst devices", "sdd")
+    shown = window.until("test-node", "LIVE", "Disks, folded", "sdd")
     assert len(shown.splitlines()) == 24
     assert shown.splitlines()[-1].startswith(" ? help  / find")
     window.press("2")
@@ -353,7 +353,7 @@ def test_errors_that_go_elsewhere_leave_the_screen_where_it_is(
     errors = tmp_path / "errors"
     errors.touch()
     window = tmux(prefix="echo before; ", suffix=f" 2>{where.format(errors)}")
-    window.until("test-node", "LIVE", "Worst devices", "sdd")
+    window.until("test-node", "LIVE", "Disks, folded", "sdd")
     window.press("2")
     window.until("Arrays and disks")
     window.press("q")
@@ -371,21 +371,21 @@ def test_output_that_goes_elsewhere_is_no_dashboard(where: str, tmux: Callable[.
 
 def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:
     window = tmux((200, 60))
-    window.until("Worst devices", "Who does the I/O")
+    window.until("Disks, folded", "Who does the I/O")
     window.run("resize-window", "-x", "60", "-y", "15")
-    window.until("Worst devices")
+    window.until("Disks, folded")
     window.run("resize-window", "-x", "39", "-y", "7")
     deadline = time.monotonic() + PATIENCE
     while window.screen().strip() != "nothing judged":  # the node is watched without rules
         assert time.monotonic() < deadline, window.screen()
         time.sleep(0.1)
     window.run("resize-window", "-x", "80", "-y", "24")
-    window.until("Worst devices", "? help")
+    window.until("Disks, folded", "? help")
 
 
 def test_termination_gives_tmux_its_screen_back(tmux: Callable[..., Tmux]) -> None:
     window = tmux(prefix="echo before; ")
-    window.until("Worst devices")
+    window.until("Disks, folded")
     pid = int(window.run("display-message", "-p", "#{pane_pid}"))
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     os.kill(int(children[0]), signal.SIGTERM)

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import pytest
+from rich.segment import Segment
 
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.session import Session
@@ -18,7 +19,7 @@ from tests.fixtures import replayed
 from tests.nodes.block import Node
 from tests.nodes.cluster import TOLD, cluster, session
 from tests.tui.hostile import NASTY, harmless
-from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
+from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
 
 MIB = 1 << 20
 
@@ -74,25 +75,25 @@ async def test_used_shares_of_both_limits_time_at_them_and_the_two_parts_of_a_wa
         await shown.press("8")
         words = shown.line("*canary").split()
         assert words[1] == "10.0.0.9"
-        assert words[2:8] == ["498", "99.6", "2.0M", "7.7", "100", "21.0"]
-        assert words[8:10] == ["16.0", "5.00"]
+        assert words[2:8] == ["498", "100", "2.0", "8", "100", "21.0"]
+        assert words[8:10] == ["16.0", "5.0"]
         line = shown.line("web  ")
-        assert " 83.2 " in line
+        assert " 83 " in line
         assert " 100 " in line
         assert " 42.0 " in line
-        assert " 6.00" in line
+        assert " 6.0" in line
         free = shown.line(" free ")
         assert "no limit" in free
         assert " 50 " in free
-        assert " 7.00" in free
+        assert " 7.0" in free
 
 
 async def test_the_volume_under_the_cursor_has_its_limit_use_and_finding() -> None:
     async with screen(told(), WIDE) as shown:
         text = await shown.press("8")
         assert "*WARN volume-qos-saturated 100% of 26.0 MiB/s" in text
-        assert "powerflex, total · 500 IOPS · 26.0 MiB/s · from requests of 53.2K on the bandwidth binds" in text
-        assert "100 % of its bandwidth limit · at it 100 %" in text
+        assert "powerflex, total · 500 IOPS · 26.0 MiB/s · break-even 53.2K a request: above it" in text
+        assert "100% of its bandwidth limit · at it 100%" in text
         assert "await 48.0 ms: limit 42.0, disks 6.00" in text
         assert "thin 104 GiB · pool fast of c1 · mapped to 10.0.0.9" in text
         await shown.press("tab")
@@ -104,12 +105,14 @@ async def test_what_is_told_for_several_together_is_a_range() -> None:
         await shown.press("8")
         shown.app.main.shown.point(("shared", "10.0.0.9", "powerflex", "total"))
         text = await shown.press()
-        assert "60.0 to 100 % of its IOPS limit · told for 2 together" in text
+        assert "60.0 to 100% of its IOPS limit · told for 2 together" in text
 
 
 async def test_a_row_leads_to_its_facts() -> None:
     async with screen(told(), WIDE) as shown:
         await shown.press("8")
+        text = await shown.press("enter")
+        assert "Throughput, MiB/s" in text
         text = await shown.press("enter")
         assert Limit.title in text
         assert "Use of limits" in text
@@ -127,9 +130,9 @@ async def test_what_is_told_of_several_mappings_is_marked_as_the_most_that_one_h
         assert len(shared) == 3
         for line in shared:
             assert line[0] == "*"  # of the volume as a whole something is said
-            assert [f"{most}{value}" for value in ("640", "100", "15.0M", "2.9", "100")] == line.split()[2:7]
+            assert [f"{most}{value}" for value in ("640", "100", "15.0", "3", "100")] == line.split()[2:7]
         own = next(line for line in lines if "web-data" in line)
-        assert own.split()[2:7] == ["416", "83.2", "26.0M", "100", "100"]
+        assert own.split()[2:7] == ["416", "83", "26.0", "100", "100"]
         assert lines.index(own) < lines.index(shared[0])  # what is proven comes first
 
 
@@ -171,3 +174,43 @@ async def test_hostile_names_do_no_harm() -> None:
             for keys in (("8",), ("j", "j"), ("tab", "enter"), ("escape", "escape")):
                 await shown.press(*keys)
                 harmless(shown, ascii_only=ascii_only)
+
+
+# --- strips ---------------------------------------------------------------------------------------------------
+
+
+def strip_of(shown: Screen, name: str) -> list[list[Segment]]:
+    """Return the lines of a volume's strips."""
+    lines = shown.segments()
+    texts = ["".join(s.text for s in line) for line in lines]
+    title = next(at for at, line in enumerate(texts) if "Use against limits" in line)
+    first = next(at for at in range(title, len(texts)) if texts[at][2:].startswith(name))
+    return lines[first : first + 4]
+
+
+async def test_the_strip_that_binds_wears_the_severity_and_the_others_do_not() -> None:
+    async with screen(replayed("scaleio-cloud", "sds07"), (160, 48)) as shown:
+        await shown.press("8")
+        for name, binds, of in (("canary", 0, "498 of"), ("web-data", 1, "26.0 of")):
+            drawn = [[s for s in line if "⣿" in s.text] for line in strip_of(shown, name)]
+            full = next(line for line in drawn if len(line) == 2)
+            assert "warn" in roles(full[binds].style)
+            assert "other" in roles(full[1 - binds].style)
+            assert of in "".join(s.text for line in strip_of(shown, name) for s in line)
+        calm = {role for line in strip_of(shown, "mail-spool") for s in line for role in roles(s.style)}
+        assert "warn" not in calm
+
+
+async def test_a_limit_that_each_client_has_is_drawn_against_the_sum() -> None:
+    async with screen(replayed("scaleio-cloud", "sds07"), (160, 48)) as shown:
+        await shown.press("8")
+        said = "".join(s.text for line in strip_of(shown, "shared-vmfs") for s in line)
+        for part in ("3 clients", "limit per client, x3", "633 of", "1500 IOPS", "42.2%"):
+            assert part in said
+
+
+async def test_the_strips_of_the_volume_under_the_cursor_are_shown_where_not_all_fit() -> None:
+    async with screen(replayed("scaleio-cloud", "sds07"), (80, 32)) as shown:
+        text = await shown.press("8", "G")
+        assert text.count(" a request") >= 1
+        assert "db-log" in "".join(s.text for line in strip_of(shown, "db-log") for s in line)

@@ -183,7 +183,7 @@ def stack(rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
             parts.append(el("rect", x=x, y=y, width=width + 0.3, height=high * share, fill=fill))
     for place, (name, values) in enumerate(rows):
         known = [value for value in values if value is not None]
-        mean = f" {added(known) / len(known) * 100:.0f} %" if known else ""
+        mean = f" {added(known) / len(known) * 100:.0f}%" if known else ""
         y = bottom - 8 - 18 * place
         parts.append(el("rect", x=4, y=y - 9, width=10, height=10, fill=_PARTS[place]))
         parts.append(word(18, y, f"{name}{mean}"))

@@ -169,7 +169,7 @@ def period_text(episode: Episode, session: Session, look: Look) -> str:
     finding = episode.finding
     lasted, before = episode.lasted(look.now.monotonic), episode.began <= session.began
     shown = lasting(episode.since, episode.until, lasted, before=before)
-    return f"{shown}, {percent(finding.confidence)} % sure" if finding.confidence is not None else f"{shown}, certain"
+    return f"{shown}, {percent(finding.confidence)}% sure" if finding.confidence is not None else f"{shown}, certain"
 
 
 def _ruled_out(look: Look) -> Markup | None:

@@ -129,15 +129,15 @@ def _rebuilds(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
         if not known:
             continue
         low, high = min(known), max(known)
-        said = f"from {done(low)} to {done(high)} % done while it was watched"
+        said = f"from {done(low)} to {done(high)}% done while it was watched"
         # A few minutes of a rebuild that takes days would be a flat line: scale to the observed progress.
         if high - low < 0.5:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
             top = max(high - low, 1e-6)
             said += "; the line is the progress since then"
-            drawn = drawing.lines(moved, top, axis, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
+            drawn = drawing.lines(moved, top, axis, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g}%")
         else:
-            drawn = drawing.lines(rows, 1.0, axis, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
+            drawn = drawing.lines(rows, 1.0, axis, title=f"Progress of {array}", shown=lambda v: f"{percent(v)}%")
         yield _figure(f"Rebuild of {array}", said, drawn)
 
 
@@ -160,7 +160,7 @@ def _disks(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
     said = "share of time with a request in flight; solid is all the time"
     if len(means) > len(chosen):
         said += f"; {len(means) - len(chosen)} less busy ones are not drawn"
-    drawn = drawing.heat(rows, 1.0, axis, title="Busy time of other devices", shown=lambda v: f"{percent(v)} %")
+    drawn = drawing.heat(rows, 1.0, axis, title="Busy time of other devices", shown=lambda v: f"{percent(v)}%")
     yield _figure("Other devices", said, drawn)
 
 

@@ -63,12 +63,12 @@ def _drawn(
     most = max(counts.values())
     for size in sorted({*often, *marks}):
         count = counts.get(size, 0)
-        said = f"{percent(count / total):>5} %  {', '.join(marks.get(size, ()))}"
+        said = f"{percent(count / total):>5}%  {', '.join(marks.get(size, ()))}"
         rows.append((_size(size), count / most, said[:60], size in marks))
     told = f"{number(total)} requests {'since the counter began' if ever else 'in the last minute'}"
     small = not_whole(counts, block) if block else None
     if small is not None:
-        told += f"; {percent(small)} % are not aligned to blocks of {bytes_(block)}"
+        told += f"; {percent(small)}% are not aligned to blocks of {bytes_(block)}"
     if len(counts) > len(often):
         told += f"; {len(counts) - len(often)} rarer sizes are not drawn"
     if rest > 0:

@@ -82,9 +82,9 @@ def _limit_note(known: LimitAnalysis) -> str:
     if not known.certain:
         said.append(f"use is known for {known.limit.sharers} clients together")
     if known.at_limit:
-        said.append(f"at it {human.percent(known.at_limit)} % of the time")
+        said.append(f"at it {human.percent(known.at_limit)}% of the time")
     if known.stalled is not None:
-        said.append(f"tasks stalled {human.percent(known.stalled)} % of the time")
+        said.append(f"tasks stalled {human.percent(known.stalled)}% of the time")
     return ", ".join(said)
 
 

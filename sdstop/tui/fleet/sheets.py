@@ -18,7 +18,7 @@ from sdstop.tui.widgets.foot import FooterBar
 from sdstop.tui.widgets.keys import Hint, Section, lines_of
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.strip import sparkline
+from sdstop.tui.widgets.strip import spark
 from sdstop.tui.widgets.table import LineTable
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "ask again"), ("q", "quit"))
@@ -170,13 +170,10 @@ class NodeSheet(FleetSheet):
         room = max(width - 42, 10)
         for (rule, severity), values in sorted(told.courses.items(), key=_worse):
             known = Severity(severity) if severity in set(Severity) else Severity.INFO
-            drawn = sparkline(
-                values[-room:], max((v for v in values if v is not None), default=1.0), ascii=palette.ascii
-            )
             style = palette.severity(known) if known is not Severity.INFO else PLAIN
-            yield words(
-                text("    ", (WORDS[known], style), f" {palette.fit(palette.word(rule, 40), 28)} ", (drawn, style))
-            )
+            top = max((v for v in values if v is not None), default=1.0)
+            line = text("    ", (WORDS[known], style), f" {palette.fit(palette.word(rule, 40), 28)} ")
+            yield words((*line, *spark(values, room, top, palette, style)))
         if not told.courses:
             yield words(text(("    none", FAINT)))
 

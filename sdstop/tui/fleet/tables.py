@@ -10,9 +10,11 @@ from msgspec import Struct
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
 from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow
-from sdstop.tui.views.cells import bar_cell, severity_name, spark_cell
+from sdstop.tui.views.cells import bar_cell, severity_name
+from sdstop.tui.widgets.graph import samples
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.strip import spark
 from sdstop.tui.widgets.table import PERCENT, Cell, TableColumn
 
 _SPARK = 31
@@ -59,9 +61,9 @@ def _count(get: Callable[[FleetNode], int]) -> Callable[[FleetRow, int], Cell]:
 
 
 def _course(node: FleetNode, palette: Palette, width: int) -> Cell:
-    values = node.history[-width:]
+    values = node.history[-samples(width, palette) :]
     top = max((value for value in values if value is not None), default=0.0)
-    return spark_cell(values, max(top, 1.0), palette)
+    return spark(values, width, max(top, 1.0), palette)
 
 
 def _claims(claims: Sequence[FleetFinding], palette: Palette) -> str:

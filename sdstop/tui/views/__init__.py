@@ -38,7 +38,13 @@ class ViewEntry(Struct, frozen=True):
 
 
 VIEWS = (
-    ViewEntry("1", "Overview", "overview.Overview", "findings, worst devices, top I/O processes", "Over"),
+    ViewEntry(
+        "1",
+        "Overview",
+        "overview.Overview",
+        "the first finding and its picture, data path, devices, processes",
+        "All",
+    ),
     ViewEntry("2", "Disks", "disks.Disks", "disks, arrays and pools"),
     ViewEntry("3", "Caches", "caches.Caches", "caches and request sizes", "Cache"),
     ViewEntry("4", "Network", "network.Network", "interfaces, bonds, path MTUs, TCP", "Net"),
@@ -47,7 +53,7 @@ VIEWS = (
     ViewEntry("7", "Cluster", "cluster.ClusterView", "failure domains, nodes, devices, capacity", "Clust"),
     ViewEntry("8", "Volumes", "volumes.Volumes", "volumes and their limits", "Vols"),
     ViewEntry("9", "Path", "path.PathView", "where the time of a request goes, from client to disk"),
-    ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Read", spare=True),
+    ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Raw", spare=True),
     ViewEntry("!", "Findings", "findings.Findings", "all findings: active, unknown, ended, ruled out", "Find"),
 )
 """All views, in tab order; the first is shown at the start."""

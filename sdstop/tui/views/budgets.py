@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from rich.style import Style
+
 from sdstop.analysis.fabric import HbaLoad
 from sdstop.analysis.fabric_state import FabricState
 from sdstop.analysis.fabric_tree import FabricNode
 from sdstop.core.format import percent, rate
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.graph import bar
-from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
 
 _FIXED = 80
@@ -35,20 +37,14 @@ def _line(load: HbaLoad, node: FabricNode | None, shown: FabricState, scene: Sce
     return (
         *text((f" {load.hba.hba:<13}", style), (f"{near:<6}", FAINT), f"{disks:>9}"),
         *text(("  could move ", FAINT), f"{rate(load.wants):>6}", (" of ", FAINT), f"{rate(load.carries):<6}"),
-        *text(f"{percent(load.share):>5} % "),
-        *_bar(load.share, top, room, palette),
-        *text(("  now ", FAINT), f"{percent(now):>5} % "),
-        *_bar(now, 1.0, room, palette),
+        *text(f"{percent(load.share):>5}% "),
+        *_bar(load.share, top, room, style, palette),
+        *text(("  now ", FAINT), f"{percent(now):>5}% "),
+        *_bar(now, 1.0, room, style, palette),
     )
 
 
-def _bar(share: float | None, top: float, room: int, palette: Palette) -> Line:
+def _bar(share: float | None, top: float, room: int, style: Style, palette: Palette) -> Line:
     """Return a bar from 0 to `top`; if `top` exceeds 1, a tick marks the capacity of the links."""
-    full, rest = bar(None if share is None else share / top, room, ascii=palette.ascii)
-    if top <= 1.0 or share is None:
-        return text(full, (rest, FAINT))
-    at = min(round(room / top), room - 1)
-    whole = full + rest
-    marked = whole[:at] + palette.tick + whole[at + 1 :]
-    cut = len(full)
-    return text(marked[: max(cut, 0)], (marked[cut:], FAINT))
+    past = style if share is not None and share > 1 and style is not PLAIN else OTHER
+    return bar(None if share is None else share / top, room, palette, past, mark=1 / top if top > 1 else None)

@@ -12,20 +12,21 @@ from textual.containers import Horizontal, Vertical
 from sdstop.analysis.cache_state import caches, complete_split, split
 from sdstop.analysis.mtu_change import CacheSide, PayloadChange, PayloadHistory
 from sdstop.analysis.request_sizes import Framing, SizeHistogram, framings, size_histograms, sizes_of
-from sdstop.core.format import bytes_, duration, number, percent, utc
+from sdstop.core.format import bytes_, duration, number, percent, utc, whole
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
-from sdstop.tui.views.cells import bar_cell, gauge, severity_name
+from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import why_rows
-from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, PLAIN, READ, STRONG, WRITE, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import PERCENT, Cell, LineTable, TableColumn
 
@@ -122,15 +123,15 @@ _COLUMNS = (
     TableColumn("used", "%USED", 5, keep=7, widest=16, **_part("used")),
     TableColumn("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
     TableColumn("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
-    TableColumn("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
-    TableColumn("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
+    TableColumn("reads", "r/s", 6, keep=2, style=READ, **_figure(_did("reads"), whole)),
+    TableColumn("writes", "w/s", 6, keep=2, style=WRITE, **_figure(_did("writes"), whole)),
     TableColumn("hit", "%HIT", 5, scale=PERCENT, **_figure(_share(0), percent)),
     TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13, scale=PERCENT,
                 **_figure(_did("cacheable_hit_share"), percent)),
     TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True, scale=PERCENT),
     TableColumn("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
-    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
-    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
+    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), whole)),
+    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), whole)),
     TableColumn("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
 )  # fmt: skip
 
@@ -224,7 +225,7 @@ class Caches(View):
 
     def _arrange(self, cached: bool, compared: int, sizes: int, *, wide: bool) -> int:  # noqa: FBT001
         """Distribute the lines among the panes; return the number of lines of the chart over time."""
-        total = max(self.app.size.height - 3, 1)
+        total = self.room
         top = min(len(self.main.rows) + 2, max(total // 3, 3)) if cached or sizes else total
         rest = total - top
         below = min(compared + 1, max(rest // 3, 5)) if compared else 0
@@ -333,7 +334,7 @@ def compared_lines(sides: tuple[CacheSide, CacheSide], cache: Cache, scene: Scen
         line: list[Any] = list(text(*parts))
         for side in sides:
             value = read(side)
-            line += [*text(f"{percent(value):>6} "), *gauge(value, 12, scene.palette), *text("   ")]
+            line += [*text(f"{percent(value):>6} "), *bar(value, 12, scene.palette), *text("   ")]
         lines.append(tuple(line))
     evicted = [number(s.activity.evicted if s.activity is not None else None) for s in sides]
     lines.append(text((" evicted a second ", FAINT), f"{evicted[0]:>6}{'':16}{evicted[1]:>6}"))

@@ -16,9 +16,10 @@ from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import counted, gauge
+from sdstop.tui.views.cells import counted
 from sdstop.tui.why import entry_mark
-from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, PLAIN, STRONG, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
 
 _NAME = 12
@@ -176,7 +177,8 @@ def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
     head = f" {palette.fit(palette.word(rebuild.operation, 20), _NAME)} "
     tail = f" {'  '.join(_pace(rebuild, scene))}  {where}"
     room = max(width - len(head) - len(tail) - 1, 8)
-    line: list[Segment] = [*text((head, style)), *gauge(rebuild.progress, min(room, 60), palette), *text(tail)]
+    done = bar(rebuild.progress, min(room, 60), palette, OTHER if style is PLAIN else style)
+    line: list[Segment] = [*text((head, style)), *done, *text(tail)]
     yield words(tuple(line), key, thing, f"{where} {rebuild.operation}")
     if rebuild.limited_by:
         policy = f"held by {palette.word(rebuild.limited_by, 200)}"
@@ -188,7 +190,7 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
     known = next((k for k in rebuild_analyses(scene.window) if k.rebuild == rebuild), None)
     seen = known.pace if known is not None else None
     if rebuild.progress is not None:
-        yield f"{done(rebuild.progress)} %"
+        yield f"{done(rebuild.progress)}%"
     if rebuild.state != "running":
         yield scene.palette.word(rebuild.state, 20)
     speed = seen.rate if seen is not None and seen.rate is not None else rebuild.speed

@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rich.segment import Segment
 from rich.style import Style
 
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, percent
+from sdstop.core.format import bytes_, whole_percent
 from sdstop.tui.widgets.graph import bar
-from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
-from sdstop.tui.widgets.strip import HOT, heat, level, sparkline
+from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, Line, Palette, text
 
 IDLE = 1e-9
 """Queue length, or wait in seconds, below which a device counts as idle."""
 
 
-def bar_cell(ratio: float | None, width: int, palette: Palette) -> Line:
-    """Return a percentage such as `97.2`, followed by a bar if there is room."""
-    number = f"{percent(ratio):>5}"
+def bar_cell(
+    ratio: float | None, width: int, palette: Palette, style: Style = OTHER, *, mark: float | None = None
+) -> Line:
+    """Return a whole percentage, followed by a bar if there is room; `mark` is the position of a threshold."""
+    number = f"{whole_percent(ratio):>{min(width, 5)}}"
     if width < 9:
-        return text(number[-width:] if len(number) > width and number[0] == " " else number)
-    full, rest = bar(ratio, width - 6, ascii=palette.ascii)
-    return text(f"{number} ", full, (rest, FAINT))
-
-
-def gauge(ratio: float | None, width: int, palette: Palette) -> Line:
-    """Return a bar without a number."""
-    full, rest = bar(ratio, width, ascii=palette.ascii)
-    return text(full, (rest, FAINT))
-
-
-def heat_cell(values: Sequence[float | None], top: float, palette: Palette, severity: Severity | None) -> Line:
-    """Return a heat strip; its hot cells have the color of the row's severity."""
-    shades = heat(values, top, ascii=palette.ascii)
-    if severity is None:
-        return text(shades)
-    lit = palette.severity(severity)
-    parts: list[Segment] = []
-    run, style = "", PLAIN
-    for shade, value in zip(shades, values, strict=True):
-        wanted: Style = lit if level(value, top) >= HOT else PLAIN
-        if wanted is not style and run:
-            parts.append(Segment(run, style))
-            run = ""
-        run, style = run + shade, wanted
-    parts.append(Segment(run, style))
-    return tuple(parts)
-
-
-def spark_cell(values: Sequence[float | None], top: float, palette: Palette) -> Line:
-    """Return a sparkline."""
-    return text(sparkline(values, top, ascii=palette.ascii))
+        return text(number)
+    return (*text(f"{number} "), *bar(ratio, width - 6, palette, style, mark=mark))
 
 
 def fold(value: float | None, middle: float | None) -> str:

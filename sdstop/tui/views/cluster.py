@@ -165,7 +165,7 @@ class ClusterView(View):
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
-        width, height = self.app.size.width, max(self.app.size.height - 3, 1)
+        width, height = self.app.size.width, self.room
         lines = summary_rows(scene, width)
         self.glance.display = bool(lines)
         self.glance.styles.height = min(len(lines) + 1, max(height * 3 // 5, height - 12, 3))

@@ -13,15 +13,17 @@ from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity
-from sdstop.core.format import number, percent, rate, wait
+from sdstop.core.format import mebibytes, milliseconds, rate, tenths, whole, whole_percent
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import IDLE, fold, gauge, heat_cell, severity_name
+from sdstop.tui.views.cells import IDLE, fold, severity_name
 from sdstop.tui.views.view import ViewPlace
+from sdstop.tui.widgets import palette as hues
+from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells, sparkline
+from sdstop.tui.widgets.strip import cells, heat
 from sdstop.tui.widgets.table import MIB, MS, PERCENT, Cell, TableColumn
 
 
@@ -33,17 +35,15 @@ class DeviceRow(Struct, frozen=True):
     group: ArrayState | None = None
     member: Member | None = None
     top: float = 1.0
-    abroad: bool = False
-    """Whether the row is shown outside its array, so that Enter opens the array in the view of disks."""
     inset: int = 0
     """Indentation of the name in cells; reduced if the name needs the room."""
+    course: tuple[float | None, ...] = ()
+    """Queue of several devices in one row, one value per second; of a single one it is looked up when painted."""
 
     @property
     def opens(self) -> FactSubject | ViewPlace:
         """Target that Enter opens for this row."""
         name, members = self.drive.name, self.drive.members
-        if self.abroad:
-            return ViewPlace("2", (members[0].array if members else "", name))
         return FactSubject(
             name,
             (
@@ -59,13 +59,6 @@ class DeviceRow(Struct, frozen=True):
         """Worst severity of the device."""
         return self.drive.severity
 
-    @property
-    def hot(self) -> Severity | None:
-        """Severity that colors the heat strip: of the device, or of a convoy of all members."""
-        if self.drive.severity is not None:
-            return self.drive.severity
-        return self.group.convoy if self.group is not None else None
-
 
 def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
     """Return a device's queue length, one value per second, the newest last."""
@@ -73,6 +66,10 @@ def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | No
     if not runs:
         return [None] * width
     return cells(queues(scene.window, name), runs[-1].started, width)
+
+
+_NOTHING = frozenset({"-", "0", "0.0"})
+"""Cells that stand back."""
 
 
 def figure(
@@ -85,29 +82,19 @@ def figure(
 
     def cell(item: DeviceRow, _: int) -> Cell:
         said = shown(value(item))
-        return text((said, FAINT)) if item.drive.stale or said in {"0", "-", "0.00"} else said
+        return text((said, FAINT)) if item.drive.stale or said in _NOTHING else said
 
     return {"cell": cell, "value": value, "right": True, "scale": scale}
 
 
-def _mebibytes(value: float | None) -> str:
-    return number(None if value is None else value / MIB)
-
-
 def _bar(item: DeviceRow, width: int) -> Line:
     a = item.drive.activity
-    return gauge(None if a is None else a.busy, width, item.scene.palette)
-
-
-def _spark(item: DeviceRow, width: int) -> Line:
-    values = queue_history(item.scene, item.drive.name, width)
-    top = max(1.0, *(v for v in values if v is not None), 1.0)
-    style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
-    return text((sparkline(values, top, ascii=item.scene.palette.ascii), style))
+    return bar(None if a is None else a.busy, width, item.scene.palette)
 
 
 def _heat(item: DeviceRow, width: int) -> Line:
-    return heat_cell(queue_history(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
+    values = item.course[-width:] if item.course else queue_history(item.scene, item.drive.name, width)
+    return heat(values, item.top, item.scene.palette)
 
 
 def _compared(field: str) -> dict[str, Any]:
@@ -159,17 +146,23 @@ def _slot(item: DeviceRow, _: int) -> Cell:
 DEVICE = TableColumn("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
 ARRAY = TableColumn("array", "ARRAY", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
 SLOT = TableColumn("slot", "SLOT", 4, _slot, right=True, keep=5)
-READS = TableColumn("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
-WRITES = TableColumn("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
-READ = TableColumn("read", "rMiB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _mebibytes, MIB))
-WRITE = TableColumn("write", "wMiB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _mebibytes, MIB))
+READS = TableColumn("reads", "r/s", 6, style=hues.READ, keep=6, **figure(lambda a: a.reads_per_second, whole))
+WRITES = TableColumn("writes", "w/s", 6, style=hues.WRITE, keep=6, **figure(lambda a: a.writes_per_second, whole))
+READ = TableColumn(
+    "read", "rMiB/s", 6, style=hues.READ, keep=7, **figure(lambda a: a.read_bytes_per_second, mebibytes, MIB)
+)
+WRITE = TableColumn(
+    "write", "wMiB/s", 6, style=hues.WRITE, keep=7, **figure(lambda a: a.write_bytes_per_second, mebibytes, MIB)
+)
 SIZE = TableColumn("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
-QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, number))
-READ_WAIT = TableColumn("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait, MS))
-WRITE_WAIT = TableColumn("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait, MS))
-WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait, MS))
-IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
-BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, percent, PERCENT))
+QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, tenths))
+READ_WAIT = TableColumn("rwait", "r_ms", 6, style=hues.READ, keep=8, **figure(lambda a: a.read_wait, milliseconds, MS))
+WRITE_WAIT = TableColumn(
+    "wwait", "w_ms", 6, style=hues.WRITE, keep=8, **figure(lambda a: a.write_wait, milliseconds, MS)
+)
+WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, milliseconds, MS))
+IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, whole))
+BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, whole_percent, PERCENT))
 BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = TableColumn("xqueue", "xaqu", 5, **_compared("queue"))
 WAIT_FOLD = TableColumn("xwait", "xawait", 6, **_compared("wait"))
@@ -186,8 +179,6 @@ def _ruler(width: int) -> str:
 
 HEAT = TableColumn("history", _ruler, 30, _heat, widest=PAST, comfort=PAST, seconds=1.0)
 """Last minute as a heat strip, on the scale of the array."""
-SPARK = TableColumn("history", _ruler, 10, _spark, keep=5, widest=PAST, comfort=30, seconds=1.0)
-"""Last minute as a sparkline, on the device's own scale."""
 
 
 def row(key: Hashable, item: DeviceRow) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
 from sdstop.tui.views.detail import detail_rows
+from sdstop.tui.views.deviation import PLAIN_WITHIN, block_lines, compared
 from sdstop.tui.views.devices import (
     ARRAY,
     BAR,
@@ -45,6 +47,7 @@ from sdstop.tui.views.devices import (
     DeviceRow,
     row,
 )
+from sdstop.tui.views.disk_folds import folded
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
@@ -56,6 +59,12 @@ _COLUMNS = (
     SLOT, DEVICE, READS, WRITES, READ, WRITE, SIZE, IN_FLIGHT, QUEUE, QUEUE_FOLD, READ_WAIT, WRITE_WAIT, WAIT,
     WAIT_FOLD, BUSY, BAR, HEAT, FLAG, replace(ARRAY, chosen=False),
 )  # fmt: skip
+
+
+_DETAIL = 6
+"""Lines of the detail, as in the style sheet."""
+_AGAINST = 4
+"""Minimum lines for the members against their median, including the title."""
 
 
 class ArrayHeading(Struct, frozen=True):
@@ -123,6 +132,7 @@ class Disks(View):
 
     families = (Array, BlockDevice, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
     tables = (_COLUMNS,)
+    main: LineTable
 
     @classmethod
     def listed(cls, scene: Scene) -> Iterator[Listing]:
@@ -131,20 +141,56 @@ class Disks(View):
 
     def compose(self) -> ComposeResult:
         """Lay out the table and the detail."""
+        self.unfolded: set[str] = set()
         self.main = LineTable("Arrays and disks", _COLUMNS, id="disks")
+        self.against = Pane("Members", id="against", cursor=False)
         self.detail = Pane("Device", id="disk-detail", cursor=False)
         yield self.main
+        yield self.against
         yield self.detail
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        self.main.put(_rows(scene), scene.palette, _note(scene))
+        rows = _rows(scene)
+        fits = len(rows) <= max(self.room - (_DETAIL if self.detail.display else 0) - self.main.heads, 1)
+        if not fits and not self.main.needle and self.main.sort is None:
+            rows = folded(rows, scene, self.unfolded)
+        self._share_lines(len(rows))
+        self.main.put(rows, scene.palette, _note(scene))
+        self._show_against()
         self._show_detail()
+
+    def _share_lines(self, rows: int) -> None:
+        """Give the table what it needs; what is left shows the members against their median."""
+        left = self.room - (_DETAIL if self.detail.display else 0) - rows - self.main.heads
+        members = compared(self.scene, "") if left >= _AGAINST else []
+        self.against.display = bool(block_lines(members, self.scene.palette, self.app.size.width, left - 1))
+        self.main.styles.height = rows + self.main.heads if self.against.display else "1fr"
+
+    def _show_against(self) -> None:
+        """Show the group of the row under the cursor, or the largest one."""
+        if not self.against.display:
+            return
+        row, scene = self.main.chosen, self.scene
+        group = str(row.key[0]) if row is not None and isinstance(row.key, tuple) else ""
+        members = compared(scene, group)
+        lines = block_lines(members, scene.palette, self.against.size.width, self.against.room)
+        name = next((a for d in members for a in (*(m.array for m in d.members), *d.pools)), "")
+        self.against.title = f"{scene.palette.word(name, 40)}: throughput against the median" if name else "Members"
+        self.against.put([words(line) for line in lines], scene.palette, f"within {PLAIN_WITHIN:.0%}: plain")
+
+    def point(self, key: Any) -> None:
+        """Put the cursor on a row; if it is folded, show the members of its group one by one."""
+        if isinstance(key, tuple) and key and all(each.key != key for each in self.main.rows):
+            self.unfolded.add(key[0])
+            self.show(self.scene)
+        super().point(key)
 
     def moved(self, pane: Pane) -> None:
         """Show details of the row under the cursor."""
-        del pane
+        if pane is self.main:
+            self._show_against()
         self._show_detail()
 
     def _show_detail(self) -> None:
@@ -155,7 +201,8 @@ class Disks(View):
         item = row.item if row is not None else None
         drive = item.drive if isinstance(item, DeviceRow | ArrayHeading | PoolHeading | VdevRow) else None
         if drive is None:
-            self.detail.put((), scene.palette)
+            self.detail.title = "Device"
+            self.detail.put([words(text((" Enter opens what is under the cursor", FAINT)))], scene.palette)
             return
         self.detail.title = f"Device {scene.palette.word(drive.name, 60)}"
         self.detail.put(detail_rows(drive, scene), scene.palette)
@@ -232,8 +279,8 @@ def _pool_heading(tree: PoolTree, scene: Scene) -> Row:
     bad = scene.palette.severity(tree.severity or Severity.WARNING) if tree.whole.state not in USABLE else PLAIN
     head, facts = facts[0], []
     if pool is not None and pool.size:
-        facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)} %)")
-        facts += [f"{percent(pool.fragmentation)} % fragmented"] if pool.fragmentation else []
+        facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)}%)")
+        facts += [f"{percent(pool.fragmentation)}% fragmented"] if pool.fragmentation else []
     if pool is None:
         facts.append("zpool status does not answer")
     elif pool.errors:

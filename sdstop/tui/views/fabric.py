@@ -16,7 +16,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, natural, number, percent, rate, utc
+from sdstop.core.format import duration, mebibytes, natural, number, percent, utc
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
@@ -29,7 +29,7 @@ from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.table import PERCENT, Cell, TableColumn
+from sdstop.tui.widgets.table import MIB, PERCENT, Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, all_rows, severe
 
 
@@ -109,8 +109,8 @@ def _disks(item: FabricRow, _: int) -> Cell:
 
 
 def _moves(item: FabricRow, _: int) -> Cell:
-    said = rate(item.fabric.moves(item.node))
-    return text((said, FAINT)) if said in {"0", "-"} else said
+    said = mebibytes(item.fabric.moves(item.node))
+    return text((said, FAINT)) if said in {"0.0", "-"} else said
 
 
 def _share(item: FabricRow, width: int) -> Cell:
@@ -167,7 +167,7 @@ _COLUMNS = (
     TableColumn("place", "PLACE", 6, _place, keep=8),
     TableColumn("link", "LINK/CAN", 13, _link, lambda i: i.fabric.carries(i.node), widest=15, rising=True),
     TableColumn("disks", "DISKS", 5, _disks, lambda i: len(i.node.disks), right=True, keep=5),
-    TableColumn("moves", "B/s", 5, _moves, lambda i: i.fabric.moves(i.node), right=True),
+    TableColumn("moves", "MiB/s", 7, _moves, lambda i: i.fabric.moves(i.node), right=True, scale=MIB),
     TableColumn("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.node), scale=PERCENT, keep=7, widest=16),
     TableColumn("new", "NEW", 4, _new, lambda i: i.fabric.new(i.node), right=True, keep=9),
     TableColumn("errors", "ERR", 5, _total, lambda i: i.fabric.total(i.node), right=True),
@@ -212,7 +212,7 @@ class FabricView(View):
         self.budgets.display = len(lines) > 1
         self.budgets.styles.height = min(len(lines) + 1, 12)
         self.budgets.put(lines, scene.palette)
-        self.detail.styles.height = "1fr" if wide else max(5, min(self.app.size.height // 3, 12))
+        self.detail.styles.height = "1fr" if wide else max(5, min(self.room // 3, 12))
         self.detail.display = bool(roots) and self.app.size.height >= 18
         self._show_chosen()
 

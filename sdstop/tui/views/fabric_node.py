@@ -170,7 +170,7 @@ def _moves(node: FabricNode, shown: FabricState) -> list[str]:
     of = f" of {_rate(carries)} that its links carry" if carries else ""
     facts = [f"{_rate(moves)}{of}"]
     if load is not None and load.disks:
-        share = f" ({percent(load.share)} %)" if load.share is not None else ""
+        share = f" ({percent(load.share)}%)" if load.share is not None else ""
         facts.append(f"{counted(round(load.disks), 'disk')} could move {_rate(load.wants)}{share}")
     return facts
 

@@ -9,8 +9,8 @@ from rich.segment import Segment
 from sdstop.collectors.system.node import CpuActivity, Pressure
 from sdstop.core.format import bytes_, natural, number, percent
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import gauge
 from sdstop.tui.views.vitals import memory_used, node
+from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, pairs, text
 
 _CPU = 22
@@ -28,11 +28,11 @@ def gauge_lines(scene: Scene, width: int) -> list[Line]:
             f"  {bytes_(n.memory_total)}  available {bytes_(n.memory_available)}"
             f"  dirty {bytes_(n.memory_dirty)}  writeback {bytes_(n.memory_writeback)}"
         )
-        lines.append((*text((" memory ", FAINT), f"{percent(used):>5} "), *gauge(used, 10, scene.palette),
+        lines.append((*text((" memory ", FAINT), f"{percent(used):>5} "), *bar(used, 10, scene.palette),
                       *text((facts, PLAIN))))  # fmt: skip
         if n.swap_total:
             swapped = 1 - (n.swap_free or 0) / n.swap_total
-            lines.append((*text((" swap   ", FAINT), f"{percent(swapped):>5} "), *gauge(swapped, 10, scene.palette),
+            lines.append((*text((" swap   ", FAINT), f"{percent(swapped):>5} "), *bar(swapped, 10, scene.palette),
                           *text(f"  {bytes_(n.swap_total)}")))  # fmt: skip
     if n is not None:
         loads = " ".join(number(v) for v in (n.load1, n.load5, n.load15))
@@ -64,7 +64,7 @@ def _cpu_lines(scene: Scene, width: int) -> list[Line]:
     for start in range(0, min(len(cpus), across * _CPU_LINES), across):
         parts: list[Segment] = [Segment(" ")]
         for c in cpus[start : start + across]:
-            drawn = pairs(gauge(c.busy, _CPU - 11, scene.palette))
+            drawn = pairs(bar(c.busy, _CPU - 11, scene.palette))
             parts.extend(text((f"{scene.palette.word(c.cpu, 4):>3} ", FAINT), *drawn, f"{percent(c.busy):>5}  "))
         lines.append(tuple(parts))
     hidden = len(cpus) - across * _CPU_LINES

@@ -15,7 +15,7 @@ from sdstop.tui.views.cache_row import CacheRow
 from sdstop.tui.views.cells import block_of
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.graph import bar
-from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, STRONG, Line, Palette, pairs, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
 _WIDEST = 48
@@ -40,9 +40,10 @@ def histogram_note(sizes: SizeHistogram, since: float) -> str:
 
 
 def histogram_rows(
-    sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], scene: Scene, width: int
-) -> list[Row]:
-    """Return the lines of the pane."""
+    sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], scene: Scene, width: int,
+    *, widest: int = _WIDEST,
+) -> list[Row]:  # fmt: skip
+    """Return the lines of the pane; bars have at most `widest` cells."""
     block = cached.cache.block_size if cached is not None else None
     chosen = list({framing.payload: framing for framing in framings}.values())[:2]
     bins = binned(sizes, block, [framing.payload for framing in chosen])
@@ -54,13 +55,21 @@ def histogram_rows(
     scale = max(
         (share for b, tick in zip(bins, ticks, strict=True) for share in (_seen(b, total), tick or 0.0)), default=0
     )
-    room = max(min(width - _BESIDE - (21, 21, 40)[len(chosen)], _WIDEST), 6)
+    room = max(min(width - _BESIDE - (21, 21, 40)[len(chosen)], widest), 6)
     bad = cached.bypassed if cached is not None else None
     for b, tick in zip(bins, ticks, strict=True):
         style = PLAIN if bad is None or not block or b.low % block == 0 else scene.palette.severity(bad)
         line = text(
             (f"{_label(b, sizes, scene.palette):>11} ", STRONG if b.block else PLAIN),
-            *_bar(_seen(b, total) / (scale or 1.0), None if tick is None else tick / scale, room, style, scene.palette),
+            *pairs(
+                bar(
+                    _seen(b, total) / (scale or 1.0),
+                    room,
+                    scene.palette,
+                    OTHER if style is PLAIN else style,
+                    mark=None if tick is None else tick / (scale or 1.0),
+                )
+            ),
             f" {percent(b.count / total if total else None):>5}",
             (f" {number(b.count):>7}", FAINT),
             *_marks(b, chosen, scene.palette),
@@ -86,23 +95,6 @@ def _ticks(bins: Sequence[SizeBin], framings: Sequence[Framing]) -> list[float |
     return [count / sum(cut) if count else None for count in cut]
 
 
-def _bar(share: float, tick: float | None, room: int, style: Style, palette: Palette) -> Iterator[tuple[str, Style]]:
-    """Yield the parts of a bar with a tick at `tick`, if given."""
-    shown, rest = bar(share, room, ascii=palette.ascii)
-    at = room if tick is None else min(round(tick * room), room - 1)
-    drawn = ((shown, style), (rest, FAINT))
-    begins = 0
-    for part, painted in drawn:
-        cut = at - begins
-        if 0 <= cut < len(part):
-            yield part[:cut], painted
-            yield palette.tick, STRONG
-            yield part[cut + 1 :], painted
-        else:
-            yield part, painted
-        begins += len(part)
-
-
 def _heading(
     sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], palette: Palette, width: int
 ) -> Iterator[Line]:
@@ -111,7 +103,7 @@ def _heading(
     if share is not None and block:
         worst = cached.bypassed if cached is not None else None
         style = STRONG if worst is None or not share else palette.severity(worst)
-        yield text((f" {percent(share)} %", style), f" of requests are no whole {block_of(block)} of the cache")
+        yield text((f" {percent(share)}%", style), f" of requests are no whole {block_of(block)} of the cache")
     for framing in framings:
         name = palette.word(framing.where, 30)
         said = f" {name}: "

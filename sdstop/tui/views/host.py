@@ -15,7 +15,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.modules import module_rows
 from sdstop.tui.views.nodes import COLUMNS, node_rows
-from sdstop.tui.views.overview import PROCESSES, process_rows
+from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.sources import SOURCES, source_rows
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text
@@ -84,7 +84,7 @@ class HostView(View):
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        width, height = self.app.size.width, self.app.size.height - 3
+        width, height = self.app.size.width, self.room
         wide = width >= 160
         half = width // 2 - 1 if wide else width
         lines = gauge_lines(scene, half)

@@ -14,10 +14,10 @@ from sdstop.core.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.views.cache_row import CacheRow
 from sdstop.tui.views.cells import block_of
-from sdstop.tui.widgets.graph import layers, scale, stacked
-from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.graph import layers, samples, stacked, step
+from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, READ, Line, text
 from sdstop.tui.widgets.pane import Row, words
-from sdstop.tui.widgets.strip import Sample, cells, sparkline
+from sdstop.tui.widgets.strip import Sample, cells, spark
 
 _AXIS = 6
 """Cells to the left of a chart."""
@@ -31,7 +31,7 @@ _NAMES = ("hit", "miss", "bypass")
 def styles(cached: CacheRow) -> tuple[Style, Style, Style]:
     """Return the styles of hits, misses and bypassed requests; a fault is drawn in the color of its severity."""
     wrong = cached.bypassed
-    return FAINT, FAINT, FAINT if wrong is None else cached.scene.palette.severity(wrong)
+    return READ, OTHER, FAINT if wrong is None else cached.scene.palette.severity(wrong)
 
 
 def mixed(parts: RequestSplit | None, width: int, cached: CacheRow) -> Line:
@@ -90,7 +90,7 @@ def _stack(cached: CacheRow, seconds: int, height: int, width: int) -> list[Line
     beside = width >= _AXIS + seconds + _LEGEND
     lines = []
     for at, level in enumerate(range(height - 1, -1, -1)):
-        label = "100 %" if not at else "0 %" if not level else "50 %" if height >= 7 and at == height // 2 else ""
+        label = "100%" if not at else "0%" if not level else "50%" if height >= 7 and at == height // 2 else ""
         parts: list[Segment] = [Segment(f"{label:>5} ", FAINT)]
         run, layer = "", -1
         for column in columns:
@@ -135,7 +135,7 @@ def _legend(cached: CacheRow, height: int) -> list[Line]:
         for at in (2, 1, 0)
     ]
     if did is not None:
-        lines.append(text(("  hit of cacheable ", FAINT), f"{percent(did.cacheable_hit_share):>5} ", ("%", FAINT)))
+        lines.append(text(("  hit of cacheable ", FAINT), f"{percent(did.cacheable_hit_share):>5}", ("%", FAINT)))
         lines += [
             text((f"  {title:<17}", FAINT), f"{number(value):>5}", ("/s", FAINT))
             for title, value in (
@@ -148,7 +148,7 @@ def _legend(cached: CacheRow, height: int) -> list[Line]:
 
 
 def _entry(mark: tuple[str, Style], name: str, share: str, flow: float | None) -> Line:
-    return text(mark, f" {name:<7}{share:>5} ", ("%", FAINT), f"{number(flow):>8}", ("/s", FAINT))
+    return text(mark, f" {name:<7}{share:>5}", ("%", FAINT), f"{number(flow):>8}", ("/s", FAINT))
 
 
 def _strip(
@@ -158,10 +158,11 @@ def _strip(
     read: Callable[[CacheRow], list[Sample]],
     shown: Callable[[CacheRow, Sequence[float | None]], tuple[float, str]],
 ) -> Line:
-    samples = read(cached)
-    values = cells(samples, samples[-1][0], seconds) if samples else [None] * seconds
+    known, palette = read(cached), cached.scene.palette
+    fit = samples(seconds, palette)
+    values = cells(known, known[-1][0], fit, seconds / fit) if known else [None] * fit
     top, said = shown(cached, values)
-    return text((f"{title:>5} ", FAINT), (sparkline(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
+    return (*text((f"{title:>5} ", FAINT)), *spark(values, seconds, top, palette), *text("  ", said))
 
 
 def _dirty(cached: CacheRow) -> list[Sample]:
@@ -171,11 +172,11 @@ def _dirty(cached: CacheRow) -> list[Sample]:
 
 
 def _dirty_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float, str]:
-    top = scale(max((v for v in values if v is not None), default=0.0))
+    top = step(max((v for v in values if v is not None), default=0.0))
     cache = cached.cache
     if cache.dirty is None:
         return top, "-"
-    share = f", {percent(cache.dirty / cache.size)} % of {bytes_(cache.size)}" if cache.size else ""
+    share = f", {percent(cache.dirty / cache.size)}% of {bytes_(cache.size)}" if cache.size else ""
     return top, f"{bytes_(cache.dirty)}{share}"
 
 
@@ -193,7 +194,7 @@ def _flow(row: CacheActivity) -> float | None:
 
 
 def _came_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float, str]:
-    top = scale(max((v for v in values if v is not None), default=0.0))
+    top = step(max((v for v in values if v is not None), default=0.0))
     return top, f"{number(_flow(cached.activity) if cached.activity else None)}/s"
 
 

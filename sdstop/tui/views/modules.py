@@ -13,8 +13,9 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, decimal_rate, natural, number
 from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.views.cells import counted, gauge
-from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
+from sdstop.tui.views.cells import counted
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, STRONG, Line, Palette, pairs, text
 from sdstop.tui.widgets.pane import Row, words
 
 _LEAST = 2
@@ -163,8 +164,9 @@ def _channels(row: MemorySocket, severity: Severity | None, palette: Palette, ro
     peak, possible = decimal_rate(row.peak), decimal_rate(row.possible)
     rates = f"{peak.removesuffix(' GB/s')} of {possible}" if row.peak is not None and row.possible is not None else ""
     drawn = min(room - len(said) - len(rates) - 2, 12)
-    bar = pairs(gauge(row.used / row.channels, drawn, palette)) if drawn >= 3 else ()
-    return text((f"{said} ", style), *bar, (f" {rates}" if drawn >= 3 else rates, FAINT))
+    filled = OTHER if style is PLAIN else style
+    shown = pairs(bar(row.used / row.channels, drawn, palette, filled)) if drawn >= 3 else ()
+    return text((f"{said} ", style), *shown, (f" {rates}" if drawn >= 3 else rates, FAINT))
 
 
 def _slot(slot: Dimm, detail: int, severity: Severity | None, palette: Palette) -> Line:

@@ -12,18 +12,19 @@ from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, T
 from sdstop.collectors.network.links import Bond, InterfaceLink
 from sdstop.collectors.network.paths import PathMtu, Softnet, Tcp, TcpActivity
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, natural, number, percent, rate
+from sdstop.core.format import duration, mebibytes, natural, number, percent, whole
 from sdstop.core.joins import Naming
 from sdstop.core.topology import Topology
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.views.finding_rows import note_row
+from sdstop.tui.views.link_graph import LEAST, WARN_AT, busiest, link_history, link_lines, nothing_line
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import Quote
-from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, PLAIN, READ, WRITE, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import PERCENT, Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import MIB, PERCENT, Cell, LineTable, TableColumn
 
 
 class InterfaceRow(Struct, frozen=True):
@@ -70,13 +71,21 @@ def _state(item: InterfaceRow, _: int) -> Cell:
 def _speed(item: InterfaceRow, _: int) -> Cell:
     if item.interface is None or item.interface.speed is None:
         return text(("-", FAINT))
-    return f"{number(item.interface.speed * 8 / 1e9)}G"
+    return number(item.interface.speed * 8 / 1e9)
 
 
 def _share(item: InterfaceRow) -> float | None:
     if item.interface is None or not item.interface.speed or item.activity is None:
         return None
     return max(item.activity.rx_bytes_per_second, item.activity.tx_bytes_per_second) / item.interface.speed
+
+
+def _use(item: InterfaceRow, width: int) -> Line:
+    """Draw the use of the link by its busier direction, with a mark at the share that counts as saturated."""
+    share = _share(item)
+    accused = item.severity in MARKS and share is not None and share >= WARN_AT
+    style = item.scene.palette.severity(item.severity) if accused else OTHER
+    return bar_cell(share, width, item.scene.palette, style, mark=WARN_AT)
 
 
 def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any]:
@@ -86,7 +95,7 @@ def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any
 
     def cell(item: InterfaceRow, _: int) -> Cell:
         said = shown(value(item))
-        return text((said, FAINT)) if item.stale or said in {"0", "-"} else said
+        return text((said, FAINT)) if item.stale or said in {"0", "0.0", "-"} else said
 
     return {"cell": cell, "value": value, "right": True}
 
@@ -133,15 +142,14 @@ _COLUMNS = (
     TableColumn("kind", "KIND", 8, _fact("kind"), keep=3),
     TableColumn("state", "STATE", 7, _state, keep=8),
     TableColumn("mtu", "MTU", 5, _fact("mtu"), lambda i: i.interface.mtu if i.interface else None, right=True),
-    TableColumn("speed", "bit/s", 6, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6,
-                scale=1 / 8),
+    TableColumn("speed", "Gb/s", 5, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6,
+                scale=1e9 / 8),
     TableColumn("duplex", "DUPLEX", 6, _fact("duplex"), keep=2),
-    TableColumn("rx", "RX B/s", 7, **_activity("rx_bytes_per_second", rate)),
-    TableColumn("tx", "TX B/s", 7, **_activity("tx_bytes_per_second", rate)),
-    TableColumn("share", "%LINE", 5, lambda i, w: bar_cell(_share(i), w, i.scene.palette), _share, keep=7, widest=16,
-                scale=PERCENT),
-    TableColumn("rxp", "RX p/s", 7, keep=4, **_activity("rx_packets_per_second", number)),
-    TableColumn("txp", "TX p/s", 7, keep=4, **_activity("tx_packets_per_second", number)),
+    TableColumn("rx", "rxMiB/s", 7, style=READ, scale=MIB, **_activity("rx_bytes_per_second", mebibytes)),
+    TableColumn("tx", "txMiB/s", 7, style=WRITE, scale=MIB, **_activity("tx_bytes_per_second", mebibytes)),
+    TableColumn("share", "%LINE", 5, _use, _share, keep=7, widest=40, scale=PERCENT),
+    TableColumn("rxp", "rx/s", 7, keep=4, style=READ, **_activity("rx_packets_per_second", whole)),
+    TableColumn("txp", "tx/s", 7, keep=4, style=WRITE, **_activity("tx_packets_per_second", whole)),
     TableColumn("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
     TableColumn("failing", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
     TableColumn("dropped", "DROPPED", 7, keep=5, **_counted("rx_dropped", "rx_missed", "tx_dropped")),
@@ -152,7 +160,7 @@ _COLUMNS = (
 
 
 class Network(View):
-    """Interfaces above, the IP stack below."""
+    """Interfaces above, the traffic of the chosen one against its capacity, the IP stack below."""
 
     families = (Bond, Interface, InterfaceActivity, InterfaceLink, PathMtu, Tcp, TcpActivity, Traffic)
     tables = (_COLUMNS,)
@@ -165,18 +173,51 @@ class Network(View):
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.main = LineTable("Interfaces", _COLUMNS, id="interfaces")
+        self.graph = Pane("Traffic", id="link-graph", cursor=False)
         self.stack = Pane("TCP and paths", id="stack")
         yield self.main
+        yield self.graph
         yield self.stack
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
+        self.scene = scene
         listed = _ports(scene)
+        stack = list(_stack(scene))
+        self._share_lines(len(listed), len(stack))
         self.main.put(
             listed or [note_row(_nothing(scene, "interfaces", "interfaces"), scene)], scene.palette, "counts since boot"
         )
-        stack = list(_stack(scene))
         self.stack.put(stack or [note_row(_nothing(scene, "tcp", "TCP and paths"), scene)], scene.palette)
+        self._show_graph()
+
+    def _share_lines(self, interfaces: int, stack: int) -> None:
+        """Give the table what it needs, up to half; then the stack; the rest is the graph's."""
+        height = self.room
+        table = min(max(interfaces, 1) + 2, max(height // 2, 6))
+        below = min(max(stack, 1), 6) + 1 if height >= 20 or not interfaces else 0
+        room = height - table - below
+        self.graph.display = interfaces > 0 and room > LEAST
+        self.stack.display = below > 0
+        self.stack.styles.height = below
+        self.main.styles.height = table if self.graph.display else "1fr"
+
+    def moved(self, pane: Pane) -> None:
+        """Show the graph of the interface under the cursor."""
+        if pane is self.main:
+            self._show_graph()
+
+    def _show_graph(self) -> None:
+        if not self.graph.display:
+            return
+        scene, chosen = self.scene, self.main.chosen
+        item = chosen.item if chosen is not None and self.main.held else None
+        names = [row.item.name for row in self.main.rows if isinstance(row.item, InterfaceRow)]
+        name = item.name if isinstance(item, InterfaceRow) else busiest(names, scene) or (names[0] if names else "")
+        link = link_history(name, scene)
+        self.graph.title = link.title(scene)
+        lines = link_lines(link, scene, self.graph.size.width, self.graph.room)
+        self.graph.put([words(line) for line in lines or [nothing_line(link, scene)]], scene.palette, link.note(scene))
 
 
 def _nothing(scene: Scene, collector: str, what: str) -> str:
@@ -265,7 +306,7 @@ def _stack(scene: Scene) -> Iterator[Row]:
         sent = number(activity.out_per_second) if activity else "-"
         again = number(activity.retransmitted_per_second) if activity else "-"
         share = percent(activity.retransmitted_ratio) if activity else "-"
-        line = text((" tcp      ", FAINT), f"{sent} segments/s, {again}/s sent again ({share} %)")
+        line = text((" tcp      ", FAINT), f"{sent} segments/s, {again}/s sent again ({share}%)")
         yield words(line, "tcp", Quote("/proc/net/snmp", scene.now.number, "Tcp:"))
     if tcp is not None:
         more = f"{number(tcp.established)} connections, {number(tcp.timeouts)} timeouts since boot"

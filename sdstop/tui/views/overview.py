@@ -1,199 +1,299 @@
-"""Overview: state of the node, findings, worst devices and top I/O processes."""
+"""Overview: the first finding in full with the picture that proves it, then the path, the devices and who does the I/O.
+
+What a node is decides what is shown: a pane without content gives its rows to the next. The picture belongs to the
+finding under the cursor; selecting another swaps picture and numbers, and nothing else moves.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 
-from sdstop.analysis.drives import shown
+from sdstop.analysis.likeness import device_folds, unfolded
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
-from sdstop.core.format import plural, rate
-from sdstop.core.headline import UNKNOWN
-from sdstop.tui.facts import FactSubject
+from sdstop.core.finding import Finding
+from sdstop.tui.pictures import Picture
+from sdstop.tui.pictures.choice import picture_of
+from sdstop.tui.pictures.traffic import load_picture, wait_picture
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.detail import busy_processes, hidden_processes
-from sdstop.tui.views.devices import (
-    ARRAY,
-    BAR,
-    BUSY,
-    DEVICE,
-    FLAG,
-    QUEUE,
-    READ,
-    READ_WAIT,
-    READS,
-    SPARK,
-    WRITE,
-    WRITE_WAIT,
-    WRITES,
-    DeviceRow,
-    row,
-)
-from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, cut, entry_rows, full_text_rows, note_row
+from sdstop.tui.views import VIEWS
+from sdstop.tui.views.cause import Cause, CausePane, body_lines, causes
+from sdstop.tui.views.folds import FOLD_COLUMNS, FoldTable, fold_rows
+from sdstop.tui.views.health import health_line
+from sdstop.tui.views.measured import Measure, measure_lines, measures, node_measures
+from sdstop.tui.views.path_strip import LINES as STRIP
+from sdstop.tui.views.path_strip import path_strip, strip_lines
+from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
+from sdstop.tui.views.verdict import verdict_rows
 from sdstop.tui.views.view import View
-from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
-from sdstop.tui.why import why_rows
-from sdstop.tui.widgets.palette import FAINT, text
-from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
+from sdstop.tui.widgets.palette import Line, plain
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable
 
-_DEVICES = (
-    DEVICE, ARRAY, READS, WRITES, READ, WRITE, QUEUE, READ_WAIT, WRITE_WAIT, BUSY, BAR,
-    SPARK, FLAG,
-)  # fmt: skip
-
-
-class ProcessRow(Struct, frozen=True):
-    """A process at a moment."""
-
-    process: ProcessActivity
-    scene: Scene
-
-    @property
-    def opens(self) -> FactSubject:
-        """Target that Enter opens for this row."""
-        key = (self.process.pid, self.process.started)
-        return FactSubject(self.process.name, ((ProcessActivity, key), (ProcessIo, key)))
+WIDE, VERY_WIDE = 110, 190
+"""Widths from which panes stand side by side, and from which they have room for more figures."""
+_LEFT, _LEFT_VERY, _RIGHT = 92, 112, 40
+"""Cells of the left of two panes, and of the right one at least."""
+_HEALTH = 13
+"""Minimum lines of the view for a line of health on a narrow screen."""
 
 
-def _name(item: ProcessRow, _: int) -> Cell:
-    return item.scene.palette.word(item.process.name, 40)
+class Plan(Struct, frozen=True):
+    """Lines of each pane, 0 if it is not shown; `actions` are the steps shown of a finding."""
+
+    health: int
+    cause: int
+    actions: int
+    picture: int
+    second: int
+    strip: int
+    devices: int
+    who: int
 
 
-def _user(item: ProcessRow, _: int) -> Cell:
-    return text((item.scene.palette.word(item.process.user or "-", 20), FAINT))
+class Needs(Struct, frozen=True):
+    """Lines that the panes of one moment can use, without their rules; `health`: whether anything is known of it."""
+
+    body: Sequence[int]
+    """Lines of the tallest finding with one, two and three steps."""
+    others: int
+    measured: int
+    picture: Picture | None
+    second: Picture | None
+    strip: bool
+    devices: int
+    who: int
+    health: bool = True
 
 
-def _command(item: ProcessRow, _: int) -> Cell:
-    return text((item.scene.palette.word(item.process.cmdline or "", 300), FAINT))
+class _Room:
+    """Lines that are left to share out."""
+
+    def __init__(self, lines: int) -> None:
+        self.left = max(lines, 0)
+
+    def take(self, lines: int, least: int = 0) -> int:
+        """Take so many lines or what is left; nothing if that is less than `least`."""
+        taken = max(min(lines, self.left), 0)
+        if taken < least:
+            return 0
+        self.left -= taken
+        return taken
+
+    def grow(self, picture: Picture | None, lines: int, kept: int = 0, *, whole: bool = False) -> int:
+        """Return the lines of a picture that has `lines`, with those that it can use of what is left beyond `kept`."""
+        if picture is None or not lines:
+            return lines
+        most = picture.whole or picture.steps[-1] if whole else picture.steps[-1]
+        fitting = picture.fit(min(lines + max(self.left - kept, 0), max(most, lines)))
+        return lines + self.take(fitting - lines)
 
 
-PROCESSES = (
-    TableColumn("process", "PROCESS", 16, _name, lambda i: i.process.name, widest=20, rising=True),
-    TableColumn("pid", "PID", 7, lambda i, _: str(i.process.pid), lambda i: i.process.pid, right=True, keep=4),
-    TableColumn("user", "USER", 8, _user, lambda i: i.process.user or "", keep=3, rising=True),
-    TableColumn("read", "READ/s", 7, lambda i, _: rate(i.process.read_bytes_per_second),
-                lambda i: i.process.read_bytes_per_second, right=True),
-    TableColumn("write", "WRITE/s", 7, lambda i, _: rate(i.process.write_bytes_per_second),
-                lambda i: i.process.write_bytes_per_second, right=True),
-    TableColumn("command", "COMMAND", 16, _command, keep=2, widest=120),
-)  # fmt: skip
+def arrange(width: int, height: int, needs: Needs) -> Plan:
+    """Share out the lines of the view.
+
+    What gives way first: who, devices, path, numbers, other findings, further steps, and the picture only then. Title,
+    why, hurt and the first step never do.
+    """
+    wide = width >= WIDE
+    health = 1 if needs.health and not wide and height >= _HEALTH else 0
+    room = _Room(height - health - wide - needs.body[0])
+    picture = room.take(needs.picture.steps[0] + 1, 3) - 1 if needs.picture is not None else -1
+    others = min(needs.others, 1, room.left)
+    picture = room.grow(needs.picture, max(picture, 0), others, whole=True)
+    actions, steps = _steps(width, needs, room, others)
+    others = room.take(min(needs.others, 7 if width >= VERY_WIDE else 4 if wide else 3))
+    cause = needs.body[0] + steps + others
+    if wide:
+        cause += room.take(min(needs.measured - cause, room.left // 4, 4))
+    strip = room.take(STRIP + 1, STRIP + 1) if needs.strip and (wide or room.left >= _TALL) else 0
+    devices = room.take(needs.devices + 2, _TABLE) if needs.devices else 0
+    beside = wide and devices
+    who = 0 if not needs.who else devices if beside else room.take(needs.who + 2, 3)
+    picture = room.grow(needs.picture, picture)
+    second = 0
+    if needs.second is not None and room.left > needs.second.steps[0]:
+        second = room.take(needs.second.fit(room.left - 1) + 1)
+    if not devices and not second:
+        cause += room.take(needs.others - others)
+    if devices:
+        devices += room.take(room.left)
+        who = devices if beside and who else who
+    elif second:
+        second += room.take(room.left)
+    elif picture:
+        picture += room.take(room.left)
+    return Plan(
+        health, cause + wide + room.left, actions, picture + 1 if picture else 0, second, strip, devices, who
+    )  # fmt: skip
 
 
-def hidden_to(scene: Scene) -> str:
-    """Return from whom processes are hidden: only root sees all, and in a container not even root does."""
-    return "even from root" if scene.session.origin.privileged else "only root sees them"
+def _steps(width: int, needs: Needs, room: _Room, kept: int) -> tuple[int, int]:
+    """Return how many steps of a finding are shown, and the lines that those after the first take."""
+    actions, taken = 1, 0
+    for more in range(2, 2 + (2 if width >= VERY_WIDE else 1 if width >= WIDE else 0)):
+        grown = needs.body[more - 1] - needs.body[actions - 1]
+        if grown <= room.left - kept:
+            taken += room.take(grown)
+            actions = more
+    return actions, taken
 
 
-def process_rows(scene: Scene) -> tuple[list[Row], str]:
-    """Return the rows of the top I/O processes, and a note about hidden processes."""
-    listed = [
-        Row(("process", p.pid, p.started), ProcessRow(p, scene), None, f"{p.name} {p.pid} {p.user} {p.cmdline}")
-        for p in busy_processes(scene)
-    ]
-    summary = next(iter(scene.rows(ProcessSummary)[0].values()), None)
-    hidden = hidden_processes(summary) if summary is not None else ""
-    note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
-    if not listed:
-        seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
-        known = scene.now.run_of(ProcessActivity) is not None
-        run = scene.now.runs.get("processes")
-        unseen = scene.unseen(("processes",)) if run is not None and not run.ok else "not known yet: needs two looks"
-        listed = [note_row(seen if known else unseen, scene)]
-    return listed, note
-
-
-_MOST = 3
-"""Maximum lines for the full text of a finding below the list."""
+_REBUILDS = 4
+"""Maximum number of rebuilds that are listed above the devices."""
+_STRIP_FROM = 24
+"""Minimum lines of the view for the path."""
+_TABLE, _TALL = 3, 16
+"""Minimum lines of a table, and minimum lines left for the path on a narrow screen."""
 
 
 class Overview(View):
     """View shown at the start."""
 
     families = (ProcessActivity, ProcessIo, ProcessSummary)
-    tables = (COLUMNS, _DEVICES, PROCESSES)
-    main: LineTable
+    tables = (FOLD_COLUMNS, PROCESSES)
+    main: CausePane
 
     def compose(self) -> ComposeResult:
-        """Lay out the panes; the style sheet selects those shown on a small screen."""
-        self.vitals = Pane(id="vitals", cursor=False)
-        self.main = LineTable("Findings", COLUMNS, id="findings", whole=True)
-        self.told = Pane(id="told", cursor=False)
-        self.why = Pane("Why", id="why", cursor=False)
-        self.devices = LineTable("Worst devices", _DEVICES, id="devices", sort="flag")
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False, steady=True)
-        yield self.vitals
-        with Horizontal(id="halves"):
-            with Vertical(id="left"):
-                yield self.main
-                yield self.told
-                yield self.why
-            with Vertical(id="right"):
-                yield self.devices
-                yield self.processes
+        """Lay out the panes; their lines are shared out for each moment."""
+        self.scene: Scene | None = None
+        self.health = Pane(id="health", cursor=False)
+        self.main = CausePane(id="cause")
+        self.measured = Pane("Measured", id="measured", cursor=False)
+        self.picture = Pane("Picture", id="picture", cursor=False)
+        self.second = Pane("Latency", id="second", cursor=False)
+        self.strip = Pane("Path", id="strip", cursor=False)
+        self.devices = FoldTable("Disks, folded by likeness", FOLD_COLUMNS, id="devices")
+        self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False)
+        self.top = Horizontal(self.main, self.measured, id="overview-top")
+        self.bottom = Horizontal(self.devices, self.processes, id="overview-bottom")
+        yield from (self.health, self.top, self.picture, self.second, self.strip, self.bottom)
+
+    @property
+    def chosen(self) -> Cause | None:
+        """The finding under the cursor."""
+        return self.main.selected
+
+    def moved(self, pane: Pane) -> None:
+        """Show picture and numbers of the finding under the cursor."""
+        if pane is self.main and self.scene is not None:
+            self.show(self.scene)
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
-        wide = self.app.size.width >= 160 and self.app.size.height >= 40
-        running = [rebuild_row(r, scene, named=True) for r in all_rebuilds(scene)][: 6 if wide else 2]
-        self.vitals.styles.height = (CHART + 2 if wide else 2) + len(running)
-        vitals = wide_rows(scene, self.app.size.width) if wide else brief_rows(scene)
-        self.vitals.put([*vitals, *running], scene.palette)
-        self._show_findings(scene)
-        listed = [d for d in scene.drives().values() if shown(d)]
-        rows_ = [row(d.name, DeviceRow(d, scene, abroad=True)) for d in listed]
-        self.devices.put(rows_ or [note_row("no block device is known yet", scene)], scene.palette)
-        if self.processes.display:
-            doers, note = process_rows(scene)
-            self.processes.put(doers, scene.palette, note)
-        self._show_why()
-
-    def _show_findings(self, scene: Scene) -> None:
-        unknown = scene.unknown()
-        rows_ = entry_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
-        if not scene.findings():
-            said = scene.headline
-            good = sum(len(verdict.subjects) for verdict in scene.look.judgement.ruled_out)
-            passed = f"; {plural(good, 'thing')} looked at and found good (!)" if good else ""
-            unknown_ = "unknown: " if said.code == UNKNOWN else ""
-            rows_.insert(0, note_row(f"{unknown_}{said.found or said.rest[0]}{passed or ' (!)'}", scene))
-        if scene.headline.unjudged:
-            rows_.append(note_row(f"state not recorded: {scene.headline.unjudged}", scene))
-        unrecorded = {u.rule for u in scene.look.judgement.unchecked if u.calm}
-        if unrecorded and not scene.session.origin.live:
-            rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"
-            rows_.append(note_row(f"{rules} found nothing to look at in this capture (!)", scene))
-        self.main.put(rows_, scene.palette)
-        height = self.app.size.height
-        # Reserve the height of the longest text, so that the layout does not shift with the cursor; a shorter text
-        # may wrap into more lines.
-        long = [row.item for row in rows_ if isinstance(row.item, FindingRow) and cut(row.item, self.main)]
-        longest = max(long, key=lambda item: len(item.entry.subject) + len(item.entry.summary), default=None)
-        needed = len(full_text_rows(longest, self.app.size.width, _MOST))
-        needed = min(needed + 1, _MOST + 1) if len(long) > 1 else needed
-        self.told.display = needed > 0 and height >= 20 and not self.why.display
-        told = needed if self.told.display else 0
-        self.told.styles.height = told
-        self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9 - told) // 2) + 2 + (not told)
-
-    def moved(self, pane: Pane) -> None:
-        """Show the details of the finding under the cursor."""
-        if pane is self.main:
-            self._show_why()
-
-    def _show_why(self) -> None:
-        row = self.main.chosen
-        item = row.item if row is not None else None
-        self.why.title = "Why" if isinstance(item, FindingRow) else ""
-        if not self.why.display:
-            self.told.put(
-                full_text_rows(item if isinstance(item, FindingRow) else None, self.app.size.width, _MOST),
-                self.scene.palette,
-            )
-        elif isinstance(item, FindingRow):
-            self.why.put(why_rows(item.entry, self.scene, self.why.size.width), self.scene.palette, "Enter opens")
+        width: int = self.app.size.width
+        height = self.room
+        known = causes(scene)
+        chosen = self._chosen(known)
+        finding = chosen.finding if chosen is not None else None
+        titled = width >= WIDE
+        numbers = _numbers(finding, scene) if titled else []
+        wide = titled and bool(numbers)
+        half = _LEFT_VERY if width >= VERY_WIDE else min(_LEFT, width - _RIGHT)
+        left = half if wide else width
+        picture = picture_of(finding, scene)
+        drawn = picture is not None and picture.is_path
+        folds = device_folds(scene.window, scene.in_force)
+        strip = path_strip(scene, finding) if height >= _STRIP_FROM and not drawn else None
+        health = () if titled else health_line(scene, width)
+        roomy = titled or height >= _TALL + _STRIP_FROM
+        second = wait_picture(scene, finding) or load_picture(finding, scene) if roomy else None
+        second = second if picture is None or second is None or second.title != picture.title else None
+        doers, note = process_rows(scene) if roomy else ([], "")
+        who = sum(row.key is not None for row in doers)
+        running = [rebuild_row(rebuild, scene, named=True) for rebuild in all_rebuilds(scene)[:_REBUILDS]]
+        listed = len(folds) if any(fold.figures.busy is not None for fold in folds) else 0
+        verdict = [] if known else verdict_rows(scene, left)
+        tallest = [
+            max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
+            for actions in (1, 2, 3)
+        ]
+        plan = arrange(width, height, Needs(
+            tallest, max(len(known) - 1, 0), len(numbers), picture, second, strip is not None,
+            len(running) + listed, who, bool(plain(health).strip()),
+        ))  # fmt: skip
+        self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
+        palette = scene.palette
+        if plan.health:
+            self.health.put([words(health)], palette)
+        self.main.title = "Cause" if titled and known else "State" if titled else ""
+        if known:
+            self.main.show(known, plan.cause - titled, left, plan.actions, "Enter evidence")
         else:
-            self.why.put((), self.scene.palette)
+            self.main.show((), plan.cause - titled, left, plan.actions)
+            self.main.put(verdict, palette)
+        if wide:
+            lines = measure_lines(numbers, chosen, palette, width - left - 1, plan.cause - 1)
+            self.measured.put(_rows(lines), palette, "value, against")
+        if plan.picture and picture is not None:
+            self._put(self.picture, picture, _leads(finding, picture), width, plan.picture, scene)
+        if plan.second and second is not None:
+            self._put(self.second, second, second.note, width, plan.second, scene)
+        if plan.strip and strip is not None:
+            name = palette.word(strip.name, 60)
+            self.strip.title = f"Path of {name}: load, use and own wait" if width >= WIDE else f"Path of {name}"
+            self.strip.put(_rows(strip_lines(strip, scene, width)), palette, "9 Path")
+        if plan.devices:
+            shown = unfolded(folds, plan.devices - 2 - len(running)) if listed else []
+            self.devices.title = "Disks, folded by likeness" if shown else "Rebuilds"
+            self.devices.put([*running, *fold_rows(shown, scene, plan.devices)], palette, _note(doers, note, scene))
+        if plan.who:
+            self.processes.put(doers, palette, note)
+
+    def _chosen(self, known: Sequence[Cause]) -> Cause | None:
+        held = self.main.cursor if self.main.held else None
+        return next((each for each in known if each.entry.key == held), known[0] if known else None)
+
+    def _put(self, pane: Pane, picture: Picture, note: str, width: int, lines: int, scene: Scene) -> None:
+        pane.title = picture.title
+        drawn = pane.guarded(lambda: picture.draw(width - 1, lines - 1), lambda said: [pane.failed_line(said)])
+        pane.put(_rows(drawn), scene.palette, note)
+
+    def _lay(self, plan: Plan, half: int, *, numbered: bool, beside: bool) -> None:
+        """Give each pane its lines; panes without any are hidden."""
+        panes = (
+            (self.health, plan.health), (self.top, plan.cause), (self.picture, plan.picture),
+            (self.second, plan.second), (self.strip, plan.strip),
+        )  # fmt: skip
+        for pane, lines in panes:
+            pane.styles.height = lines
+            pane.display = lines > 0
+        self.main.styles.width = half if numbered else "1fr"
+        self.measured.display = numbered
+        self.devices.display, self.processes.display = plan.devices > 0, plan.who > 0
+        self.bottom.styles.layout = "horizontal" if beside else "vertical"
+        self.bottom.styles.height = max(plan.devices, plan.who) if beside else plan.devices + plan.who
+        self.bottom.display = plan.devices + plan.who > 0
+        self.devices.styles.width = half + 1 if beside and plan.who else "1fr"
+        self.devices.styles.height = plan.devices or 1
+        self.processes.styles.height = plan.who or 1
+
+
+def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:
+    """Return the numbers that a finding compared; without any, those of the node."""
+    return (measures(finding) if finding is not None else []) or list(node_measures(scene))
+
+
+def _note(doers: Sequence[Row], hidden: str, scene: Scene) -> str:
+    """Return the note of the devices, with why the processes that do the I/O are not listed, if they are not."""
+    facts = ["2 Disks shows all"]
+    if doers and all(row.key is None for row in doers):
+        reasons = [plain(row.line(0)) for row in doers if row.line is not None]
+        facts.insert(0, f"who does the I/O: {'; '.join(filter(None, (*reasons, hidden)))}")
+    return f" {scene.palette.dot} ".join(facts)
+
+
+def _rows(lines: Sequence[Line]) -> list[Row]:
+    return [words(line) for line in lines]
+
+
+def _leads(finding: Finding | None, picture: Picture) -> str:
+    """Return the note of a picture, with the key that leads to its view."""
+    entry = next((each for each in VIEWS if finding is not None and each.name == finding.view), None)
+    leads = f"v opens {entry.key} {entry.title}" if entry is not None else ""
+    return "   ".join(part for part in (picture.note, leads) if part)

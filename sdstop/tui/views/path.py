@@ -13,8 +13,9 @@ from sdstop.analysis.path.ranking import RankedPath, ranked_paths
 from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
+from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
-from sdstop.core.format import number, rate, wait
+from sdstop.core.format import mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
@@ -26,7 +27,7 @@ from sdstop.tui.views.stage_lines import StageRow, heading, note_line, stage_lin
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import MS, Cell, LineTable, TableColumn
+from sdstop.tui.widgets.table import MIB, MS, Cell, LineTable, TableColumn
 
 _TWO_LINES = 72
 """Minimum width for sentences of two lines."""
@@ -44,6 +45,12 @@ class PathRow(Struct, frozen=True):
     def subject(self) -> PathSubject:
         """Subject of the path."""
         return self.path.subject
+
+    @property
+    def opens(self) -> FactSubject:
+        """Target that Enter opens for this row."""
+        scene, thing = self.scene, self.subject.thing
+        return FactSubject(thing.label, parts_of(scene.window, thing, scene.session.collectors))
 
     @property
     def severity(self) -> Severity | None:
@@ -91,8 +98,8 @@ def _wait(item: PathRow) -> float | None:
 _COLUMNS = (
     TableColumn("path", "PATH", 16, _name, lambda i: i.subject.name, widest=44, rising=True),
     TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
-    TableColumn("io", "io/s", 7, lambda i, _: number(_requests(i)), _requests, right=True),
-    TableColumn("bytes", "B/s", 7, lambda i, _: rate(_bytes(i)), _bytes, right=True, keep=3),
+    TableColumn("io", "io/s", 7, lambda i, _: whole(_requests(i)), _requests, right=True),
+    TableColumn("bytes", "MiB/s", 7, lambda i, _: mebibytes(_bytes(i)), _bytes, right=True, keep=3, scale=MIB),
     TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
     TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
 )
@@ -136,7 +143,7 @@ class PathView(View):
             return
         path = data_path(scene.window, item.subject)
         height: int = self.app.size.height
-        total = max(height - 3, 1)  # status, tabs, keys
+        total = self.room
         listed = min(len(self.main.rows) + 2, max(total // 3, 3)) if total >= 14 else min(3, total // 4)
         width: int = self.app.size.width
         rows = stage_rows(path, scene, width, total - listed - 1, noted=height >= _NOTED)

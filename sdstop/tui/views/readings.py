@@ -14,7 +14,7 @@ from sdstop.core.format import NONE, right_aligned
 from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Schema, schema
 from sdstop.core.model import Column as Field
 from sdstop.exporters.report.table import heading, notable, shown
-from sdstop.tui.facts import FactSubject
+from sdstop.tui.facts import AllFields, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import Listing, View
@@ -46,11 +46,11 @@ class ReadingRow(Struct, frozen=True):
     scene: Scene
 
     @property
-    def opens(self) -> FactSubject:
+    def opens(self) -> AllFields:
         """Facts that Enter opens: every field of the row with its evidence."""
         name = " ".join(str(getattr(self.reading, label)) for label in self.declared.labels)
         key = self.declared.key(self.reading)
-        return FactSubject(name or self.declared.title, ((self.declared.reading, key),))
+        return AllFields(FactSubject(name or self.declared.title, ((self.declared.reading, key),)))
 
 
 FAMILIES = (
@@ -154,7 +154,7 @@ class Readings(View):
         """Paint the scene."""
         self.scene = scene
         families = family_rows(scene)
-        width, height = self.app.size.width, self.app.size.height - 3
+        width, height = self.app.size.width, self.room
         below = 0 if width >= 160 else max(height // 2, _FEWEST + 2)
         self.main.styles.height = "1fr" if not below else max(min(len(families) + 2, height - below), 3)
         note = f"{sum(row.item.total > 0 for row in families)} of {len(families)} with rows"

@@ -11,8 +11,8 @@ from sdstop.core.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import gauge
-from sdstop.tui.widgets.palette import PLAIN, Line, text, width_of
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import OTHER, PLAIN, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
 
 _BAR, _SHORT = 24, 10
@@ -44,18 +44,23 @@ def _line(rebuild: Rebuild, known: RebuildAnalysis | None, scene: Scene, width: 
     said = [f for f in scene.in_force if _about(f, rebuild)]
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = palette.severity(worst) if worst is not None else PLAIN
+    filled = OTHER if style is PLAIN else style
     flag = said[0].rule if said else ""
     operation = f"{palette.word(rebuild.operation, 20):<9} "
 
-    def painted(bar: int, flagged: str, letters: int, *, full: bool) -> Line:
+    def painted(cells: int, flagged: str, letters: int, *, full: bool) -> Line:
         name = f"{palette.word(rebuild.array, letters)} " if named else ""
-        told = "  ".join(_words(rebuild, known, scene, full=full, ranged=bar == _BAR))
+        told = "  ".join(_words(rebuild, known, scene, full=full, ranged=cells == _BAR))
         head = text((f"  {name}{operation}", style))
-        return (*head, *gauge(rebuild.progress, bar, palette), *text(f" {told}", _flag(flagged, style)))
+        return (
+            *head,
+            *bar(rebuild.progress, cells, palette, filled),
+            *text(f" {told}", _flag(flagged, style)),
+        )
 
     fitted: Line = ()
-    for bar, full, flagged in ((_BAR, True, flag), (_SHORT, True, flag), (_SHORT, False, flag), (_SHORT, False, "")):
-        fitted = painted(bar, flagged, _NAME, full=full)
+    for cells, full, flagged in ((_BAR, True, flag), (_SHORT, True, flag), (_SHORT, False, flag), (_SHORT, False, "")):
+        fitted = painted(cells, flagged, _NAME, full=full)
         if width_of(fitted) <= width:
             return fitted
     letters = min(len(rebuild.array), _NAME) - (width_of(fitted) - width)
@@ -73,7 +78,7 @@ def _about(finding: Finding, rebuild: Rebuild) -> bool:
 def _words(rebuild: Rebuild, known: RebuildAnalysis | None, scene: Scene, *, full: bool, ranged: bool) -> list[str]:
     found: list[str] = []
     if rebuild.done is not None and rebuild.total:
-        found.append(f"{done(rebuild.progress):>5} %")
+        found.append(f"{done(rebuild.progress):>5}%")
         if full:
             found.append(f"{bytes_(rebuild.done)} of {bytes_(rebuild.total)}")
     if rebuild.state != "running":

@@ -10,9 +10,8 @@ from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.core.finding import Severity
 from sdstop.core.format import NONE, decimal_rate, flow, number, percent, wait
 from sdstop.tui.scene import Scene
-from sdstop.tui.views.cells import gauge
-from sdstop.tui.widgets.graph import layers
-from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.widgets.graph import bar, layers
+from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, PLAIN, STRONG, Line, Palette, pairs, text
 
 WIDE, NARROW = 110, 72
 """Widths with columns for capacity and used share, and below which queue and bytes are left out."""
@@ -98,9 +97,7 @@ def _used(stage: Stage, style: Style, palette: Palette) -> list[str | tuple[str,
         return [(f"{UNKNOWN:<18}", FAINT)]
     about = "~" if stage.derived_use else ""
     share = f"{about}{percent(min(stage.used, 9.99))}%"
-    lines = [(s.text, style if style is not PLAIN and not at else s.style or PLAIN)
-             for at, s in enumerate(gauge(stage.used, 10, palette))]  # fmt: skip
-    return [*lines, f" {share:>7}"]
+    return [*pairs(bar(stage.used, 10, palette, OTHER if style is PLAIN else style)), f" {share:>7}"]
 
 
 def _waited(stage: Stage, seconds: float | None) -> str:

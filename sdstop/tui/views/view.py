@@ -12,9 +12,13 @@ from textual.containers import Container
 from sdstop.core.guard import Part
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
+from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.pane import Pane, Row, guard_of
 from sdstop.tui.widgets.table import LineTable, TableColumn
+
+_OTHERS = 3
+"""Lines of status, tabs and keys."""
 
 
 class ViewPlace(Struct, frozen=True):
@@ -42,6 +46,12 @@ class View(Container):
     families: ClassVar[tuple[type[Reading], ...]] = ()
     tables: ClassVar[tuple[Sequence[TableColumn], ...]] = ()
     main: Pane
+
+    @property
+    def room(self) -> int:
+        """Number of lines between tabs or pinned things and the time bar, even before layout; at least 1."""
+        pinned = self.screen.query_one("#pinned", Pane)
+        return max(self.app.size.height - _OTHERS - self.screen.query_one(TimeBar).lines - len(pinned.rows), 1)
 
     @classmethod
     def listed(cls, scene: Scene) -> Iterator[Listing]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from msgspec import Struct
+from rich.style import Style
 
-from sdstop.tui.widgets.palette import Line
+from sdstop.tui.widgets.palette import FAINT, Line
 
 Cell = str | Line
 MS, PERCENT, MIB = 0.001, 0.01, float(1 << 20)
@@ -26,6 +27,7 @@ class TableColumn(Struct, frozen=True):
     dropped first, and those with 0 never. A column with `widest` grows into spare room up to that width; to reach
     `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped. A column that is not `chosen` is searched and
     sorted by, but shown only if the user chooses it. `seconds` is the time of a graph's cell; the last cell is now.
+    `style` is that of the heading: the hue of what the column shows.
     """
 
     name: str
@@ -41,6 +43,7 @@ class TableColumn(Struct, frozen=True):
     scale: float = 1.0
     chosen: bool = True
     seconds: float = 0.0
+    style: Style = FAINT
 
     @property
     def heading(self) -> str:

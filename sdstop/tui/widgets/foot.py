@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from sdstop.core.format import safe
 from sdstop.tui.widgets.keys import Hint, pressed
-from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, clickable, text, width_of
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, STRONG, Line, Palette, clickable, text, width_of
 
 LINGER = 8.0
 """Seconds for which a message is shown."""
@@ -156,8 +156,9 @@ class FooterBar(Widget):
         """Paint the line."""
         del y
         width = self.size.width
-        strip = Strip([Segment(s.text, s.style or PLAIN) for s in self._line(width)]).adjust_cell_length(width, PLAIN)
-        return strip if self.app.native_ansi_color else strip.apply_style(self.rich_style)
+        style = self.palette.style
+        strip = Strip([Segment(s.text, style(s.style)) for s in self._line(width)])
+        return strip.adjust_cell_length(width, style(None))
 
     def _line(self, width: int) -> Line:
         q = self.question

@@ -1,6 +1,7 @@
 """Palette: the styles and glyphs of the screen.
 
-Color is used only for severity, always together with a word or mark, and only from the terminal's own 16 colors.
+Views paint in the styles below, whose colors are roles (`roles.py`); a pane resolves them for the terminal. Severity
+has its own colors, always together with a word or mark. Glyphs are written in Unicode and pass through `glyphs`.
 All painted text is either a literal of sdstop or external text that has passed through `word`.
 """
 
@@ -16,16 +17,52 @@ from rich.style import Style
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import safe
+from sdstop.tui.terminal import Depth
+from sdstop.tui.widgets.roles import HEAT_STEPS, resolved, role
 
 Line = tuple[Segment, ...]
 
 PLAIN = Style()
-FAINT = Style(dim=True)
-STRONG = Style(bold=True)
-CURSOR = Style(reverse=True)
-BANNER = Style(bold=True, reverse=True)
+"""Numbers and names."""
+FAINT = role("dim")
+"""Labels, units, notes; and whatever is unknown."""
+STRONG = role("strong", bold=True)
+"""Titles and key numbers."""
+FRAME = role("frame")
+"""Rules and arrows; not for text."""
+READ = role("read")
+"""Reads, received."""
+WRITE = role("write")
+"""Writes, sent."""
+OTHER = role("other")
+"""Neutral use: utilization, queue, progress."""
+LIMIT = role("limit", bold=True)
+"""Marks of limits and thresholds."""
+CRIT, WARN = role("crit"), role("warn")
+"""Parts that a finding accuses."""
+CRIT_CHIP, WARN_CHIP = role("critfg", "critbg", bold=True), role("warnfg", "warnbg", bold=True)
+"""Chips and blocks that a finding accuses."""
+CHIP = role("playfg", "playbg", bold=True)
+"""Neutral chip: LIVE, REPLAY, spare capacity."""
+CURSOR = role("selfg", "selbg")
+"""Selected row."""
+BANNER = role("tabfg", "tabbg", bold=True)
+"""Selected tab."""
+HEAT = tuple(role(f"h{step}") for step in range(HEAT_STEPS))
+HEAT_GROUND = tuple(role(f"h{step}", f"h{step}") for step in range(HEAT_STEPS))
+"""Heat steps from cold to hot, as text and as cells."""
 
-_COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: None}
+_SEVERITIES = {Severity.CRITICAL: CRIT, Severity.WARNING: WARN, Severity.INFO: PLAIN, None: FAINT}
+_CHIPS = {Severity.CRITICAL: CRIT_CHIP, Severity.WARNING: WARN_CHIP, Severity.INFO: CHIP, None: CHIP}
+_BOLD = Style(bold=True)
+_ASCII = str.maketrans({
+    "─": "-", "━": "=", "╌": "-", "│": "|", "┃": "|", "╎": "|", "┊": ":", "├": "|", "└": "`", "╺": "-", "╸": "=",
+    "┌": "+", "┐": "+", "┘": "+", "┤": "+", "┬": "+", "┴": "+", "┼": "+",
+    "▲": "^", "▼": "v", "▶": ">", "◀": "<", "▸": ">", "◂": "<", "▾": "v", "▴": "^", "→": ">", "←": "<", "↑": "^",
+    "↓": "v", "·": ".", "\u00d7": "x", "…": "~", "≤": "<", "≥": ">", "≈": "~",
+    "█": "#", "▓": "#", "▒": "=", "░": ".", "■": "#", "□": ".", "●": "o", "○": "o", "▀": '"', "▄": "_",
+    "▏": "|", "▕": "|", "✓": "+", "↳": "`",
+})  # fmt: skip
 WORDS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO"}
 MARKS = {Severity.CRITICAL: "!", Severity.WARNING: "*"}
 """Marks at the start of a row, so that color is not the only sign of severity."""
@@ -33,14 +70,34 @@ UNKNOWN_WORD = "?UNKN"
 
 
 class Palette(Struct, frozen=True):
-    """Terminal capabilities: `ascii` restricts glyphs to ASCII, `colour` False disables colors."""
+    """Terminal capabilities: glyphs (ASCII only, or `blocks` without braille), color depth, light background."""
 
     ascii: bool = False
-    colour: bool = True
+    depth: Depth = Depth.TRUE
+    light: bool = False
+    blocks: bool = False
+
+    @property
+    def grounds(self) -> bool:
+        """Whether a cell can have a background of any role, such as the track of a bar or heat."""
+        return self.depth >= Depth.INDEXED
+
+    def style(self, style: Style | None) -> Style:
+        """Return the style that the terminal gets for a style of roles; None is plain text."""
+        return resolved(style, self.depth, self.light)
 
     def severity(self, severity: Severity | None, *, bold: bool = True) -> Style:
-        """Return the style of a severity; None means unknown."""
-        return _style(severity, self.colour, bold and severity is Severity.CRITICAL)
+        """Return the style of a part that a finding of this severity accuses; None means unknown."""
+        style = _SEVERITIES[severity]
+        return style + _BOLD if bold and severity is Severity.CRITICAL else style
+
+    def chip(self, severity: Severity | None) -> Style:
+        """Return the style of a chip or block of a severity; it stands beside a word or mark."""
+        return _CHIPS[severity]
+
+    def glyphs(self, drawn: str) -> str:
+        """Return drawn glyphs (not external text) in the form that this terminal has."""
+        return drawn.translate(_ASCII) if self.ascii else drawn
 
     def word(self, text: object, limit: int = 200) -> str:
         """Return external text in a form that is safe on this terminal."""
@@ -112,15 +169,15 @@ class Palette(Struct, frozen=True):
     def rule(self, title: str, note: str, width: int, *, lit: bool = False) -> Line:
         """Return a pane's first line: a rule with its title, and a note at the right."""
         dash = self.dash
-        title = self.fit(title, min(cell_len(title), max(width - 6, 0)))
-        room = width - cell_len(title) - 5
+        title = self.fit(title, min(cell_len(title), max(width - 4, 0)))
+        room = width - cell_len(title) - 3
         note = self.fit(note, min(cell_len(note), room - 4)) if note and room > 12 else ""
-        tail = f" {note} {dash}" if note else dash
-        fill = room - cell_len(tail) + 1
+        fill = room - (cell_len(note) + 3 if note else 0)
         return (
-            Segment(f"{dash}{dash} ", FAINT),
-            Segment(title, STRONG if lit else PLAIN),
-            Segment(" " + dash * max(fill, 0) + tail, FAINT),
+            Segment(f"{dash} ", STRONG if lit else FRAME),
+            Segment(title, STRONG),
+            Segment(" " + dash * max(fill, 0), FRAME),
+            *((Segment(f" {note} ", FAINT), Segment(dash, FRAME)) if note else ()),
         )
 
 
@@ -128,12 +185,6 @@ class Palette(Struct, frozen=True):
 def clickable(style: Style, action: str) -> Style:
     """Return a style whose text runs an action of its widget, or `app.` one, when it is clicked."""
     return style + Style.from_meta({"@click": action})
-
-
-@lru_cache(maxsize=32)
-def _style(severity: Severity | None, coloured: bool, bold: bool) -> Style:  # noqa: FBT001  # a cache's key
-    colour = "cyan" if severity is None else _COLOURS[severity]
-    return PLAIN if colour is None else Style(color=colour if coloured else None, bold=bold)
 
 
 def _countable(shown: str) -> bool:

@@ -20,8 +20,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from sdstop.core.guard import Guard, Part
+from sdstop.tui.terminal import Depth
 from sdstop.tui.widgets.keys import Section, bind, explained
-from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, text, width_of
+from sdstop.tui.widgets.palette import CURSOR, FAINT, Line, Palette, plain, text, width_of
 from sdstop.tui.widgets.strip import drawn
 
 V = TypeVar("V")
@@ -55,11 +56,16 @@ class Row(Struct, frozen=True):
         return needle in self.searchable.lower()
 
 
-def _under_cursor(style: Style | None) -> Style:
-    """Return a style in reverse video; its color is kept because it shows the severity."""
-    if style is not None and style.color is not None:
+def under_cursor(style: Style | None) -> Style:
+    """Return a style on the background of the selected row.
+
+    Colors with a meaning are kept; labels become text, because they are too faint for this background.
+    """
+    if style is None:
+        return CURSOR
+    if style.color is None or style.color.name in {"dim", "frame", "strong"}:
         return style + CURSOR
-    return BANNER if style is not None and style.bold else CURSOR
+    return style + Style(bgcolor=CURSOR.bgcolor)
 
 
 def guard_of(widget: Widget) -> Guard:
@@ -205,9 +211,8 @@ class Pane(Widget, can_focus=True):
             self._painted.clear()
             return
         self.top = max(0, min(self.top, len(self.rows) - self.room))
-        base = self._base()
         for y in range(height):
-            strip = self._strip(y, width, base)
+            strip = self._strip(y, width)
             if self._painted.get(y) != strip:
                 self._painted[y] = strip
                 self.refresh(Region(0, y, width, 1))
@@ -216,17 +221,17 @@ class Pane(Widget, can_focus=True):
         """Return a painted line."""
         strip = self._painted.get(y)
         if strip is None or strip.cell_length != self.size.width:
-            strip = self._painted[y] = self._strip(y, self.size.width, self._base())
+            strip = self._painted[y] = self._strip(y, self.size.width)
         return strip
 
-    def _strip(self, y: int, width: int, base: Style | None) -> Strip:
+    def _strip(self, y: int, width: int) -> Strip:
         # Before there is data, not even the glyph set of the terminal is known.
         line = self.guarded(lambda: self._line(y, width), self.failed_line) if self.begun else ()
-        strip = Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
+        style = self.palette.style
+        strip = Strip([Segment(s.text, style(s.style)) for s in line if s.text])
         if strip.cell_length > width >= _MARKED and strip.crop(width).text.strip():
-            strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, FAINT)])
-        strip = strip.adjust_cell_length(width, PLAIN).simplify()
-        return strip.apply_style(base) if base is not None else strip
+            strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, style(FAINT))])
+        return strip.adjust_cell_length(width, style(None)).simplify()
 
     def _line(self, y: int, width: int) -> Line:
         if y < self.heads:
@@ -249,10 +254,6 @@ class Pane(Widget, can_focus=True):
         """Return the line shown instead of something that raised an exception."""
         return text((f" cannot be shown, a bug: {said}", self.palette.severity(None)))
 
-    def _base(self) -> Style | None:
-        """Return the theme's colors, None if the theme uses the terminal's own colors."""
-        return None if self.app.native_ansi_color else self.rich_style
-
     def row_line(self, row: Row, width: int) -> Line:
         """Paint one row."""
         return row.line(width) if row.line is not None else ()
@@ -264,7 +265,12 @@ class Pane(Widget, can_focus=True):
         if not self.has_focus:
             return line
         blank = Segment(" " * max(self.size.width - width_of(line), 0))
-        return tuple(s if drawn(s.text) else Segment(s.text, _under_cursor(s.style)) for s in (*line, blank))
+        return tuple(s if self._keeps(s) else Segment(s.text, under_cursor(s.style)) for s in (*line, blank))
+
+    def _keeps(self, segment: Segment) -> bool:
+        """Return whether a segment keeps its style under the cursor: chips, heat, and strips in reverse video."""
+        has_ground = segment.style is not None and segment.style.bgcolor is not None
+        return has_ground or (self.palette.depth is Depth.NONE and drawn(segment.text))
 
     # -- moving -----------------------------------------------------------------------------------------------
 

@@ -10,24 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from rich.style import Style
+
 from sdstop.core.format import NONE
-from sdstop.tui.widgets.graph import BAR
+from sdstop.tui.widgets.graph import LEFT, UP, area, joined
+from sdstop.tui.widgets.palette import FAINT, HEAT, HEAT_GROUND, OTHER, Line, Palette, text
+from sdstop.tui.widgets.roles import HEAT_STEPS
 
 Sample = tuple[float, float, float | None]
 
-_SPARK = ("▁▂▃▄▅▆▇█", "_.:-=+*#")
-_HEAT = (" ·░▒▓█", " .:=*#")
+_HEAT = (" ·░░▒▒▓█", " .:-=*%#")
+"""Heat steps as glyphs: Unicode and ASCII."""
 _GAP = ("╎", "|")
 
-_DRAWN = frozenset("".join((*_SPARK, *_HEAT, *_GAP, *map("".join, BAR))))
-
-HOT = 3
-"""Lowest heat level at which a cell is highlighted."""
+_DRAWN = frozenset("".join((UP, LEFT, ".:#'·▀", *_HEAT, *_GAP)))
 
 
 def drawn(text: str) -> bool:
     """Return whether a text is a strip or a bar, which would show the opposite in reverse video."""
-    return text.strip() not in {"", NONE} and _DRAWN.issuperset(text)
+    glyphs = text.strip()
+    return glyphs not in {"", NONE} and all(c in _DRAWN or "\u2800" <= c <= "\u28ff" for c in glyphs)
 
 
 def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.0) -> list[float | None]:
@@ -49,39 +51,72 @@ def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.
     return row
 
 
+def spread(samples: Sequence[Sample], fit: int, *, stretch: bool) -> list[float | None]:
+    """Return `fit` values that end with the newest sample: one per second, or all samples if they are fewer.
+
+    `stretch` spreads a short recording over the whole width; a live graph grows from the right instead, so that nothing
+    moves but time.
+    """
+    if not samples or fit <= 0:
+        return [None] * fit
+    ends = samples[-1][0]
+    held = ends - samples[0][0] + samples[0][1]
+    return cells(samples, ends, fit, min(1.0, held / fit) if stretch and held > 0 else 1.0)
+
+
 def _ceil(value: float) -> int:
     return -int(-(value - 1e-9) // 1)
 
 
-def sparkline(values: Sequence[float | None], top: float, *, ascii: bool = False) -> str:  # noqa: A002
-    """Return one glyph per value, on a scale from 0 to `top`; leading gaps are blank, others are drawn."""
-    glyphs = _SPARK[ascii]
-    return _drawn(values, top, glyphs, _GAP[ascii], zero=glyphs[0])
+def spark(values: Sequence[float | None], width: int, top: float, palette: Palette, style: Style = OTHER) -> Line:
+    """Return a graph of one line from 0 to `top`, the newest at the right; `graph.samples` values fit into it.
+
+    Graphs that are compared, such as those of a table, need one `top`.
+    """
+    return text((area(values, width, 1, top, palette)[0], style))
 
 
-def heat(values: Sequence[float | None], top: float, *, ascii: bool = False) -> str:  # noqa: A002
-    """Return one shade per value, from blank to solid at `top` and above."""
-    return _drawn(values, top, _HEAT[ascii][1:], _GAP[ascii], zero=" ")
+def heat(values: Sequence[float | None], top: float, palette: Palette) -> Line:
+    """Return one cell of heat per value, from blank to the hottest at `top` and above.
+
+    The position of a cell is never a matter of its value, and its color never one of severity. Leading gaps are blank,
+    others are drawn.
+    """
+    cells_: list[tuple[str, Style]] = []
+    begun = False
+    glyphs = _HEAT[palette.ascii]
+    styles = HEAT_GROUND if palette.grounds and not palette.ascii else HEAT
+    for value in values:
+        if value is None:
+            cells_.append((_GAP[palette.ascii] if begun else " ", FAINT))
+            continue
+        begun = True
+        at = level(value, top)
+        cells_.append((glyphs[at], styles[at] if at else FAINT))
+    return joined(cells_)
 
 
-def level(value: float | None, top: float, levels: int = 5) -> int:
+def heat_pair(upper: Sequence[float | None], lower: Sequence[float | None], top: float, palette: Palette) -> Line:
+    """Return two rows of heat in one line: as half cells, or as the maximum of both where those are not possible."""
+    if palette.ascii or not palette.grounds:
+        known = [[v for v in pair if v is not None] for pair in zip(upper, lower, strict=True)]
+        return heat([max(pair) if pair else None for pair in known], top, palette)
+    cells_: list[tuple[str, Style]] = []
+    for above, below in zip(upper, lower, strict=True):
+        high, low = level(above, top), level(below, top)
+        if high:
+            style = HEAT[high] + Style(bgcolor=HEAT[low].color) if low else HEAT[high]
+            cells_.append(("▀", style))
+        else:
+            cells_.append(("▄", HEAT[low]) if low else (" ", FAINT))
+    return joined(cells_)
+
+
+def level(value: float | None, top: float, levels: int = HEAT_STEPS - 1) -> int:
     """Return 0 for None or a negligible value, or else a level from 1 to `levels`."""
     if value is None or top <= 0 or value <= top / (4 * levels):
         return 0
     return min(levels, 1 + int(min(value / top, 1.0) * levels * 0.9999))
-
-
-def _drawn(values: Sequence[float | None], top: float, glyphs: str, gap: str, zero: str) -> str:
-    shown: list[str] = []
-    begun = False
-    for value in values:
-        if value is None:
-            shown.append(gap if begun else " ")
-            continue
-        begun = True
-        at = level(value, top, len(glyphs))
-        shown.append(glyphs[at - 1] if at else zero)
-    return "".join(shown)
 
 
 def heat_scale_max(most: float, mean: float) -> float:

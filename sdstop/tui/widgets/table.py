@@ -15,7 +15,7 @@ from sdstop.core.format import plural
 from sdstop.core.suggestion import unknown_name
 from sdstop.tui.widgets.column import MIB, MS, PERCENT, Cell, TableColumn, columns_by_name, fitted
 from sdstop.tui.widgets.keys import Section, bind, explained
-from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, clickable, width_of
+from sdstop.tui.widgets.palette import MARKS, PLAIN, STRONG, Line, Palette, clickable, width_of
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.query import RowQuery, parse
 
@@ -267,7 +267,7 @@ class LineTable(Pane):
                 before = arrow
             elif arrow:
                 after = arrow
-            style = STRONG if sorted_by else FAINT
+            style = STRONG if sorted_by else column.style
             parts.append(Segment(before, style if before != " " else None))
             if column.value is not None:
                 style = clickable(style, f"sort_column({column.name!r})")

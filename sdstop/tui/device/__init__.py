@@ -1,0 +1,1 @@
+"""Device page: everything about one device, array, volume, interface, pool or process on one screen."""

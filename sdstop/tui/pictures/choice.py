@@ -1,0 +1,150 @@
+"""Choice: the picture of a finding, by its rule, then by its view; of a node without findings, its load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from sdstop.analysis.cache_state import caches
+from sdstop.analysis.path import data_path
+from sdstop.core.finding import Finding
+from sdstop.tui.pictures import Picture
+from sdstop.tui.pictures.blocks import cluster_picture
+from sdstop.tui.pictures.frames import frame_picture
+from sdstop.tui.pictures.limits import limit_picture
+from sdstop.tui.pictures.members import member_heat
+from sdstop.tui.pictures.scaling import scaling_picture
+from sdstop.tui.pictures.slots import slot_picture
+from sdstop.tui.pictures.traffic import load_picture, network_picture
+from sdstop.tui.scene import Scene
+from sdstop.tui.views.cache_row import cache_row
+from sdstop.tui.views.capacity import summary_rows
+from sdstop.tui.views.gauges import gauge_lines
+from sdstop.tui.views.mixture import mixture_rows, mixture_title
+from sdstop.tui.views.path import stage_rows
+from sdstop.tui.views.path_strip import path_strip
+from sdstop.tui.widgets.palette import FAINT, Line, text
+from sdstop.tui.widgets.pane import Row
+
+Maker = Callable[[Finding, Scene], Picture | None]
+
+
+def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:
+    """Return the first picture that there is data for; None if nothing of the node can be drawn."""
+    if finding is not None:
+        makers = (*_BY_RULE.get(finding.rule, ()), *_BY_VIEW.get(finding.view, ()), _path, _evidence)
+        for make in makers:
+            picture = make(finding, scene)
+            if picture is not None:
+                return picture
+    return load_picture(finding, scene)
+
+
+def _lines(rows: Iterable[Row], width: int) -> list[Line]:
+    return [row.line(width) for row in rows if row.line is not None]
+
+
+def _path(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the stages of the path of a finding's subject, as in the view of paths."""
+    strip = path_strip(scene, finding)
+    if strip is None:
+        return None
+    subject = strip.path.subject
+    path = data_path(scene.window, subject)
+
+    def draw(width: int, height: int) -> list[Line]:
+        return _lines(stage_rows(path, scene, width, height, noted=height > brief), width)
+
+    name = scene.palette.word(subject.name, 60)
+    brief, full = (len(stage_rows(path, scene, 200, 99, noted=noted)) for noted in (False, True))
+    title = f"Path of {name}: client to medium"
+    return Picture(title, draw, tuple(sorted({*range(4, brief + 1), full})), whole=brief, is_path=True)
+
+
+def _evidence(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the cited evidence, where nothing else can be drawn."""
+    lines: list[Line] = []
+    for cite in finding.evidence:
+        lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
+        lines += [text(f"   {scene.palette.word(row.strip(), 300)}") for row in cite.excerpt.splitlines()[:_QUOTED]]
+    if not lines:
+        return None
+    return Picture("Evidence", lambda _, height: lines[:height], tuple(range(min(len(lines), 2), len(lines) + 1)))
+
+
+_QUOTED = 12
+"""Maximum lines of one citation."""
+
+
+def _mixture(finding: Finding, scene: Scene) -> Picture | None:
+    known = [cache_row(state, scene) for state in caches(scene.window, scene.in_force)]
+    named = {finding.subject, finding.view_subject}
+    cached = next((row for row in known if not named.isdisjoint(row.names)), None)
+    if cached is None or cached.activity is None:
+        return None
+    title = mixture_title(cached)
+    return Picture(title, lambda width, height: _lines(mixture_rows(cached, width, height), width), tuple(range(4, 15)))
+
+
+def _gauges(_: Finding, scene: Scene) -> Picture | None:
+    lines = gauge_lines(scene, 80)
+    return Picture(
+        "Processors, memory and pressure", gauge_cut(scene), tuple(range(min(len(lines), 3), len(lines) + 1))
+    )
+
+
+def gauge_cut(scene: Scene) -> Callable[[int, int], list[Line]]:
+    """Return a painter of the node's gauges: of more lines than fit, processors give way."""
+
+    def draw(width: int, height: int) -> list[Line]:
+        lines: Sequence[Line] = gauge_lines(scene, width)
+        return list(lines[max(len(lines) - height, 0) :])
+
+    return draw
+
+
+def _cluster(_: Finding, scene: Scene) -> Picture | None:
+    rows = summary_rows(scene, 80)
+    if not rows:
+        return None
+    return Picture(
+        "Clusters",
+        lambda width, height: _lines(summary_rows(scene, width)[:height], width),
+        tuple(range(min(len(rows), 3), len(rows) + 1)),
+    )
+
+
+_BY_RULE: dict[str, Sequence[Maker]] = {
+    "stripe-convoy": (member_heat,),
+    "hot-stripe-member": (member_heat,),
+    "slow-stripe-member": (member_heat,),
+    "slow-device": (member_heat,),
+    "mtu-misaligned": (frame_picture,),
+    "cache-sub-block-io": (frame_picture,),
+    "cache-bypassed": (frame_picture,),
+    "dimm-too-few-channels": (slot_picture,),
+    "dimm-unequal-sockets": (slot_picture,),
+    "dimm-below-rated-speed": (slot_picture,),
+    "memory-errors": (slot_picture,),
+    "scaling-poor": (scaling_picture,),
+    "unstable-device-path": (cluster_picture,),
+    "zero-padding-off": (cluster_picture,),
+    "spare-below-fault-set": (cluster_picture,),
+    "capacity-near-full": (cluster_picture,),
+    "cluster-degraded": (cluster_picture, _cluster),
+    "no-spare-left": (cluster_picture,),
+    "volume-qos-saturated": (limit_picture,),
+    "qos-multiplied": (limit_picture,),
+    "qos-partial": (limit_picture,),
+    "volume-below-promise": (limit_picture,),
+    "device-saturated": (load_picture,),
+    "memory-short": (_gauges,),
+    "load-unexplained": (_gauges,),
+    "tasks-stuck": (_gauges,),
+}
+_BY_VIEW: dict[str, Sequence[Maker]] = {
+    "caches": (frame_picture, _mixture),
+    "network": (network_picture,),
+    "cluster": (cluster_picture, _cluster),
+    "volumes": (limit_picture,),
+    "host": (_gauges,),
+}

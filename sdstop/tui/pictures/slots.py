@@ -1,0 +1,118 @@
+"""Memory slots: channels filled and empty, and one axis of bandwidth: what there is, is needed and is possible."""
+
+from __future__ import annotations
+
+from rich.style import Style
+
+from sdstop.analysis.rebuilding import RebuildAnalysis, eta_words, rebuild_analyses
+from sdstop.collectors.memory.dimms import Dimm
+from sdstop.core.finding import Finding
+from sdstop.core.format import bytes_, done, flow
+from sdstop.tui.pictures import Picture
+from sdstop.tui.pictures.drawing import block
+from sdstop.tui.scene import Scene
+from sdstop.tui.views.cause import ROLES
+from sdstop.tui.views.modules import SocketSlots, boards
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import Line, Palette, text
+from sdstop.tui.widgets.roles import role
+
+_LABEL = 11
+_WIDEST = 24
+"""Maximum cells of a channel."""
+
+
+def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the slots of all sockets, None if no module is known."""
+    found = [board for board in boards(scene) if board.banks]
+    if not found:
+        return None
+    color = ROLES.get(finding.severity, "text")
+    axis = any(board.socket is not None and board.socket.peak for board in found)
+    needs = next((v.value for v in finding.values if v.name == "needs" and isinstance(v.value, float | int)), None)
+    running = [known for known in rebuild_analyses(scene.window) if known.rebuild.state == "running"][:2]
+    lines = len(found) + 2 * axis + len(running)
+
+    def draw(width: int, height: int) -> list[Line]:
+        drawn = [_socket(board, color, scene.palette, width) for board in found[:height]]
+        if axis and height - len(drawn) >= 2:
+            drawn += [()] * (height > lines)
+            drawn += _axis(found, needs, color, scene.palette, width)
+        drawn += [_rebuild(known, scene.palette, width) for known in running[: height - len(drawn)]]
+        return drawn
+
+    title = "Memory channels" + (" and the need of the rebuild" if running and needs else "")
+    return Picture(title, draw, tuple(range(min(lines, 3), lines + 2)))
+
+
+def _socket(board: SocketSlots, color: str, palette: Palette, width: int) -> Line:
+    row = board.socket
+    tail = ""
+    if width >= 110 and row is not None and row.peak is not None and row.possible is not None:
+        tail = f"  {row.peak / 1e9:.0f} of {row.possible / 1e9:.0f} GB/s"
+        empty = [slot.slot for bank in board.banks for slot in bank.slots if slot.size == 0]
+        tail += f"   empty: {' '.join(palette.word(name, 20) for name in empty[:4])}" if empty else ""
+        tail += f" +{len(empty) - 4}" if len(empty) > 4 else ""
+    room = width - _LABEL - 1 - (len(tail) if width >= 110 else 0)
+    size = max(min(room // max(len(board.banks), 1) - 1, _WIDEST), 6)
+    parts: list[str | tuple[str, Style]] = [(f" {palette.fit(palette.word(board.title, 20), _LABEL)}", role("dim"))]
+    for bank in board.banks[: max(room // (size + 1), 1)]:
+        filled = [slot for slot in bank.slots if slot.size]
+        name = bank.channel if not bank.named else ""
+        if any(slot.size is None for slot in bank.slots):
+            kind, said = ("text", "track"), "?"
+        elif filled:
+            kind, said = ("playfg", "h2"), _module(filled)
+        else:
+            kind, said = (color, "track"), "empty"
+        parts.append(block(size, *kind, f" {name} {said}".replace("  ", " "), palette))
+        parts.append(" ")
+    return text(*parts, (tail, role("dim")))
+
+
+def _module(slots: list[Dimm]) -> str:
+    sizes = {slot.size or 0 for slot in slots}
+    size = bytes_(max(sizes))
+    count = f"{len(slots)}x" if len(slots) > 1 else ""
+    speed = next((slot.configured or slot.speed for slot in slots), None)
+    return f"{count}{size} {speed}" if speed is not None else f"{count}{size}"
+
+
+def _axis(found: list[SocketSlots], needs: float | None, color: str, palette: Palette, width: int) -> list[Line]:
+    """Return two lines: the figures above their places on the axis, and the bar."""
+    sockets = [board.socket for board in found if board.socket is not None]
+    have = sum(row.peak or 0.0 for row in sockets)
+    possible = sum(row.possible or 0.0 for row in sockets)
+    end = max(possible, needs or 0.0, have) or 1.0
+    room = width - _LABEL - 2
+    drawn = bar(
+        have / end, room, palette, role(color if have < possible else "other"), mark=needs / end if needs else None
+    )
+    marks = [(have / end, f"{have / 1e9:.0f} have", color if have < possible else "text")]
+    if needs:
+        marks.append((needs / end, f"{needs / 1e9:.0f} needed", "strong"))
+    if possible > have:
+        marks.append((possible / end, f"{possible / 1e9:.0f} filled", "strong"))
+    parts: list[str | tuple[str, Style]] = [(f" {'GB/s':<{_LABEL}}", role("dim"))]
+    used = 0
+    for place, said, name in sorted(marks):
+        at = min(max(int(place * room) - len(said) + 1, used + 1 if used else 0), room - len(said))
+        if at < used:
+            continue
+        parts += [" " * (at - used), (said, role(name, bold=True))]
+        used = at + len(said)
+    return [text(*parts), (*text((f" {'memory':<{_LABEL}}", role("dim"))), *drawn)]
+
+
+def _rebuild(known: RebuildAnalysis, palette: Palette, width: int) -> Line:
+    row = known.rebuild
+    rate = known.pace.rate if known.pace is not None else row.speed
+    facts = [f"{done(row.progress)}%"] if row.progress is not None else []
+    facts += [flow(rate)] if rate is not None else []
+    facts += [eta_words(known.pace)] if known.pace is not None and known.pace.eta is not None else []
+    said = palette.word("   ".join(facts), 100)
+    room = max(width - _LABEL - 3 - len(said), 8)
+    return (
+        *text((f" {palette.fit(palette.word(known.rebuild.operation, 20), _LABEL)}", role("dim"))),
+        *bar(row.progress, room, palette), *text((f" {said}", role("text"))),
+    )  # fmt: skip

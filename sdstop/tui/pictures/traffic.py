@@ -1,0 +1,161 @@
+"""Traffic: reads up and writes down, of arrays, disks, interfaces or pools side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice
+
+from msgspec import Struct
+
+from sdstop.analysis.likeness import DeviceFold, device_folds
+from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.core.finding import Finding
+from sdstop.core.format import NONE, duration, wait
+from sdstop.tui.pictures import Picture
+from sdstop.tui.pictures.drawing import stretched
+from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow, fold_flow, interface_flow
+from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.graph import Axis, traffic
+from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text, width_of
+
+MIB = float(1 << 20)
+_NARROWEST = 44
+"""Minimum cells of a graph beside another."""
+
+
+class Graph(Struct, frozen=True):
+    """One graph: name, facts and a flow, drawn in units of `unit` on a scale of at least `floor` of these."""
+
+    name: str
+    facts: str
+    flow: Flow
+    unit: float = MIB
+    floor: float = 1.0
+    ways: tuple[str, str] = ("r", "w")
+
+
+def graph_lines(graph: Graph, palette: Palette, width: int, height: int) -> list[Line]:
+    """Return the lines of a graph: its name, then reads up and writes down from one baseline."""
+    head = text((f"{palette.word(graph.name, 40)}  ", STRONG), (palette.word(graph.facts, 80), FAINT))
+    axis = Axis(_figure, graph.ways, floor=graph.floor)
+    up, down = (
+        stretched([None if value is None else value / graph.unit for value in side], axis.room(width), palette)
+        for side in (graph.flow.reads, graph.flow.writes)
+    )
+    return [head, *traffic(up, down, width, max(height - 1, 2), palette, axis)]
+
+
+def _figure(value: float | None) -> str:
+    return NONE if value is None else f"{value:.0f}" if value >= 99.95 else f"{value:.1f}"
+
+
+def side_by_side(graphs: Iterable[Graph], palette: Palette, width: int, height: int) -> list[Line]:
+    """Return graphs beside each other; those without room are not taken."""
+    chosen = list(islice(graphs, max((width - 1) // _NARROWEST, 1)))
+    size = (width - 1) // max(len(chosen), 1)
+    drawn = [graph_lines(graph, palette, size - 2, height) for graph in chosen]
+    lines: list[Line] = []
+    for row in zip(*drawn, strict=True):
+        line: list[Line] = [text(" ")]
+        for part in row:
+            line += [part, text(" " * max(size - width_of(part), 0))]
+        lines.append(tuple(segment for part in line for segment in part))
+    return lines
+
+
+def _picture(title: str, graphs: Callable[[], Iterable[Graph]], scene: Scene, note: str) -> Picture | None:
+    """Return the picture of graphs, None without any."""
+    rest = iter(graphs())
+    first = next(rest, None)
+    if first is None:
+        return None
+    taken = [first]
+
+    def all_graphs() -> Iterator[Graph]:
+        """Yield the graphs; those that were drawn before are not computed again."""
+        for at in count():
+            if at == len(taken):
+                taken.extend(islice(rest, 1))
+            if at == len(taken):
+                return
+            yield taken[at]
+
+    def draw(width: int, height: int) -> list[Line]:
+        return side_by_side(all_graphs(), scene.palette, width, height)
+
+    return Picture(f"{title}, {duration(first.flow.seconds)}", draw, tuple(range(4, 13)), note, _WHOLE)
+
+
+_WHOLE = 5
+"""Lines with which a graph shows enough."""
+
+
+def load_picture(finding: Finding | None, scene: Scene) -> Picture | None:
+    """Return the reads and writes of the arrays and disks of a node, or of its cluster; None if nothing is measured."""
+    return _picture("Load", lambda: device_graphs(scene, finding), scene, "MiB/s") or _picture(
+        "Load", lambda: cluster_graphs(scene), scene, "MiB/s"
+    ) or network_picture(finding, scene)  # fmt: skip
+
+
+def cluster_graphs(scene: Scene) -> Iterator[Graph]:
+    """Yield the graph of the pool with most traffic."""
+    for name, flow in cluster_flow(scene):
+        yield Graph(f"pool {name}", "as its cluster reports it", flow)
+
+
+def _folds(
+    scene: Scene, finding: Finding | None, read: str, write: str, *, mean: bool
+) -> Iterator[tuple[DeviceFold, Flow]]:
+    """Yield the devices to draw: those of the finding, arrays and groups of disks, then single disks, if in use."""
+    named = set(finding.subjects) if finding is not None else set()
+    folds = [fold for fold in device_folds(scene.window, scene.in_force) if not fold.inner]
+    folds.sort(key=lambda fold: (fold.devices[0].name not in named, len(fold.devices) == 1 and fold.devices[0].whole))
+    for fold in folds:
+        flow = fold_flow(scene, fold, read, write, mean=mean)
+        if flow is not None and any(value for value in (*flow.reads, *flow.writes)):
+            yield fold, flow
+
+
+def device_graphs(scene: Scene, finding: Finding | None = None) -> Iterator[Graph]:
+    """Yield a graph for each array, each group of disks and each disk in none, those of a finding first."""
+    none = True
+    for fold, flow in _folds(scene, finding, "read_bytes_per_second", "write_bytes_per_second", mean=False):
+        none = False
+        yield Graph(fold.label, f"{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
+    whole = disk_flow(scene) if none else None
+    if whole is not None:
+        yield Graph("all disks", "no I/O", whole)
+
+
+def wait_picture(scene: Scene, finding: Finding | None = None) -> Picture | None:
+    """Return the mean latency of reads and writes of the same devices, None if nothing is measured."""
+
+    def graphs() -> Iterator[Graph]:
+        for fold, flow in _folds(scene, finding, "read_wait", "write_wait", mean=True):
+            facts = f"r {wait(fold.figures.read_wait)}  w {wait(fold.figures.write_wait)} ms now"
+            yield Graph(fold.label, facts, flow, 0.001)
+
+    return _picture("Latency", graphs, scene, "ms a request")
+
+
+def interface_graphs(scene: Scene, subject: str) -> Iterator[Graph]:
+    """Yield the traffic of interfaces: the one of that name first, then the busiest."""
+    rows = [row for row in scene.rows(InterfaceActivity)[0].values() if row.interface != "lo"]
+    rows.sort(key=lambda row: (row.interface != subject, -(row.rx_bytes_per_second + row.tx_bytes_per_second)))
+    for row in rows:
+        flow = interface_flow(scene, row.interface)
+        interface = scene.rows(Interface)[0].get(row.interface)
+        facts = []
+        if interface is not None and interface.speed:
+            share = max(row.rx_bytes_per_second, row.tx_bytes_per_second) / interface.speed
+            facts.append(f"{share:.0%} of {interface.speed * 8 / 1e9:g} Gbit/s")
+        if interface is not None and interface.mtu:
+            facts.append(f"MTU {interface.mtu}")
+        if flow is not None:
+            yield Graph(row.interface, "  ".join(facts), flow, ways=("rx", "tx"))
+
+
+def network_picture(finding: Finding | None, scene: Scene) -> Picture | None:
+    """Return the traffic of the interface that a finding is about, and of others; None if nothing is measured."""
+    subject = (finding.view_subject or finding.subject) if finding is not None else ""
+    return _picture("Traffic", lambda: interface_graphs(scene, subject), scene, "MiB/s, received up, sent down")

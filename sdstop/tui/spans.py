@@ -1,0 +1,144 @@
+"""Spans: when each finding was active, and the axis of the time bar on which they are drawn."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from sdstop.analysis.load_course import LoadSample
+from sdstop.core.diagnosis import Episode
+from sdstop.core.finding import Finding
+from sdstop.core.finding_order import Urgency, urgency
+from sdstop.core.session import Session
+
+RANGES = (60.0, 120.0, 300.0, 600.0, 900.0)
+"""Seconds shown of a live session: the shortest range that holds all its frames, so that the scale rarely changes."""
+
+
+class TimeAxis(Struct, frozen=True):
+    """Cells of equal length in monotonic seconds; `first` and `last` are the times of the oldest and newest frame."""
+
+    start: float
+    step: float
+    width: int
+    first: float
+    last: float
+
+    @property
+    def end(self) -> float:
+        """End of the last cell."""
+        return self.start + self.step * self.width
+
+    def cell(self, at: float) -> int:
+        """Return the cell of a time; times outside belong to the first and the last one."""
+        return max(0, min(int((at - self.start) / self.step + 1e-9), self.width - 1))
+
+    def time(self, cell: int) -> float:
+        """Return the time of a cell: its middle, or the oldest or newest frame at the ends."""
+        if cell <= self.cell(self.first):
+            return self.first
+        return self.last if cell >= self.cell(self.last) else self.start + (cell + 0.5) * self.step
+
+
+def time_axis(session: Session, width: int) -> TimeAxis | None:
+    """Return an axis of `width` cells over all kept frames, None without frames.
+
+    That of a capture fits its frames. That of a live session has one of `RANGES`, and its cells start at multiples of
+    their length, so that only the last one changes until all of them move.
+    """
+    frames = session.timeline.frames
+    if not frames or width <= 0:
+        return None
+    first, last = frames[0].monotonic, frames[-1].monotonic
+    if not session.origin.live:
+        return TimeAxis(first, max(last - first, 1e-3) / width, width, first, last)
+    held = last - first
+    step = next((each for each in RANGES if each >= held), held) / width
+    return TimeAxis((int(last / step) - width + 1) * step, step, width, first, last)
+
+
+class Span(Struct, frozen=True):
+    """A finding with the times (monotonic seconds) at which it began and ended; None: it is active."""
+
+    finding: Finding
+    times: tuple[tuple[float, float | None], ...]
+
+    @property
+    def active(self) -> bool:
+        """Whether it is active at the newest frame."""
+        return self.times[-1][1] is None
+
+
+def spans(episodes: Iterable[Episode], axis: TimeAxis) -> list[Span]:
+    """Return a span for each finding with episodes on the axis; those that others explain are last."""
+    times: dict[str, list[Episode]] = {}
+    for episode in episodes:
+        if episode.ended is None or episode.ended >= axis.first:
+            times.setdefault(episode.finding.id, []).append(episode)
+    explained = {key for known in times.values() for episode in known for key in episode.finding.explains}
+    found = []
+    for key, known in times.items():
+        known.sort(key=lambda episode: episode.began)
+        worst = max((episode.finding for episode in known), key=lambda finding: finding.severity.rank)
+        span = Span(worst, tuple((episode.began, episode.ended) for episode in known))
+        found.append((key in explained, _order(span), span))
+    return [span for _, _, span in sorted(found, key=lambda each: each[:2])]
+
+
+def _order(span: Span) -> tuple[int, bool, Urgency]:
+    return -span.finding.severity.rank, not span.active, urgency(span.finding)
+
+
+class LoadCells:
+    """Mean reads and writes of each half cell of an axis, extended by new samples instead of computed again."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._grid: tuple[float, float] = (0.0, 0.0)
+        self._until = float("-inf")
+        self._sums: dict[int, tuple[float, float, float]] = {}
+
+    def of(self, samples: Sequence[LoadSample], axis: TimeAxis) -> list[tuple[float, float] | None]:
+        """Return (bytes read, bytes written) per second of two halves a cell; None where no sample covers any of it.
+
+        A sample longer than three times the median of its neighbors spans a gap; only its last part, of median length,
+        counts.
+        """
+        half = axis.step / 2
+        origin = axis.start % half if half else 0.0
+        grid = (half, round(origin, 6) % half)
+        begin = round((axis.start - grid[1]) / half)
+        if self._grid != grid or (samples and samples[-1].ends < self._until):
+            self._grid, self._until, self._sums = grid, float("-inf"), {}
+        at = bisect_left(samples, self._until + 1e-6, key=lambda sample: sample.ends)
+        for index in range(at, len(samples)):
+            self._add(samples[index], _covered(samples, index))
+        for old in [place for place in self._sums if place < begin]:
+            del self._sums[old]
+        cells = (self._sums.get(begin + place) for place in range(2 * axis.width))
+        return [None if sums is None else (sums[1] / sums[0], sums[2] / sums[0]) for sums in cells]
+
+    def _add(self, sample: LoadSample, covers: float) -> None:
+        half, origin = self._grid
+        begins = sample.ends - covers
+        place = int((begins - origin) // half)
+        self._until = sample.ends
+        while (left := max(begins, origin + place * half)) < sample.ends - 1e-6:
+            share = min(sample.ends, origin + (place + 1) * half) - left
+            if share > 1e-6:
+                seconds, read, written = self._sums.get(place, (0.0, 0.0, 0.0))
+                total = sample.total
+                self._sums[place] = (
+                    seconds + share, read + share * total.read_bytes, written + share * total.write_bytes,
+                )  # fmt: skip
+            place += 1
+
+
+def _covered(samples: Sequence[LoadSample], index: int) -> float:
+    near = [sample.seconds for sample in samples[max(index - 2, 0) : index + 3]]
+    usual = median(near)
+    seconds = samples[index].seconds
+    return seconds if seconds <= 3 * usual else usual

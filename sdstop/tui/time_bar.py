@@ -1,0 +1,231 @@
+"""Time bar: the load, the findings as spans and the playhead on one axis, below every view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from rich.segment import Segment
+from textual import events
+from textual.message import Message
+
+from sdstop.analysis.load_course import LoadSample
+from sdstop.core.finding import Severity
+from sdstop.core.format import clock, duration
+from sdstop.core.session import Session
+from sdstop.tui.load_graph import load_lines
+from sdstop.tui.scene import Scene
+from sdstop.tui.spans import LoadCells, Span, TimeAxis, spans, time_axis
+from sdstop.tui.widgets.graph import joined
+from sdstop.tui.widgets.palette import FAINT, FRAME, MARKS, OTHER, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.pane import Pane, words
+
+_HEIGHTS = ((56, 12), (48, 9), (40, 7), (20, 3), (14, 1))
+"""Lowest height of a screen, and the lines of its time bar, if there is a load to draw."""
+_FEWEST_GRAPH = 2
+_GLYPHS = (("─", "├", "━", "▲"), ("-", "+", "=", "^"))
+"""Cells of a span that is not active, that begins and that is active, and the playhead."""
+_LABEL = 22
+"""Mean number of cells for a time of the axis."""
+
+
+def bar_height(screen: int) -> int:
+    """Return the maximum number of lines of the bar on a screen of this height."""
+    return next((lines for lowest, lines in _HEIGHTS if screen >= lowest), 0)
+
+
+def margin(width: int) -> int:
+    """Return the number of cells before the axis."""
+    return 25 if width >= 110 else 21 if width >= 76 else 15
+
+
+class TimeBar(Pane):
+    """Pane with the time bar. A click or a drag on it moves the playhead."""
+
+    DEFAULT_CSS = "TimeBar { height: 0; width: 1fr; }"
+
+    class Sought(Message):
+        """Message that the user chose a time, in monotonic seconds."""
+
+        def __init__(self, at: float) -> None:
+            """Create the message for a time."""
+            super().__init__()
+            self.at = at
+
+    def __init__(self) -> None:
+        """Start without lines."""
+        super().__init__(id="time", cursor=False)
+        self.lines = 0
+        self._cells = LoadCells()
+        self._axis: TimeAxis | None = None
+        self._scene: Scene | None = None
+        self._dragged: float | None = None
+
+    def show(self, scene: Scene, width: int, height: int) -> None:
+        """Paint the scene for a screen of this size."""
+        if self._scene is not None and scene.now is not self._scene.now and not self._captures:
+            self._dragged = None
+        self._scene = scene
+        self._fill(scene, width, height)
+
+    def _fill(self, scene: Scene, width: int, height: int) -> None:
+        most = bar_height(height)
+        before = margin(width)
+        axis = self._axis = time_axis(scene.session, width - before - 2) if most else None
+        if axis is None:
+            self._resize(0)
+            return
+        known = spans(scene.session.episodes(), axis)
+        samples = scene.course.samples if scene.course is not None else ()
+        if most < _FEWEST_GRAPH + 3:
+            shown, graph = known[:1], 0
+        elif samples:
+            shown = known[: max((most - 2) // 2, 1)]
+            graph = most - 2 - max(len(shown), 1)
+        else:
+            shown, graph = known[: most - 2], 0
+        at = axis.cell(scene.position if self._dragged is None else self._dragged)
+        rows = self._graph(samples, axis, at, graph, before, scene.palette) if graph else []
+        rows += span_lines(shown, axis, at, before, scene.palette)
+        if most > 1:
+            rows.append(axis_line(axis, scene.session, before))
+        self.title = "Time" if most > 1 else ""
+        self._resize(len(rows) + self.heads)
+        self.put([words(row) for row in rows], scene.palette, self._said(scene, len(known) - len(shown), width))
+
+    def _graph(
+        self, samples: Sequence[LoadSample], axis: TimeAxis, at: int, lines: int, before: int, palette: Palette
+    ) -> list[Line]:
+        usual = median(sample.seconds for sample in samples[-5:])
+        return load_lines(self._cells.of(samples, axis), axis, at, lines, before, usual, palette)
+
+    def _resize(self, lines: int) -> None:
+        if self.lines != lines:
+            self.lines = lines
+            self.styles.height = lines
+
+    def _said(self, scene: Scene, more: int, width: int) -> str:
+        frames = scene.session.timeline.frames
+        facts = [f"{duration(frames[-1].monotonic - frames[0].monotonic)} held"]
+        if more:
+            facts.insert(0, f"+{more} more spans" if more > 1 else "+1 more span")
+        facts.append(f"playing {scene.speed:g}x" if scene.speed else "e next event")
+        if width >= 110:
+            facts.append("b go to time")
+        return "   ".join(facts)
+
+    # -- mouse ------------------------------------------------------------------------------------------------
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Move the playhead, and follow the mouse until the button is released."""
+        event.stop()
+        if event.button == 1:
+            self.capture_mouse()
+            self._point(event.x)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Move the playhead with the mouse."""
+        if self._captures:
+            event.stop()
+            self._point(event.x)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Let the mouse go."""
+        event.stop()
+        self.release_mouse()
+
+    @property
+    def _captures(self) -> bool:
+        """Whether the mouse is dragged from here."""
+        return self.app.mouse_captured is self
+
+    async def on_click(self, event: events.Click) -> None:
+        """Ignore clicks, which the button's press has handled."""
+        event.stop()
+
+    def _point(self, x: int) -> None:
+        scene, axis = self._scene, self._axis
+        if scene is None or axis is None:
+            return
+        self._dragged = axis.time(max(0, min(x - margin(self.size.width), axis.width - 1)))
+        size = self.screen.size
+        self._fill(scene, size.width, size.height)
+        self.post_message(self.Sought(self._dragged))
+
+
+def span_lines(shown: Sequence[Span], axis: TimeAxis, at: int, before: int, palette: Palette) -> list[Line]:
+    """Return a line for each span, or one without findings; the playhead is in cell `at` of the last one."""
+    lines = [_span_line(span, axis, before, palette) for span in shown]
+    if not lines:
+        idle = palette.fit("  no finding", before)
+        lines = [text((idle, FAINT), (_GLYPHS[palette.ascii][0] * axis.width, FRAME))]
+    lines[-1] = _with_mark(lines[-1], before + at, _GLYPHS[palette.ascii][3])
+    return lines
+
+
+def _span_line(span: Span, axis: TimeAxis, before: int, palette: Palette) -> Line:
+    severity = span.finding.severity
+    style = OTHER if severity is Severity.INFO else palette.severity(severity, bold=False)
+    out, begins, within, _ = _GLYPHS[palette.ascii]
+    cells = [out] * axis.width
+    for began, ended in span.times:
+        first = axis.cell(began)
+        last = axis.cell(axis.last if ended is None else ended)
+        cells[first : last + 1] = [within] * (last - first + 1)
+        if began > axis.first + axis.step / 2:
+            cells[first] = begins
+    label = palette.fit(f"{MARKS.get(severity, ' ')}{span_label(span, palette, before - 2)}", before)
+    return (Segment(label, style), *joined((cell, FRAME if cell == out else style) for cell in cells))
+
+
+def span_label(span: Span, palette: Palette, room: int) -> str:
+    """Return a short name of a finding: the first words of its title, and its subject if that leaves room for two."""
+    finding = span.finding
+    title = (finding.title or finding.rule).partition(":")[0].split()
+    subject = palette.word(finding.subject, 60)
+    while len(title) > 2 and len(" ".join(title)) + 1 + len(subject) > room:
+        title.pop()
+    first = palette.word(" ".join(title), 60)
+    if len(first) + 1 + len(subject) > room and len(first) + 5 > room:
+        subject = ""
+    return palette.fit(f"{first} {subject}".strip(), room).rstrip()
+
+
+def _with_mark(line: Line, at: int, mark: str) -> Line:
+    """Return a line with the playhead in one cell; its cells are one character each."""
+    found: list[Segment] = []
+    place = 0
+    for segment in line:
+        size = width_of((segment,))
+        if place <= at < place + size and len(segment.text) == size:
+            cut = at - place
+            found += [Segment(segment.text[:cut], segment.style), Segment(mark, STRONG),
+                      Segment(segment.text[cut + 1 :], segment.style)]  # fmt: skip
+        else:
+            found.append(segment)
+        place += size
+    return tuple(segment for segment in found if segment.text)
+
+
+def axis_line(axis: TimeAxis, session: Session, before: int) -> Line:
+    """Return the times of the axis, the first and the last at its ends."""
+    count = max(round(axis.width / _LABEL), 1)
+    shown, before_it = [" "] * axis.width, ""
+    for index in range(count + 1):
+        at = axis.start + (axis.end - axis.start) * index / count
+        if at < axis.first - axis.step:
+            continue
+        label = _time(session, at)
+        if label == before_it:
+            continue
+        before_it = label
+        place = max(0, min(round(axis.width * index / count) - (len(label) // 2), axis.width - len(label)))
+        shown[place : place + len(label)] = label
+    return text((" " * before + "".join(shown), FAINT))
+
+
+def _time(session: Session, at: float) -> str:
+    """Return the time of day at monotonic seconds, by the clock of the nearest frame after it."""
+    frames = session.timeline.frames
+    frame = next((frame for frame in frames if frame.monotonic >= at - 1e-6), frames[-1])
+    return clock(frame.taken - (frame.monotonic - at))

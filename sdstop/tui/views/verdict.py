@@ -1,0 +1,50 @@
+"""Verdict: what the first screen says of a node without findings: what was checked and found good, and what was not."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from sdstop.core.format import duration, plural
+from sdstop.core.headline import OK, UNKNOWN
+from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.palette import CHIP, FAINT, STRONG, Line, text, width_of
+from sdstop.tui.widgets.pane import Row, words
+
+_PASSED, _PASSED_NARROW = 4, 2
+"""Maximum number of passed checks that are named."""
+_NARROW = 90
+
+
+def verdict_rows(scene: Scene, width: int) -> list[Row]:
+    """Return the headline, the first passed checks, and the numbers of the others."""
+    return [words(line) for line in _lines(scene, width)]
+
+
+def _lines(scene: Scene, width: int) -> Iterator[Line]:
+    said, palette = scene.headline, scene.palette
+    judgement = scene.look.judgement
+    watched = duration(scene.now.monotonic - scene.session.began)
+    head = palette.word(said.found or said.rest[0], 200)
+    chip = "  ok " if said.code == OK else "    ?" if said.code == UNKNOWN else "     "
+    unknown = "unknown: " if said.code == UNKNOWN else ""
+    line = text((chip, CHIP), " ", (f"{unknown}{head}", STRONG))
+    tail = f"{watched} watched"
+    gap = width - width_of(line) - len(tail) - 1
+    yield (*line, *text(" " * gap, (tail, FAINT))) if gap >= 2 else line
+    passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
+    for at, (subject, verdict) in enumerate(passed[: _PASSED if width >= _NARROW else _PASSED_NARROW]):
+        label = "pass" if not at else ""
+        others = f" +{len(verdict.others)}" if verdict.others else ""
+        fact = palette.word(f"{subject}{others}: {verdict.summary}" if subject else verdict.summary, 300)
+        yield text((f"   {label:<5}", FAINT), textwrap.shorten(fact, max(width - 10, 10), placeholder=palette.ellipsis))
+    good = sum(len(verdict.subjects) for verdict in judgement.ruled_out)
+    facts = [f"{plural(good, 'thing')} checked and found good"] if good else []
+    rules = {each.rule for each in judgement.unchecked if each.calm}
+    if rules and not scene.session.origin.live:
+        facts.append(f"{plural(len(rules), 'check')} not applicable")
+    if facts:
+        yield text((f"   {'all':<5}", FAINT), (f"{', '.join(facts)}; ! lists them", FAINT))
+    if said.unjudged:
+        unjudged = palette.word(f"state not recorded: {said.unjudged}", 300)
+        yield text(("   ?    ", FAINT), textwrap.shorten(unjudged, max(width - 10, 10), placeholder=palette.ellipsis))

@@ -1,0 +1,82 @@
+"""Disks folded by likeness where not all rows fit, and members against their median."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from sdstop.tui.terminal import Depth
+from sdstop.tui.views.disks import Disks
+from tests.fixtures import replayed
+from tests.tui.screens import LOOKS, SMALL, WIDE, roles, screen
+
+
+async def test_members_that_are_alike_take_one_row_and_the_odd_one_its_own() -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+        text = await shown.press("2")
+        assert shown.line("+ 57 alike").split()[3:7] == ["105", "2", "105.0", "1.9"]
+        assert shown.line("*          sdap").rstrip().endswith("faulted")
+        assert "\n           sda " not in text
+
+
+async def test_enter_unfolds_the_group() -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+        await shown.press("2")
+        shown.app.main.shown.main.point(("N58-C3-D16-P3-S1", "+57 disks alike"))
+        text = await shown.press("enter")
+        assert "alike" not in text
+        assert all(f" {name} " in text for name in ("sda", "sdb", "sdc"))
+        chosen = shown.app.main.shown.main.chosen
+        assert chosen is not None
+        assert chosen.item.drive.name == "sda"
+
+
+async def test_all_rows_are_shown_where_they_fit_and_in_a_convoy() -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 110)) as shown:
+        assert "alike" not in await shown.press("2")
+    async with screen(replayed("clone-convoy", "vault3"), (160, 48)) as shown:
+        text = await shown.press("2")
+        assert "alike" not in text
+        assert "others" not in text
+
+
+async def test_a_search_finds_a_folded_disk() -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+        await shown.press("2", "slash")
+        text = await shown.type("sdbc")
+        assert shown.app.main.table().needle == "sdbc"
+        assert "sdbc" in text
+
+
+async def test_each_member_is_a_block_and_only_the_accused_one_has_a_color() -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+        text = await shown.press("2")
+        assert "throughput against the median" in text
+        blocks = {s.text.strip(): roles(s.style) for line in shown.segments() for s in line if s.text.strip()}
+        assert "warnbg" in blocks["sdap"]
+        assert all("track" in blocks[name] for name in ("sda", "sdb", "sdbf"))
+        assert any(line.split()[:1] == ["-1%"] for line in shown.lines())
+        assert "*fault" in text
+
+
+@pytest.mark.parametrize("size", [SMALL, (80, 40), (120, 40), (160, 48), WIDE])
+async def test_no_member_is_left_out_of_the_picture(size: tuple[int, int]) -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), size) as shown:
+        await shown.press("2")
+        view = shown.app.main.shown
+        assert isinstance(view, Disks)
+        if not view.against.display:
+            return
+        drawn = " ".join(view.against.text().split())
+        names = drawn.split()
+        assert sum(name in names for name in ("sdap", "sdbf", "sda")) == 3 or {"ap", "bf", "a"} <= set(names)
+
+
+@pytest.mark.parametrize("depth", [Depth.ANSI, Depth.NONE])
+async def test_without_backgrounds_marks_and_words_remain(depth: Depth) -> None:
+    looks = replace(LOOKS, depth=depth, ascii=True, no_color=depth is Depth.NONE)
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48), options=looks) as shown:
+        text = await shown.press("2")
+        assert text.isascii()
+        assert "*fault" in text
+        assert "+ 57 alike" in text

@@ -1,0 +1,232 @@
+"""The first screen: the cause in full, its picture, and what gives way at which size."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+from msgspec.structs import replace
+from rich.cells import cell_len
+
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.finding import Value
+from sdstop.core.session import Session
+from sdstop.tui.pictures import Picture
+from sdstop.tui.views.cause import title_of
+from sdstop.tui.views.measured import measures
+from sdstop.tui.views.overview import Needs, arrange
+from tests.fixtures import replayed
+from tests.nodes.block import Load, Node, raid10, refused
+from tests.tui.first_screen import SIZES, check_first_screen, joined, panes, view
+from tests.tui.rules import says
+from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, roles, screen
+from tests.tui.test_views import BLIND, FINE, HUNG, SLOW, UNRECORDED, array_node, slow
+
+MAIN = ("clone-convoy", "aoe-flashcache", "draid-one-dimm", "scaleio-cloud", "scaleio-4node")
+CALM = ("quiet-node", "busy-but-healthy")
+
+
+@functools.cache
+def session_of(name: str) -> Session:
+    """Return the session of a fixture."""
+    return replayed(name, name)
+
+
+@pytest.mark.parametrize("name", [*MAIN, *CALM])
+async def test_nothing_essential_is_cut_and_no_pane_is_empty(name: str) -> None:
+    async with screen(session_of(name)) as shown:
+        for size in SIZES:
+            await shown.pilot.resize_terminal(*size)
+            await shown.press()
+            check_first_screen(shown)
+            assert max(map(cell_len, shown.lines())) <= size[0]
+
+
+@pytest.mark.parametrize("name", CALM)
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_healthy_screen_has_no_colour_of_severity(name: str, size: tuple[int, int]) -> None:
+    async with screen(session_of(name), size) as shown:
+        used = {role for line in shown.segments() for segment in line for role in roles(segment.style)}
+        assert not used & {"crit", "warn", "critbg", "warnbg"}
+        assert "read" in used
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "inside"),
+    [
+        ("clone-convoy", "md0: queue per mirror pair", ["sdac-sdaf", "100%"]),
+        ("aoe-flashcache", "Frames against cache blocks", ["4096", "3584", "bypass 92"]),
+        ("draid-one-dimm", "Memory channels", ["A 16G 2133", "B empty", "34 have", "48 needed"]),
+    ],
+)
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_the_picture_proves_the_first_finding(
+    name: str, title: str, inside: list[str], size: tuple[int, int]
+) -> None:
+    async with screen(session_of(name), size) as shown:
+        lines = panes(shown)["picture"][3]
+        assert title in lines[0]
+        assert all(part in "\n".join(lines[1:]) for part in inside), shown.text()
+
+
+async def test_the_clusters_are_on_the_first_screen_of_their_nodes() -> None:
+    async with screen(session_of("scaleio-cloud"), SMALL) as shown:
+        assert "12/12 nodes" in shown.text()
+        assert not any(line.split()[-4:] == ["-"] * 4 for line in shown.lines() if line.split())
+    async with screen(session_of("scaleio-4node"), (160, 48)) as shown:
+        assert "nvme" in shown.text()
+        assert "no block device" not in shown.text()
+
+
+async def test_the_finding_under_the_cursor_swaps_picture_and_numbers_and_nothing_else_moves() -> None:
+    async with screen(session_of("scaleio-cloud"), (160, 48)) as shown:
+        before = {name: pane[:3] for name, pane in panes(shown).items()}
+        titles = {panes(shown)["picture"][3][0]}
+        keys = {view(shown).chosen.entry.key}  # type: ignore[union-attr]
+        for _ in range(4):
+            await shown.press("down")
+            after = {name: pane[:3] for name, pane in panes(shown).items()}
+            assert (after["cause"], after["picture"][:2]) == (before["cause"], before["picture"][:2])
+            titles.add(panes(shown)["picture"][3][0])
+            chosen = view(shown).chosen
+            assert chosen is not None
+            keys.add(chosen.entry.key)
+            assert title_of(chosen.entry) in panes(shown)["cause"][3][0] + shown.text()
+        assert len(keys) == 5
+        assert len(titles) > 1
+        await shown.press("home")
+        assert panes(shown)["picture"][3][0] in titles
+        assert "Why" in await shown.press("enter")
+
+
+async def test_the_last_of_many_findings_can_be_reached() -> None:
+    many = [replace(SLOW, subject=f"md0/sd{letter}") for letter in "abcdefghij"]
+    async with screen(array_node(slow).session(6, says(*many)), LOW) as shown:
+        assert "more finding" in shown.text()
+        text = await shown.press(*["down"] * 9)
+        chosen = view(shown).chosen
+        assert chosen is not None
+        assert chosen.entry.subject in text
+        assert await shown.press("down") == text
+
+
+async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
+    async with screen(Node().session(3, says(FINE))) as shown:
+        assert "no findings in what was recorded" in shown.text()
+        assert "1 thing checked and found good" in shown.text()
+        assert "md0: queue is even over 3 columns" in shown.text()
+
+
+async def test_where_no_rule_could_look_nothing_is_called_good() -> None:
+    async with screen(replayed("iostat-only", "lent")) as shown:
+        assert "no findings" not in shown.lines()[0]
+        text = shown.text()
+        assert "unknown: nothing was judged" in text or "NOT CHECKED" in text
+        assert "  ok " not in text
+
+
+async def test_what_is_unknown_is_on_the_first_screen() -> None:
+    session = Node(later={2: [refused("/proc/mdstat")]}).session(3, says(HUNG, SLOW, BLIND), name="storage-07")
+    async with screen(session, (120, 40)) as shown:
+        assert "!CRIT DEVICE HUNG" in shown.text()
+        assert "*WARN SLOW STRIPE MEMBER" in shown.text()
+        assert "denied: /proc/mdstat: needs root" in shown.line("?UNKN NOT SEEN mdraid")
+
+
+async def test_what_nobody_recorded_takes_no_line_of_a_live_node() -> None:
+    async with screen(Node().session(3, says(FINE, UNRECORDED))) as shown:
+        assert "1 check not applicable" in shown.text()
+    feed = FakeFeed([])
+    async with screen(Node().session(3, says(FINE, UNRECORDED), live=True), frames=feed) as shown:
+        assert "not applicable" not in shown.text()
+
+
+async def test_devices_are_folded_and_those_that_differ_have_a_line() -> None:
+    async with screen(array_node(slow).session(6, says(SLOW)), (120, 40)) as shown:
+        text = shown.text()
+        assert "Disks, folded by likeness" in text
+        assert shown.line("*  sdb")
+        assert shown.line("   sdc ").split()[1:8] == ["50", "50", "0.2", "0.2", "60.0", "60.0", "99%"]
+        assert "4 disks alike" in text or "4 others" in text
+    quiet = Node(
+        ("sda", "sdb", "sdc", "sdd", "sde", "md0"),
+        lambda *_: Load(10, 10, busy=0.1),
+        raid10("md0", ("sda", "sdb", "sdc", "sdd")),
+    )
+    async with screen(quiet.session(6), (120, 40)) as shown:
+        assert "4 disks alike" in shown.text()
+
+
+async def test_a_device_leads_to_its_page() -> None:
+    async with screen(array_node(slow).session(3), (120, 40)) as shown:
+        await shown.press("tab", "j", "enter")
+        assert "sdc" in shown.text()
+        assert "Disks, folded" not in shown.text()
+
+
+async def test_a_member_that_failed_is_told_in_every_list_of_devices() -> None:
+    async with screen(replayed("md-degraded", "vault8"), (120, 40)) as shown:
+        assert "faulty" in shown.line("*  sde")
+        await shown.press("2")
+        assert shown.line("*sde").endswith(" faulty")
+
+
+async def test_a_wide_screen_shows_the_numbers_and_who_does_the_io() -> None:
+    processes = [
+        {"pid": 41, "name": "qemu", "started": 1.0, "user": "root", "cmdline": "qemu -m 8G", "read_bytes": n << 20,
+         "write_bytes": n << 22}
+        for n in (0, 10)
+    ]  # fmt: skip
+    later = {
+        n + 1: [Evidence("answer:psutil.processes", data=json.dumps([p]).encode())]
+        for n, p in ((0, processes[0]), (5, processes[1]))
+    }
+    async with screen(Node(loads=slow, later=later).session(6, says(HUNG)), WIDE) as shown:
+        assert "> 20s" in joined(panes(shown)["measured"][3])
+        assert "smartctl -x /dev/sdc" in shown.text()
+        assert "QUEUE, 60 s" in shown.text()
+        assert " 2.0M" in shown.line("qemu -m 8G")
+        assert " 8.0M" in shown.line("qemu -m 8G")
+
+
+async def test_the_last_good_numbers_of_a_failing_source_are_marked_stale() -> None:
+    node = Node(loads=slow, later={5: [refused("/proc/diskstats", Outcome.TIMEOUT, "hung since 4 s")]})
+    session = node.session(3)
+    frames = node.frames(4)
+    session.feed(type(frames[4])(5, frames[4].taken, frames[4].monotonic, tuple(node.later[5])))
+    async with screen(session, (120, 40)) as shown:
+        assert "~sda" in shown.text()
+        assert "timeout: /proc/diskstats: hung since 4 s" in shown.text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("others", [0, 1, 9])
+@pytest.mark.parametrize("devices", [0, 3, 40])
+@pytest.mark.parametrize("steps", [(), (3,), (4, 9, 24)])
+def test_all_lines_are_shared_out_and_the_cause_comes_first(
+    size: tuple[int, int], others: int, devices: int, steps: tuple[int, ...]
+) -> None:
+    picture = Picture("", lambda *_: [], steps) if steps else None
+    second = Picture("", lambda *_: [], tuple(range(4, 13)))
+    width, height = size[0], size[1] - 3
+    plan = arrange(width, height, Needs((4, 5, 6), others, 5, picture, second, True, devices, 3))  # noqa: FBT003
+    beside = width >= 110 and plan.devices
+    below = max(plan.devices, plan.who) if beside else plan.devices + plan.who
+    assert plan.health + plan.cause + plan.picture + plan.second + plan.strip + below == height
+    assert plan.cause >= min(4, height)
+    assert all(lines == 0 or lines > 1 for lines in (plan.picture, plan.second, plan.strip, plan.devices, plan.who))
+
+
+def test_a_threshold_is_marked_and_what_is_beyond_it_is_accused() -> None:
+    values = (
+        Value("a", "requests past the cache", 0.92, "ratio", above=0.2), Value("b", "channels", 1, of=4),
+        Value("c", "hits", 0.6, "ratio"), Value("d", "nodes up", 2, below=3), Value("e", "word", "off"),
+    )  # fmt: skip
+    found = {each.title: each for each in measures(replace(HUNG, values=values))}
+    assert found["requests past the cache"].accused
+    assert (found["requests past the cache"].share, found["requests past the cache"].mark) == (0.92, 0.2)
+    assert (found["channels"].against, found["channels"].share, found["channels"].accused) == ("of 4", 0.25, False)
+    assert (found["hits"].share, found["hits"].mark, found["hits"].accused) == (0.6, None, False)
+    assert found["nodes up"].accused
+    assert found["word"].share is None
