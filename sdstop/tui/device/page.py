@@ -174,7 +174,7 @@ class DevicePage(Sheet):
         self.brief.display = False
         stack = stack_rows(scene, self._thing, known, width) if self._thing is not None and len(known) > 1 else []
         self.below.display, self.who.display, self.known.display = bool(stack), False, False
-        self.below.styles.height = min(len(stack) + 1, max(room // 2, 1))
+        self.below.styles.height = min(len(stack) + 1, max(room // 3, 2))
         self.stack.put(stack, scene.palette)
         subject = FactSubject(self.subject.name, tuple(parts))
         self.fields.put(fact_rows(subject, scene, width), scene.palette)
