@@ -25,11 +25,12 @@ for variable in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERE
 os.environ |= {"XDG_CONFIG_HOME": "/nonexistent/config", "XDG_STATE_HOME": "/nonexistent/state"}
 sys.dont_write_bytecode = False  # of hypothesis either, whose modules pytest rewrites: 2 s for each process
 
-from hypothesis import settings  # noqa: E402
+from hypothesis import is_hypothesis_test, settings  # noqa: E402
 
 # Machines are shared: how long an example takes says nothing about the code.
-settings.register_profile("untimed", parent=settings(), deadline=None)
-settings.load_profile("untimed")
+settings.register_profile("few", parent=settings(), deadline=None, max_examples=50)
+settings.register_profile("many", parent=settings(), deadline=None, max_examples=500)
+settings.load_profile("few")
 
 # As the command line does. Thousands of tests and their modules are long-lived, too: see pytest_collection_finish.
 collect_seldom()
@@ -65,8 +66,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return min(max(2, len(os.sched_getaffinity(0)) * 3 // 2), MOST_WORKERS)
 
 
+def slow_too(config: pytest.Config) -> bool:
+    """Return whether slow tests are asked for."""
+    asked: str = config.option.markexpr
+    return not asked or re.search(r"(?<!not )\bslow\b", asked) is not None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try many examples where slow tests are asked for; the ordinary suite tries a tenth."""
+    if slow_too(config):
+        settings.load_profile("many")
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give a test the needs of its fixtures."""
+    """Give a test the needs of its fixtures; one that tries examples is a slow test, too."""
+    if slow_too(item.config) and is_hypothesis_test(getattr(item, "obj", None)):
+        item.add_marker("slow")
     fixtures = getattr(item, "_fixtureinfo", None)
     for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
         if names := getattr(definitions[-1].func, "needs", ()):

@@ -176,12 +176,12 @@ def test_text_of_a_finding() -> None:
     )
     assert shown.startswith(
         "node: 1 finding: 1 critical\n"
-        "2 frames over 1.0 s, 2027-01-15 08:00:01Z to 2027-01-15 08:00:02Z, from a\n"
+        "2 frames over 1.0s, 2027-01-15 08:00:01Z to 2027-01-15 08:00:02Z, from a\n"
         "  capture\n"
         "\n"
         "FINDINGS\n"
         "  CRITICAL  a  LOUD METER\n"
-        "    too-loud, since 08:00:01Z or before (1.0 s), confidence 90.0 %\n"
+        "    too-loud, since 08:00:01Z or before (1.0s), confidence 90.0 %\n"
         "    Why: a is loud.\n"
         "    Impact: Neighbors can wake up.\n"
         "      level  90.0 %  > 50.0 %\n"
@@ -209,7 +209,7 @@ def test_text_of_a_finding() -> None:
 
 def test_a_finding_that_ended_says_when() -> None:
     shown = text_report(session(frame(1, [LOUD]), frame(2, [CALM])))
-    assert "    too-loud, over: 08:00:01Z or before to 08:00:02Z (1.0 s), confidence 90.0 %\n" in shown
+    assert "    too-loud, over: 08:00:01Z or before to 08:00:02Z (1.0s), confidence 90.0 %\n" in shown
 
 
 def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
@@ -217,7 +217,7 @@ def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
     back = [replace(f, taken=f.taken - 10) for f in (frame(3, [LOUD]), frame(4, [CALM]), frame(5, [LOUD, BEE]))]
     made = session(frame(1, [CALM]), frame(2, [LOUD]), *back)
     shown = text_report(made)
-    assert "5 frames over 4.0 s, 2027-01-15 08:00:01Z to 2027-01-15 07:59:55Z, from a" in shown
+    assert "5 frames over 4.0s, 2027-01-15 08:00:01Z to 2027-01-15 07:59:55Z, from a" in shown
     assert "\nNote: the wall clock was set back by 9.0 s: times are as shown then," in shown
     assert "  a  LOUD METER\n    too-loud, since 08:00:02Z (3.0 s)" in shown
     assert "  b  LOUD METER\n    too-loud, seen at 07:59:55Z" in shown

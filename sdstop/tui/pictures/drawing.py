@@ -21,7 +21,7 @@ def block(cells: int, name: str, ground: str, label: str, palette: Palette) -> t
         return f"{label[:cells]:<{cells}}", role(name, ground, bold=bold)
     ends = "()" if ground == "track" else "[]"
     style = role({"critfg": "crit", "warnfg": "warn"}.get(name, "text" if name == "playfg" else name), bold=bold)
-    if cells < 3:
+    if cells < len(label.strip()) + 2:  # the label matters more than the outline
         return f"{label.strip()[:cells]:<{cells}}", style
     return f"{ends[0]}{label.strip()[: cells - 2]:<{cells - 2}}{ends[1]}", style
 

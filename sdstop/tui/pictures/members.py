@@ -28,6 +28,8 @@ from sdstop.tui.widgets.strip import cells, heat, heat_pair, heat_scale_max
 _LABEL = 11
 _FAR = 3.0
 """Multiple of the median queue from which a column of a moving crowd is accused."""
+_SHORT = 0.35
+"""Queue below which a cell stays blank: what waits that briefly is no crowd."""
 _FEWEST = 4
 """Minimum columns for a picture that compares them."""
 
@@ -129,7 +131,8 @@ def _lines(layout: GroupColumns, finding: Finding, accused: str, scene: Scene, w
         found = []
         for index in at:
             known = [] if index is None else [v for v in queues[int(index)][low:high] if v is not None]
-            found += [max(known, default=None)] * cell
+            longest = max(known, default=None)
+            found += [0.0 if longest is not None and longest < _SHORT else longest] * cell
         return found
 
     lines: list[Line] = []

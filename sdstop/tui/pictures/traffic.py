@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import count, islice
 
 from msgspec import Struct
 
@@ -65,13 +65,25 @@ def side_by_side(graphs: Iterable[Graph], palette: Palette, width: int, height: 
 
 def _picture(title: str, graphs: Callable[[], Iterable[Graph]], scene: Scene, note: str) -> Picture | None:
     """Return the picture of graphs, None without any."""
-    first = next(iter(graphs()), None)
+    rest = iter(graphs())
+    first = next(rest, None)
     if first is None:
         return None
-    return Picture(
-        f"{title}, {duration(first.flow.seconds)}",
-        lambda width, height: side_by_side(graphs(), scene.palette, width, height), tuple(range(4, 13)), note, _WHOLE,
-    )  # fmt: skip
+    taken = [first]
+
+    def all_graphs() -> Iterator[Graph]:
+        """Yield the graphs; those that were drawn before are not computed again."""
+        for at in count():
+            if at == len(taken):
+                taken.extend(islice(rest, 1))
+            if at == len(taken):
+                return
+            yield taken[at]
+
+    def draw(width: int, height: int) -> list[Line]:
+        return side_by_side(all_graphs(), scene.palette, width, height)
+
+    return Picture(f"{title}, {duration(first.flow.seconds)}", draw, tuple(range(4, 13)), note, _WHOLE)
 
 
 _WHOLE = 5

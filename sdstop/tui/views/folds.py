@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -35,8 +36,8 @@ class FoldRow(Struct, frozen=True):
     fold: DeviceFold
     scene: Scene
     top: float
-    queue: Sequence[float | None] = ()
-    """Queue over the last PAST seconds, one value a second."""
+    at: Sequence[float | None] = ()
+    """Index of the sample of each of the last PAST seconds."""
 
     @property
     def severity(self) -> Severity | None:
@@ -87,7 +88,9 @@ def _mib(value: float) -> str:
 def _queue(item: FoldRow, width: int) -> Cell:
     palette = item.scene.palette
     style = palette.severity(item.severity) if item.severity in MARKS else OTHER
-    return spark(stretched(item.queue, width, palette), width, item.top, palette, style)
+    course = queue_course(item.fold, item.scene)
+    queue = [None if index is None else course[int(index)] for index in item.at]
+    return spark(stretched(queue, width, palette), width, item.top, palette, style)
 
 
 def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:
@@ -130,19 +133,18 @@ class FoldTable(LineTable):
         return super()._pointed(line) if self.has_focus else line
 
 
-def fold_rows(folds: Sequence[DeviceFold], scene: Scene) -> list[Row]:
-    """Return a row for each fold; the graphs of their queues share one scale."""
+def fold_rows(folds: Sequence[DeviceFold], scene: Scene, most: int) -> list[Row]:
+    """Return a row for each fold; the graphs of their queues share one scale, that of the first `most`."""
     runs = moments(scene.window)
-    at = (
-        cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, PAST)
-        if runs
-        else []
-    )
-    courses = [queue_course(fold, scene) for fold in folds]
-    top = max([_LEAST_QUEUE, *(queue for course in courses for queue in course if queue is not None)])
-    rows = []
-    for fold, course in zip(folds, courses, strict=True):
-        shown = [None if index is None else course[int(index)] for index in at]
-        search = " ".join([fold.label, fold.group, *(drive.name for drive in fold.devices)])
-        rows.append(Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top, shown), None, search))
-    return rows
+    index = [(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)]
+    at = cells(index, runs[-1].started, PAST) if runs else []
+    known = [queue for fold in folds[:most] for queue in queue_course(fold, scene) if queue is not None]
+    top = max([_LEAST_QUEUE, *known])
+    return [
+        Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top, at), None, partial(_searchable, fold))
+        for fold in folds
+    ]
+
+
+def _searchable(fold: DeviceFold) -> str:
+    return " ".join([fold.label, fold.group, *(drive.name for drive in fold.devices)])

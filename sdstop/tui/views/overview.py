@@ -241,7 +241,7 @@ class Overview(View):
         if plan.devices:
             shown = unfolded(folds, plan.devices - 2 - len(running)) if listed else []
             self.devices.title = "Disks, folded by likeness" if shown else "Rebuilds"
-            self.devices.put([*running, *fold_rows(shown, scene)], palette, _note(doers, note, scene))
+            self.devices.put([*running, *fold_rows(shown, scene, plan.devices)], palette, _note(doers, note, scene))
         if plan.who:
             self.processes.put(doers, palette, note)
 
