@@ -88,8 +88,10 @@ class DevicePage(Sheet):
         yield self.foot
 
     def text(self) -> str:
-        """Return the text of all panes that are shown."""
-        return "\n\n".join(pane.text() for pane in self.query(Pane) if pane.rows and pane.size.height)
+        """Return the text of the page's panes that are shown."""
+        frame = {self.status, self.tabs, self.bar}
+        shown = (pane for pane in self.query(Pane) if pane not in frame and pane.rows and pane.size.height)
+        return "\n\n".join(pane.text() for pane in shown)
 
     def _failed(self, said: str, scene: Scene) -> None:
         for pane in self.query(Pane):
