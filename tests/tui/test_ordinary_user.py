@@ -112,7 +112,7 @@ def stack(segments: int, established: int) -> Mapping[str, str]:
 
 async def test_a_line_that_is_cut_off_says_so() -> None:
     async with screen(Node().session(3), LOW) as shown:
-        await shown.press("2", "enter")
+        await shown.press("2", "enter", "enter")
         lines = [line for line in shown.lines() if "Share of reads" in line]
         assert lines
         assert all(line.endswith("…") for line in lines)

@@ -13,8 +13,8 @@ class Picture(Struct, frozen=True):
     """A picture: its title, a note for the right end of its rule, and its lines for a width and a height.
 
     `steps` are the heights that it can use, the least first: with fewer lines it proves nothing, between two of them
-    lines would stay empty. It is complete with `whole` lines (0: with the most); what is beyond, others may need more.
-    `is_path` is set if it is a data path, which then need not be shown a second time.
+    lines would stay empty. It is complete with `whole` lines (0: with the most); other panes have priority over further
+    lines. `is_path` is set if it is a data path, which then need not be shown a second time.
     """
 
     title: str

@@ -103,7 +103,7 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
 
 
 def _short(device: ClusterDevice) -> str:
-    """Return a device's name on its node without what all of them have in common: `c` of /dev/sdc."""
+    """Return a device's name on its node without the common prefix: `c` of /dev/sdc."""
     name = (device.path or device.device).rpartition("/")[2]
     return name.removeprefix("sd") or name
 

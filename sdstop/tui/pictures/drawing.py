@@ -27,7 +27,7 @@ def block(cells: int, name: str, ground: str, label: str, palette: Palette) -> t
 
 
 def stretched(values: Sequence[float | None], width: int, palette: Palette) -> list[float | None]:
-    """Return as many values as a graph of `width` cells shows: the last ones, or each repeated if they are fewer."""
+    """Return the values that a graph of `width` cells shows: the last ones, or each repeated if they are too few."""
     fit = samples(width, palette)
     known = list(values)
     while known and known[0] is None:

@@ -42,7 +42,7 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
         if cached is not None and height > len(lines):
             lines += _ways(cached, color, scene.palette, width)
         if sizes is not None and height - len(lines) >= 3:
-            rows = histogram_rows(sizes, cached, framed, scene, width - 1)
+            rows = histogram_rows(sizes, cached, framed, scene, width - 1, widest=width)
             bins = [row for row in rows if row.key is not None]
             heads = [row for row in rows if row.key is None][:1] if height - len(lines) > len(bins) else []
             room = height - len(lines) - len(heads)

@@ -29,7 +29,7 @@ _LABEL = 11
 _FAR = 3.0
 """Multiple of the median queue from which a column of a moving crowd is accused."""
 _SHORT = 0.35
-"""Queue below which a cell stays blank: what waits that briefly is no crowd."""
+"""Queue below which a cell stays blank, because short queues are not a crowd."""
 _FEWEST = 4
 """Minimum columns for a picture that compares them."""
 

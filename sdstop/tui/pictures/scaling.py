@@ -1,4 +1,4 @@
-"""Scaling: requests of one client, of all together and of as many times one, on one axis, and over time."""
+"""Scaling: requests of one client, of all together and of perfect scaling, on one axis, and over time."""
 
 from __future__ import annotations
 

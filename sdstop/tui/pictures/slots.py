@@ -41,7 +41,7 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
         drawn += [_rebuild(known, scene.palette, width) for known in running[: height - len(drawn)]]
         return drawn
 
-    title = "Memory channels" + (", and what the rebuild needs" if running and needs else "")
+    title = "Memory channels" + (" and the need of the rebuild" if running and needs else "")
     return Picture(title, draw, tuple(range(min(lines, 3), lines + 2)))
 
 

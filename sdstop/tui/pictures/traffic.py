@@ -38,11 +38,11 @@ def graph_lines(graph: Graph, palette: Palette, width: int, height: int) -> list
     """Return the lines of a graph: its name, then reads up and writes down from one baseline."""
     head = text((f"{palette.word(graph.name, 40)}  ", STRONG), (palette.word(graph.facts, 80), FAINT))
     axis = Axis(_figure, graph.ways, floor=graph.floor)
-    shown = [
+    up, down = (
         stretched([None if value is None else value / graph.unit for value in side], axis.room(width), palette)
         for side in (graph.flow.reads, graph.flow.writes)
-    ]
-    return [head, *traffic(*shown, width, max(height - 1, 2), palette, axis)]
+    )
+    return [head, *traffic(up, down, width, max(height - 1, 2), palette, axis)]
 
 
 def _figure(value: float | None) -> str:
@@ -50,7 +50,7 @@ def _figure(value: float | None) -> str:
 
 
 def side_by_side(graphs: Iterable[Graph], palette: Palette, width: int, height: int) -> list[Line]:
-    """Return graphs beside each other, only as many as have room; the others are not even taken."""
+    """Return graphs beside each other; those without room are not taken."""
     chosen = list(islice(graphs, max((width - 1) // _NARROWEST, 1)))
     size = (width - 1) // max(len(chosen), 1)
     drawn = [graph_lines(graph, palette, size - 2, height) for graph in chosen]

@@ -20,10 +20,10 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import IDLE, fold, severity_name
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.widgets import palette as hues
-from sdstop.tui.widgets.graph import bar, samples
-from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text, width_of
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.strip import cells, heat, spark
+from sdstop.tui.widgets.strip import cells, heat
 from sdstop.tui.widgets.table import MIB, MS, PERCENT, Cell, TableColumn
 
 
@@ -35,8 +35,6 @@ class DeviceRow(Struct, frozen=True):
     group: ArrayState | None = None
     member: Member | None = None
     top: float = 1.0
-    abroad: bool = False
-    """Whether the row is shown outside its array, so that Enter opens the array in the view of disks."""
     inset: int = 0
     """Indentation of the name in cells; reduced if the name needs the room."""
     course: tuple[float | None, ...] = ()
@@ -46,8 +44,6 @@ class DeviceRow(Struct, frozen=True):
     def opens(self) -> FactSubject | ViewPlace:
         """Target that Enter opens for this row."""
         name, members = self.drive.name, self.drive.members
-        if self.abroad:
-            return ViewPlace("2", (members[0].array if members else "", name))
         return FactSubject(
             name,
             (
@@ -94,13 +90,6 @@ def figure(
 def _bar(item: DeviceRow, width: int) -> Line:
     a = item.drive.activity
     return bar(None if a is None else a.busy, width, item.scene.palette)
-
-
-def _spark(item: DeviceRow, width: int) -> Line:
-    palette = item.scene.palette
-    values = queue_history(item.scene, item.drive.name, samples(width, palette))
-    style = palette.severity(item.drive.severity) if item.drive.severity in MARKS else OTHER
-    return spark(values, width, item.top, palette, style)
 
 
 def _heat(item: DeviceRow, width: int) -> Line:
@@ -190,8 +179,6 @@ def _ruler(width: int) -> str:
 
 HEAT = TableColumn("history", _ruler, 30, _heat, widest=PAST, comfort=PAST, seconds=1.0)
 """Last minute as a heat strip, on the scale of the array."""
-SPARK = TableColumn("history", _ruler, 10, _spark, keep=5, widest=PAST, comfort=30, seconds=1.0)
-"""Last minute as a sparkline, on the device's own scale."""
 
 
 def row(key: Hashable, item: DeviceRow) -> Row:

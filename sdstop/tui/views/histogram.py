@@ -40,9 +40,10 @@ def histogram_note(sizes: SizeHistogram, since: float) -> str:
 
 
 def histogram_rows(
-    sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], scene: Scene, width: int
-) -> list[Row]:
-    """Return the lines of the pane."""
+    sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], scene: Scene, width: int,
+    *, widest: int = _WIDEST,
+) -> list[Row]:  # fmt: skip
+    """Return the lines of the pane; bars have at most `widest` cells."""
     block = cached.cache.block_size if cached is not None else None
     chosen = list({framing.payload: framing for framing in framings}.values())[:2]
     bins = binned(sizes, block, [framing.payload for framing in chosen])
@@ -54,7 +55,7 @@ def histogram_rows(
     scale = max(
         (share for b, tick in zip(bins, ticks, strict=True) for share in (_seen(b, total), tick or 0.0)), default=0
     )
-    room = max(min(width - _BESIDE - (21, 21, 40)[len(chosen)], _WIDEST), 6)
+    room = max(min(width - _BESIDE - (21, 21, 40)[len(chosen)], widest), 6)
     bad = cached.bypassed if cached is not None else None
     for b, tick in zip(bins, ticks, strict=True):
         style = PLAIN if bad is None or not block or b.low % block == 0 else scene.palette.severity(bad)
