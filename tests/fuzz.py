@@ -46,7 +46,7 @@ REDACTED = 0.2
 """Share of the cases that are redacted."""
 LONGEST = 30.0
 """Seconds that a case may take."""
-_BUG = re.compile(r"(?:a bug in this rule: )?[A-Z]\w*(?:Error|Exception|Warning|Exit|Iteration|Interrupt): ")
+_BUG = re.compile(r"(?:error in this rule: )?[A-Z]\w*(?:Error|Exception|Warning|Exit|Iteration|Interrupt): ")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _TOKENS = (
     b"0", b"-1", b"9" * 25, b"18446744073709551616", b"4294967295", b"1e400", b"nan", b"0x", b"\xff\xfe", b"\0", b"\n",

@@ -53,7 +53,8 @@ def metrics_text(collectors: Sequence[Collector], width: int) -> str:
     for heading in prometheus.catalogue(collectors):
         labels = f"{{{', '.join(heading.labels)}}}" if heading.labels else ""
         unit = f", {heading.unit}" if heading.unit else ""
-        lines += [f"{heading.name}{labels}  ({heading.type}{unit})", *wrapped(heading.help, width, "    ")]
+        source = f" Source: {heading.source}." if heading.source else ""
+        lines += [f"{heading.name}{labels}  ({heading.type}{unit})", *wrapped(heading.help + source, width, "    ")]
     return "\n".join([*lines, ""])
 
 

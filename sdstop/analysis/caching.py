@@ -89,7 +89,7 @@ class CacheSteps(Struct, frozen=True):
     @property
     def when(self) -> str:
         """Time span of the counters, in words."""
-        return "since it was loaded" if self.seconds is None else f"in {human.duration(self.seconds)}"
+        return "since load" if self.seconds is None else f"in {human.duration(self.seconds)}"
 
 
 _ANSWERED = ("read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes")

@@ -31,6 +31,14 @@ class StripeMember(Struct, frozen=True, gc=False):
     read_wait: float | None
     write_wait: float | None
 
+    @property
+    def wait(self) -> float | None:
+        """Mean wait of the completed requests in seconds, None if none completed or part of it is unknown."""
+        if (self.reads and self.read_wait is None) or (self.writes and self.write_wait is None):
+            return None
+        ios = self.reads + self.writes
+        return (self.reads * (self.read_wait or 0.0) + self.writes * (self.write_wait or 0.0)) / ios if ios else None
+
 
 class StripeColumn(Struct, frozen=True, gc=False):
     """One stripe column: a disk, or the present legs of one mirror.
@@ -135,7 +143,7 @@ class StripeLimits(Struct, frozen=True):
     slow_of_two: float = 4.0
     """Wait for writes of a slow mirror leg, as a multiple of the other leg's."""
     slow_far: float = 8.0
-    """Wait of a slow disk whose busy time is no evidence, as a multiple of the median of its peers, over a minute."""
+    """Wait of a slow disk whose busy time proves nothing, as a multiple of the median of its peers, over a minute."""
     slow_once: float = 10.0
     """Wait of a slow disk, as a multiple of that of each peer, if a single sample is all there is."""
     slow_service: float = 2.0
@@ -164,25 +172,25 @@ class StripeLimits(Struct, frozen=True):
 
 
 _HELP = {
-    "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
-    "queue": ("requests outstanding in the array, below which a second says nothing", ""),
-    "ios": ("requests per second, below which a second says nothing", "per_second"),
+    "columns": ("fewest stripe columns for a convoy or a hot member", ""),
+    "queue": ("requests outstanding in the array, below which a second is not judged", ""),
+    "ios": ("requests per second, below which a second is not judged", "per_second"),
     "deficit": ("share of the columns expected busy that were idle, rotational members", "ratio"),
-    "deficit_flash": ("the same, flash members", "ratio"),
-    "top_share": ("queue of the fullest column, times the mean", ""),
-    "crowded": ("share of the seconds that must be crowded", "ratio"),
-    "moving": ("how much of the crowd's pattern is the same in each second, below which it moves", "ratio"),
-    "fixed": ("the same, from which it stays", "ratio"),
-    "hot_ios": ("requests of the fullest column, times the others' median, that make it hot", ""),
-    "equal_ios": ("up to here a member's share of I/O is equal to its peers'", ""),
-    "slow_wait": ("a slow disk's wait, times its peers' median", ""),
-    "slow_of_three": ("the same of three members, times the wait of the slower of the other two", ""),
-    "slow_of_two": ("the same of two legs of a mirror, times the other leg's wait for writes", ""),
-    "slow_far": ("the same over a minute, if busy times are no evidence", ""),
-    "slow_once": ("the same in a single sample, times the longest wait of its peers", ""),
-    "slow_service": ("busy time that it spends on each request, times its peers' median", ""),
-    "slow_excess": ("and longer by, rotational members", "seconds"),
-    "slow_excess_flash": ("and longer by, flash members", "seconds"),
+    "deficit_flash": ("share of the columns expected busy that were idle, flash members", "ratio"),
+    "top_share": ("longest queue, as a multiple of the mean", ""),
+    "crowded": ("share of seconds that must be crowded", "ratio"),
+    "moving": ("share of the queue's pattern that stays in each second, below which it moves", "ratio"),
+    "fixed": ("share of the queue's pattern that stays in each second, above which it is fixed", "ratio"),
+    "hot_ios": ("requests of a hot column, as a multiple of the others' median", ""),
+    "equal_ios": ("ratio below which a member's share of I/O equals its peers'", ""),
+    "slow_wait": ("wait of a slow disk, as a multiple of its peers' median", ""),
+    "slow_of_three": ("wait of a slow disk of three, as a multiple of the longer of the others'", ""),
+    "slow_of_two": ("wait for writes of a slow mirror leg, as a multiple of the other leg's", ""),
+    "slow_far": ("wait of a slow disk over a minute without busy times, as a multiple of its peers' median", ""),
+    "slow_once": ("wait of a slow disk in a single sample, as a multiple of its peers' longest", ""),
+    "slow_service": ("busy time per request of a slow disk, as a multiple of its peers' median", ""),
+    "slow_excess": ("wait of a slow disk beyond its peers', rotational members", "seconds"),
+    "slow_excess_flash": ("wait of a slow disk beyond its peers', flash members", "seconds"),
 }
 
 SLOW = (

@@ -55,18 +55,9 @@ def _ios(member: StripeMember) -> float:
     return member.reads + member.writes
 
 
-def _mean_wait(member: StripeMember) -> float | None:
-    if (member.reads and member.read_wait is None) or (member.writes and member.write_wait is None):
-        return None
-    ios = _ios(member)
-    return (
-        (member.reads * (member.read_wait or 0.0) + member.writes * (member.write_wait or 0.0)) / ios if ios else None
-    )
-
-
 _READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
 _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
-_ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, _mean_wait)
+_ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, attrgetter("wait"))
 
 
 class _Row(Struct, frozen=True, gc=False):
@@ -167,7 +158,7 @@ def _is_slow(
 def _is_proven(seconds: Sequence[Second], found: _Candidate, limits: StripeLimits) -> bool:
     """Return whether each request takes longer than any seek, and far longer than the peers'.
 
-    Then fewer requests are no explanation, nor are somewhat more.
+    Then neither fewer nor somewhat more requests explain it.
     """
     services, ratios = _services(seconds, found.wait.disk, limits)
     if found.wait.share > limits.equal_ios**2 or len(ratios) < limits.crowded * len(seconds):
@@ -301,7 +292,7 @@ def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
 
 
 _TRIED = 3
-"""Maximum number of outliers that are looked at, the one with the longest wait first: a hot one may hide a slow one."""
+"""Maximum number of outliers checked, the one with the longest wait first: a hot one may hide a slow one."""
 
 
 def _outliers(rows: Sequence[_Row], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:

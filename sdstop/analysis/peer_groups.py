@@ -49,7 +49,7 @@ _PAST = 20
 """Seconds before now in which a severity that was reached is remembered."""
 
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
-"""Groups over which requests are spread in turn: their queues tell hot members and convoys."""
+"""Groups over which requests are spread in turn: their queues show hot members and convoys."""
 _UNTIMED = frozenset({GroupKind.SLAVES})
 """Groups whose members complete no requests."""
 
@@ -145,19 +145,19 @@ def _of_pattern(
         return replace(judged, unchecked=reason, slow_unchecked=reason)
 
     if not layout.names:
-        return no("its members are not known")
+        return no("members unknown")
     if (alone := parity_alone(judged.array)) is not None:
-        return no(f"with the layout {alone} one disk holds parity alone and is rightly asked for more")
+        return no(f"layout {alone}: one disk holds all parity and gets more requests by design")
     if action:
-        return no(f"{action} is running, or was a moment ago: its own I/O hides how the load is spread")
+        return no(f"{action} running or just finished; its I/O masks the load distribution")
     if (uncounted := uncounted_member(window, layout, moments)) is not None:
-        return no(f"the kernel keeps no I/O statistics of {uncounted} (queue/iostats is 0)")
+        return no(f"no I/O statistics of {uncounted} (queue/iostats = 0)")
     coarse = [m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST]
     if coarse:
-        return no(f"readings lie {max(coarse):.0f} s apart; a moving crowd shows only in readings of about 1 s")
+        return no(f"samples are {max(coarse):.0f} s apart; a moving queue shows at about 1 s only")
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
     if len(seconds) < fewest:
-        return no(f"needs {fewest:g} readings of every member, has {len(seconds)}")
+        return no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member")
     longer, slow, lately = _slow(window, judged, seconds, limits)
     verdict = None
     if judged.kind in _SPREAD:
@@ -168,7 +168,7 @@ def _of_pattern(
     forget(window, layout, len(longer) if slow else len(moments))
     judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow, slow_unchecked=lately)
     if not slow and (silent := silent_member(layout, moments)):
-        reason = f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known"
+        reason = f"{silent} completes nothing, so its queue cannot be measured"
         return replace(no(reason), seconds=(), verdict=None)
     return judged
 
@@ -197,7 +197,7 @@ def _slow(
         if now is None or lasting is None or lasting.disk != now.disk:
             break
         found.append(_laggard(window, judged, now, longer, len(seconds), limits))
-    lately = "" if found else f"needs {STAYS:g} s: {first.disk} is slower than its peers, but only lately"
+    lately = "" if found else f"collecting data: needs {STAYS:g} s; {first.disk} slower than its peers lately"
     return longer, tuple(found), lately
 
 
@@ -255,12 +255,12 @@ def _slow_over_minutes(
 
 
 FEWEST_IN_BLOCK = 2.0
-"""Requests in a block, below which a member's wait in it says nothing."""
+"""Requests in a block, below which a member's wait in it is not judged."""
 
 
 def _of_printed(window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits) -> JudgedGroup:
     """Judge the intervals that a tool printed: slow members only."""
-    judged = replace(judged, seconds=printed, unchecked="service times of a tool: the queue's pattern is not in them")
+    judged = replace(judged, seconds=printed, unchecked="service times of a tool, without the pattern of the queue")
     limits = replace(limits, slow_ios=0.0)
     if len(printed) < FEWEST_PASTED:
         limits = replace(limits, slow_wait=limits.slow_once, slow_of_two=limits.slow_once)

@@ -218,7 +218,7 @@ def _served(name: str, row: Service) -> StripeMember | None:
     if reads is None and writes is None and read_wait is None and write_wait is None:
         if row.requests_per_second is None and row.wait is None:
             return None
-        reads, read_wait = row.requests_per_second, row.wait  # of one type, as far as the tool says
+        reads, read_wait = row.requests_per_second, row.wait  # of one type, as far as the tool shows
     if reads is None and writes is None:
         reads, writes = (1.0 if wait is not None else 0.0 for wait in (read_wait, write_wait))
     reads, writes = reads or 0.0, writes or 0.0

@@ -7,7 +7,7 @@ from msgspec import Struct
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo
 from sdstop.core import format as human
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
+from sdstop.core.shell import phrase
 from sdstop.core.text import added
 
 LEAST = 0.05
@@ -32,7 +32,14 @@ class Program(Struct, frozen=True):
     @property
     def words(self) -> str:
         """Number and name, for display."""
-        name = human.safe(self.name, 40)
+        return self._words(human.safe(self.name, 24))
+
+    @property
+    def phrase(self) -> str:
+        """Number and name, for use in a sentence of advice."""
+        return self._words(phrase(human.safe(self.name, 24)))
+
+    def _words(self, name: str) -> str:
         return f"{name} (pid {self.pid})" if self.processes == 1 else f"{self.processes} x {name}"
 
 
@@ -56,13 +63,9 @@ def programs(window: Window) -> list[Program]:
 
 
 def advice(window: Window) -> str:
-    """Return a line that names the program behind most of the I/O, "" if it is not known."""
+    """Return a sentence that names the program with most of the I/O, "" if it is unknown."""
     found = programs(window)
     if not found:
         return ""
-    first = found[0]
-    rate = human.quantity(first.bytes_per_second, "bytes_per_second")
-    name = quoted(human.safe(first.name, 40))
-    if first.processes == 1:
-        return f"the process that does most I/O on this node now is {name} (pid {first.pid}), {rate}"
-    return f"{first.processes} processes {name} do most of the I/O on this node now, {rate}"
+    rate = human.quantity(found[0].bytes_per_second, "bytes_per_second")
+    return f"Busiest program on this node: {found[0].phrase}, {rate}."

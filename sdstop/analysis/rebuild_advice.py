@@ -1,136 +1,202 @@
 """Advice for rebuilds by kind, because the commands for md are wrong for a pool.
 
-In the lines `{array}` is the object of the rebuild, `{operand}` the same as an operand of a command, `{pool}` the part
-before a slash as such an operand, `{md}` the directory of md's attributes.
+In sentences and arguments `{array}` is the object of the rebuild, `{pool}` the part before a slash, `{md}` the
+directory of md's attributes; an argument that is one of them alone is an operand.
 """
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from collections.abc import Iterator
 
-from sdstop.core.shell import operand, quoted
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.shell import phrase
 from sdstop.readings.rebuild import Rebuild, folder
 
+Lines = tuple[Advice, ...]
 
-class Advice(Struct, frozen=True, kw_only=True):
-    """Advice lines for one kind of rebuild.
+
+class RebuildAdvice(Struct, frozen=True, kw_only=True):
+    """Advice for one kind of rebuild.
 
     `teller` is the source of the progress, and `shown` where an administrator sees it; `waits` and `waiting` are the
-    words and lines for states in which it waits; `end` ends a check, `stalled` shows why nothing moves, `yields` gives
-    the rebuild more of busy disks, `unknown` continues the search if no cause was found; `faster` raises the binding
-    limit. `patience` is the usual number of seconds without progress.
+    causes and advice for states in which it waits; `end` ends a check, `stalled` shows why nothing moves, `yields`
+    gives the rebuild more of busy disks, `unknown` continues the search if no cause was found; `faster` raises the
+    active limit. `patience` is the usual number of seconds without progress.
     """
 
     teller: str
     shown: str
-    end: str = ""
-    stalled: tuple[str, ...] = ()
-    yields: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    faster: tuple[str, ...] = ()
+    end: Lines = ()
+    stalled: Lines = ()
+    yields: Lines = ()
+    unknown: Lines = ()
+    faster: Lines = ()
     waits: dict[str, str] = field(default_factory=dict)
-    waiting: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, Lines] = field(default_factory=dict)
     patience: float = 0.0
 
 
-_PAUSED = {"paused": "is paused: an administrator stopped it for a while"}
-
-_ADVICE: dict[str, Advice] = {
-    "md": Advice(
-        teller="md",
+_FLAGS = (
+    "Find the flag of the cluster: norecover, nobackfill or norebalance.",
+    run("ceph", "osd", "dump").pipe("grep", "flags"),
+)
+_ADVICE: dict[str, RebuildAdvice] = {
+    "md": RebuildAdvice(
+        teller="mdstat",
         shown="/proc/mdstat",
-        end="echo idle > {md}/sync_action",
-        stalled=("journalctl -k | grep -w {operand}; ps axo pid,stat,wchan:30,comm | grep {operand}_",),
-        yields=("let md take more: echo 50000 > {md}/sync_speed_min",),
-        unknown=(
-            "is {array}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {operand}_resync)/stack",
+        end=(run("echo", "idle", into="{md}/sync_action"),),
+        stalled=(
+            "Look for errors of the array, and where its threads wait.",
+            run("journalctl", "-k").pipe("grep", "-w", "{array}"),
+            run("ps", "axo", "pid,stat,wchan:30,comm").pipe("grep", "-e", "{array}_"),
         ),
-        faster=(),
+        yields=("Let md take more of the disks.", run("echo", "50000", into="{md}/sync_speed_min")),
+        unknown=(
+            "Check whether the resync thread of the array uses a full CPU.",
+            run("top", "-H", "-b", "-n", "1").pipe("grep", "-e", "{array}_resync"),
+        ),
         waits={
-            "delayed": "waits: another array that shares a disk with it goes first",
-            "pending": "is due and begins with the first write: the array is read-only until then",
-            "remote": "runs on another node of the cluster",
+            "delayed": "Another array on the same disk is rebuilt first.",
+            "pending": "Starts at the first write: the array is read-only until then.",
+            "remote": "Runs on another node of the cluster.",
         },
         waiting={
-            "delayed": "nothing to do: md takes arrays on the same disks one after the other; cat /proc/mdstat",
-            "pending": "mdadm --readwrite /dev/{array}   # begins at once",
+            "delayed": ("Wait: md rebuilds arrays on the same disks one at a time.", run("cat", "/proc/mdstat")),
+            "pending": ("Make the array writable; the rebuild starts at once.",
+                        run("mdadm", "--readwrite", "/dev/{array}")),
         },
     ),
-    "zfs": Advice(
+    "zfs": RebuildAdvice(
         teller="zpool status",
         shown="zpool status {pool}",
-        end="zpool scrub -s {pool}   # -p only pauses it",
-        stalled=("zpool status -s {pool}; zpool events -v | tail -60", "zpool iostat -v -l -q {pool} 10 2"),
-        yields=(
-            "zfs_resilver_min_time_ms (/sys/module/zfs/parameters) is a resilver's time of each transaction group",
+        end=(run("zpool", "scrub", "-s", "{pool}", note="-p only pauses it"),),
+        stalled=(
+            "Look for slow devices and errors of the pool.",
+            run("zpool", "status", "-s", "{pool}"),
+            run("zpool", "events", "-v").pipe("tail", "-60"),
+            run("zpool", "iostat", "-v", "-l", "-q", "{pool}", "10", "2"),
         ),
-        unknown=("zpool iostat -v -l -q {pool} 10 2; top -H: are z_rd_* and z_wr_* threads on the CPU all the time?",),
-        faster=(),
-        waits=_PAUSED,
-        waiting={"paused": "zpool scrub {pool}   # goes on where it was"},
+        yields=(
+            "Raise zfs_resilver_min_time_ms: the share of a resilver in each txg.",
+            run("cat", "/sys/module/zfs/parameters/zfs_resilver_min_time_ms"),
+        ),
+        unknown=(
+            "Check queues and latencies, and z_rd_ and z_wr_ threads at 100%.",
+            run("zpool", "iostat", "-v", "-l", "-q", "{pool}", "10", "2"),
+            run("top", "-H", "-b", "-n", "1"),
+        ),
+        waits={"paused": "Paused by an administrator."},
+        waiting={"paused": ("Resume the scan.", run("zpool", "scrub", "{pool}", note="resumes"))},
         patience=60.0,
     ),
-    "drbd": Advice(
+    "drbd": RebuildAdvice(
         teller="DRBD",
         shown="drbdadm status {pool}",
-        end="drbdadm disconnect {pool}; drbdadm connect {pool}   # ends an online verify",
-        stalled=("drbdadm status --verbose --statistics {pool}; journalctl -k | grep -w drbd",),
-        yields=("let it take more: c-min-rate of drbdadm peer-device-options {pool} (man drbd.conf)",),
-        unknown=("is the network between the nodes full, or the peer's disks? drbdadm status --statistics {pool}",),
-        faster=("drbdadm peer-device-options --c-max-rate=RATE {pool}   # until it is adjusted again",),
+        end=(
+            run("drbdadm", "disconnect", "{pool}", note="ends an online verify"),
+            run("drbdadm", "connect", "{pool}"),
+        ),
+        stalled=(
+            "Check the connection and the peer's disk.",
+            run("drbdadm", "status", "--verbose", "--statistics", "{pool}"),
+            run("journalctl", "-k").pipe("grep", "-w", "drbd"),
+        ),
+        yields=(
+            "Raise c-min-rate: the rate that a resync keeps beside other I/O.",
+            run("drbdadm", "peer-device-options", "--c-min-rate=RATE", "{pool}"),
+        ),
+        unknown=(
+            "Check whether the network or the peer's disks are the limit.",
+            run("drbdadm", "status", "--statistics", "{pool}"),
+        ),
+        faster=(
+            "Raise the limit for as long as the resync runs.",
+            run("drbdadm", "peer-device-options", "--c-max-rate=RATE", "{pool}", note="until the next adjust"),
+        ),
         waits={
-            "paused": "is paused, here or on the peer",
-            "delayed": "waits: another resource goes first (resync-after)",
+            "paused": "Paused on this node or on the peer.",
+            "delayed": "Another resource goes first (resync-after).",
         },
-        waiting={"paused": "drbdadm resume-sync {pool}   # on the node that paused it"},
+        waiting={
+            "paused": ("Resume on the node that paused it.", run("drbdadm", "resume-sync", "{pool}")),
+        },
     ),
-    "ceph": Advice(
+    "ceph": RebuildAdvice(
         teller="Ceph",
         shown="ceph -s",
-        end="",
-        stalled=("ceph health detail; ceph pg dump_stuck; ceph osd blocked-by",),
-        yields=("osd_mclock_profile high_recovery_ops gives recovery more, clients less (Quincy and later)",),
-        unknown=("ceph osd perf; ceph pg dump pgs_brief | grep -v active+clean | head",),
-        faster=("ceph config set osd osd_mclock_profile high_recovery_ops   # take it back when it is done",),
-        waits={"paused": "is held by a flag of the cluster", "frozen": "is held by a flag of the cluster"},
-        waiting={
-            "paused": "ceph osd dump | grep flags   # norecover, nobackfill, norebalance",
-            "frozen": "ceph osd dump | grep flags",
-        },
+        stalled=(
+            "Look for stuck placement groups and the OSDs that block them.",
+            run("ceph", "health", "detail"),
+            run("ceph", "pg", "dump_stuck"),
+            run("ceph", "osd", "blocked-by"),
+        ),
+        yields=(
+            "Give recovery more than clients for a while (Quincy and later).",
+            run("ceph", "config", "set", "osd", "osd_mclock_profile", "high_recovery_ops"),
+        ),
+        unknown=(
+            "Look for a slow OSD and the placement groups that wait.",
+            run("ceph", "osd", "perf"),
+            run("ceph", "pg", "dump", "pgs_brief").pipe("grep", "-v", "active+clean").pipe("head"),
+        ),
+        faster=(
+            "Give recovery more than clients for as long as it runs.",
+            run("ceph", "config", "set", "osd", "osd_mclock_profile", "high_recovery_ops", note="revert at the end"),
+        ),
+        waits={"paused": "Held by a flag of the cluster.", "frozen": "Held by a flag of the cluster."},
+        waiting={"paused": _FLAGS, "frozen": _FLAGS},
         patience=60.0,
     ),
-    "powerflex": Advice(
+    "powerflex": RebuildAdvice(
         teller="the cluster",
         shown="the cluster's storage pool",
-        end="",
-        stalled=("are all SDS connected and all devices normal? scli --query_all_sds; scli --query_cluster",),
-        yields=("give it more by the pool's policy for rebuild and rebalance I/O",),
-        unknown=("which SDS is slowest? scli --query_all_device_latency_meters --protection_domain_name DOMAIN",),
-        faster=(
-            "raise the limit in the pool's policy (scli --set_rebuild_policy, --set_rebalance_policy) for a while",
+        stalled=(
+            "Check that all SDS are connected and all devices normal.",
+            run("scli", "--query_all_sds"),
+            run("scli", "--query_cluster"),
         ),
-        waits={"paused": "is switched off in the pool", "pending": "is due and has not begun"},
-        waiting={},
+        yields=("Give it more by the pool's policy for rebuild and rebalance I/O.",),
+        unknown=(
+            "Find the slowest SDS.",
+            run("scli", "--query_all_device_latency_meters", "--protection_domain_name", "DOMAIN"),
+        ),
+        faster=(
+            "Raise the limit in the pool's policy for as long as it runs.",
+            "Set it with scli --set_rebuild_policy or --set_rebalance_policy.",
+        ),
+        waits={"paused": "Switched off in the pool.", "pending": "Due, and not started."},
         patience=60.0,
     ),
-}
-_OTHER = Advice(teller="its source", shown="its source")
+}  # fmt: skip
+_OTHER = RebuildAdvice(teller="its source", shown="its source")
 
 
-def advice(row: Rebuild) -> Advice:
-    """Return the words and lines for a rebuild, nearly empty for an unknown kind."""
+def advice(row: Rebuild) -> RebuildAdvice:
+    """Return the words and advice for a rebuild, nearly empty for an unknown kind."""
     return _ADVICE.get(row.kind, _OTHER)
 
 
-def filled(row: Rebuild, *lines: str) -> tuple[str, ...]:
-    """Return lines with the placeholders filled in."""
+def filled(row: Rebuild, *lines: Advice) -> Lines:
+    """Return advice with the placeholders filled in."""
+    names = {"array": row.array, "pool": row.array.partition("/")[0], "md": folder(row.array)}
+    shown = {key: phrase(name) for key, name in names.items()}
     return tuple(
-        line.format(
-            array=quoted(row.array),
-            operand=operand(row.array),
-            pool=operand(row.array.partition("/")[0]),
-            md=quoted(folder(row.array)),
+        line.format(**shown)
+        if isinstance(line, str)
+        else replace(
+            line,
+            pipeline=tuple(tuple(_arguments(argv, names)) for argv in line.pipeline),
+            into=line.into.format(**names),
         )
         for line in lines
         if line
     )
+
+
+def _arguments(argv: tuple[str, ...], names: dict[str, str]) -> Iterator[str]:
+    for argument in argv:
+        alone = names.get(argument.strip("{}")) if argument.startswith("{") else None
+        yield from operands(alone) if alone is not None else (argument.format(**names),)

@@ -17,9 +17,9 @@ from sdstop.collectors.system.node import CpuActivity
 from sdstop.collectors.system.processes import StorageThreadActivity
 from sdstop.collectors.zfs.readings import Tuning
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
-from sdstop.core.shell import quoted
 from sdstop.core.text import added
 
 PASSES = 3
@@ -35,11 +35,15 @@ HBA_FULL, CPU_FULL, CPUS_FULL = 0.8, 0.95, 0.85
 
 
 class Suspect(Struct, frozen=True):
-    """Possible limit of a rebuild. `guilt`: proven, possible, none (checked and excluded) or unknown."""
+    """Possible limit of a rebuild. `guilt`: proven, possible, none (checked and excluded) or unknown.
+
+    `limit` is the same in at most 52 characters, as the end of a sentence: `Limited by ...`.
+    """
 
     what: str
     guilt: str
-    advice: str = ""
+    limit: str = ""
+    advice: tuple[Advice, ...] = ()
     readings: tuple[Reading, ...] = ()
     field: str = ""
     """Field of the reading to show, if only one."""
@@ -70,20 +74,21 @@ def _hbas(window: Window, known: RebuildAnalysis, found: Sequence[HbaLoad]) -> l
 
 def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
     if not behind:
-        yield Suspect("the HBAs: on which ones its disks hang is not known", "unknown")
+        yield Suspect("HBAs: those of its disks unknown", "unknown")
         return
     told = [load for load in behind if load.carries]
     if len(told) < len(behind):
-        yield Suspect("the HBAs: what the links of some carry is not known", "unknown")
+        yield Suspect("HBAs: capacity of some links unknown", "unknown")
     if not told:
         return
     worst = max(told, key=lambda load: load.moves / (load.carries or 1.0))
     share = worst.moves / (worst.carries or 1.0)
-    words = f"{human.flow(worst.moves)} go through {worst.hba.hba}, {human.percent(share)}% of what its links carry"
+    words = f"HBA {worst.hba.hba}: {human.flow(worst.moves)}, {human.percent(share)}% of its links"
     if share >= HBA_FULL:
-        yield Suspect(words, "proven", "spread its disks over more HBAs: see hba-oversubscribed", (worst.hba,))
+        spread = "Spread the disks over more HBAs (see hba-oversubscribed)."
+        yield Suspect(words, "proven", words, (spread,), (worst.hba,))
     elif len(told) == len(behind):
-        yield Suspect(f"the HBAs ({words} at most)", "none", readings=(worst.hba,))
+        yield Suspect(f"HBAs (busiest {words})", "none", readings=(worst.hba,))
 
 
 def _wanted(
@@ -107,24 +112,25 @@ def _memory(
     sockets = list(window.rows(MemorySocket).values())
     peaks = [row.peak for row in sockets if row.peak is not None]
     if not sockets or len(peaks) < len(sockets) or any(row.virtual for row in sockets):
-        yield Suspect("memory: its channels are not known", "unknown")
+        yield Suspect("memory: channels unknown", "unknown")
         return
     peak = added(peaks)
     moved = PASSES * added(load.bytes for load in known.loads)
     each = _wanted(window, known, behind, rates)
     wanted = None if each is None else PASSES * each
     used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
-    size = f"{used} of {channels} memory channels have a module, {human.decimal_rate(peak)} at their peak"
-    fill = "fill the empty memory channels: see dimm-too-few-channels"
+    size = f"{used} of {channels} memory channels filled, {human.decimal_rate(peak)} peak"
+    fill = ("Fill the empty memory channels (see dimm-too-few-channels).",)
     if moved >= REACHED * peak:
-        yield Suspect(
-            f"memory: {size}, and this takes {human.decimal_rate(moved)} of it", "proven", fill, tuple(sockets)
-        )
+        text = f"memory: {size}; the rebuild moves {human.decimal_rate(moved)}"
+        limit = f"memory, {human.decimal_rate(moved)} of {human.decimal_rate(peak)} peak"
+        yield Suspect(text, "proven", limit, fill, tuple(sockets))
     elif wanted is None and used < channels:
-        yield Suspect(f"memory: {size}; what its disks could take of that is not known", "unknown")
+        yield Suspect(f"memory: {size}; demand of its disks unknown", "unknown")
     elif wanted is not None and wanted > REACHED * peak and used < channels:
-        text = f"memory: {size}; all its disks at their rate would take {human.decimal_rate(wanted)}"
-        yield Suspect(text, "possible", fill, tuple(sockets))
+        text = f"memory: {size}; full speed takes {human.decimal_rate(wanted)}"
+        limit = f"memory, full speed takes {human.decimal_rate(wanted)} of {human.decimal_rate(peak)}"
+        yield Suspect(text, "possible", limit, fill, tuple(sockets))
     else:
         yield Suspect(f"memory ({size})", "none", readings=tuple(sockets))
 
@@ -135,33 +141,38 @@ def _processors(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     overall = means.pop("all", None)
     threads = _threads(window, known)
     if overall is None or not moments:
-        yield Suspect("the processors: what they do is not known", "unknown")
+        yield Suspect("CPUs: load unknown", "unknown")
         return
     newest = moments[-1].rows
     hardest = max(threads, key=lambda thread: thread[1], default=None)
     one = max(means, key=lambda cpu: means[cpu], default=None)
     if hardest is not None and hardest[1] >= CPU_FULL and known.rebuild.kind == "md":
         row, busy = hardest
-        text, advice = f"one processor: {row.name} takes {human.percent(busy)}% of it", "top -H; perf top"
+        limit = f"one CPU: {human.safe(row.name, 16)} takes {human.percent(busy)}% of it"
+        text, advice = limit, (_WHOSE, run("top", "-H"))
         if row.name.endswith(_PARITY):
             text = f"{text}, and computes all parity alone"
             advice = (
-                f"cat /sys/block/{quoted(known.name)}/md/group_thread_cnt: with more than 0, others compute "
-                "parity for it"
+                "Let more threads compute parity: group_thread_cnt above 0.",
+                run("cat", f"/sys/block/{known.name.replace('/', '!')}/md/group_thread_cnt"),
             )
-        yield Suspect(text, "proven", advice, (row,))
+        yield Suspect(text, "proven", limit, advice, (row,))
     elif overall >= CPUS_FULL:
         share = math.fsum(busy for _, busy in threads)
         its = f", {human.percent(share / len(means))}% by its own threads" if threads and means else ""
         rows = (newest["all"], *((hardest[0],) if hardest is not None else ()))
-        yield Suspect(f"the processors: {human.percent(overall)}% busy{its}", "possible", "top -H", rows)
+        limit = f"CPUs: {human.percent(overall)}% busy"
+        yield Suspect(f"{limit}{its}", "possible", limit, (_WHOSE, run("top", "-H")), rows)
     elif one is not None and means[one] >= CPU_FULL and one in newest:
-        text = f"one processor: cpu{one} is {human.percent(means[one])}% busy, as with a single thread that does it all"
-        yield Suspect(text, "possible", "top -H: whose thread is it?", (newest[one],))
+        limit = f"one CPU: cpu{one} {human.percent(means[one])}% busy"
+        yield Suspect(f"{limit}, as by a single thread", "possible", limit, (_WHOSE, run("top", "-H")), (newest[one],))
     else:
         most = f", cpu{one} {human.percent(means[one])}%" if one is not None else ""
-        its = f", the busiest thread of it, {hardest[0].name}, {human.percent(hardest[1])}%" if hardest else ""
-        yield Suspect(f"the processors ({human.percent(overall)}% busy{most}{its})", "none", readings=(newest["all"],))
+        its = f", its busiest thread {hardest[0].name} {human.percent(hardest[1])}%" if hardest else ""
+        yield Suspect(f"CPUs ({human.percent(overall)}% busy{most}{its})", "none", readings=(newest["all"],))
+
+
+_WHOSE = "Find the thread that uses the CPU."
 
 
 def _threads(window: Window, known: RebuildAnalysis) -> list[tuple[StorageThreadActivity, float]]:
@@ -184,10 +195,9 @@ def _means(shares: Iterable[tuple[Hashable, float]]) -> dict[Any, float]:
 def _suspended(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     tuning = next(iter(window.rows(Tuning).values()), None)
     if known.rebuild.kind == "zfs" and tuning is not None and tuning.scan_suspended:
-        advice = "echo 0 > /sys/module/zfs/parameters/zfs_scan_suspend_progress"
-        yield Suspect(
-            "zfs_scan_suspend_progress tells it to make no progress", "proven", advice, (tuning,), "scan_suspended"
-        )
+        limit = "zfs_scan_suspend_progress: the scan is suspended"
+        advice = ("Resume the scan.", run("echo", "0", into="/sys/module/zfs/parameters/zfs_scan_suspend_progress"))
+        yield Suspect(limit, "proven", limit, advice, (tuning,), "scan_suspended")
 
 
 def _shares(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
@@ -197,7 +207,7 @@ def _shares(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     if known.rebuild.kind != "zfs":
         return
     if tuning is None:
-        yield Suspect("ZFS's limits of I/Os: not known", "unknown")
+        yield Suspect("ZFS limits on I/Os: unknown", "unknown")
         return
     if busiest is None or busiest.busy is None or busiest.busy >= 0.9:
         return
@@ -209,6 +219,11 @@ def _shares(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
                  ("zfs_vdev_scrub_max_active", tuning.scrub_max_active, ""))  # fmt: skip
     told = ", ".join(f"{name} {human.quantity(value, unit)}" for name, value, unit in names if value is not None)
     if told:
-        advice = f"try twice {names[1][0]} (/sys/module/zfs/parameters) and see whether it goes faster"
+        parameter = names[1][0]
+        advice = (
+            f"Try double {parameter} and compare the speed.",
+            run("cat", f"/sys/module/zfs/parameters/{parameter}"),
+        )
         field = "rebuild_max_active" if known.rebuild.operation == "rebuild" else "scrub_max_active"
-        yield Suspect(f"ZFS's limits of I/Os for each disk ({told})", "possible", advice, (tuning,), field)
+        limit = "ZFS limits on I/Os for each disk"
+        yield Suspect(f"{limit} ({told})", "possible", limit, advice, (tuning,), field)

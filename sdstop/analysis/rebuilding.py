@@ -8,11 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, is_stalled, pace
-from sdstop.analysis.rebuild_advice import Advice, advice, filled
+from sdstop.analysis.rebuild_advice import RebuildAdvice, advice, filled
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import DatasetActivity
 from sdstop.core import format as human
+from sdstop.core.advice import Advice
+from sdstop.core.finding import Damage
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
@@ -25,6 +27,9 @@ LOAD_SECONDS = 20.0
 
 REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild", "forward rebuild", "backward rebuild"})
 """Operations that restore redundancy; check, repair and scrub process intact data, rebalance moves it."""
+
+_OF_DISKS = frozenset({"md", "zfs"})
+"""Kinds of rebuilds that the view of disks shows."""
 
 NEAR, LEAST, BUSY = 0.1, 1.25, 0.8
 """Held by a limit: tolerance to the upper limit, multiple of the lower limit, member busy time that rules it out."""
@@ -69,12 +74,12 @@ class RebuildAnalysis(Struct, frozen=True):
         return self.rebuild.array
 
     @property
-    def advice(self) -> Advice:
+    def advice(self) -> RebuildAdvice:
         """Advice for this kind of rebuild."""
         return advice(self.rebuild)
 
-    def lines(self, *patterns: str) -> tuple[str, ...]:
-        """Return lines of advice with the names filled in."""
+    def lines(self, *patterns: Advice) -> tuple[Advice, ...]:
+        """Return advice with the names filled in."""
         return filled(self.rebuild, *patterns)
 
     @property
@@ -91,7 +96,33 @@ class RebuildAnalysis(Struct, frozen=True):
             return f"{self.what} {self.rebuild.state}"
         if self.stands:
             return f"{self.what} makes no progress"
-        return f"{self.what} at its end" if self.at_end else f"{self.what} repairs nothing"
+        return f"{self.what} at its end" if self.at_end else f"{self.what} restores no redundancy"
+
+    @property
+    def damage(self) -> Damage:
+        """Damage that its delay does: less redundancy, except for operations that restore none."""
+        restores = self.rebuild.operation in REPAIRS and self.rebuild.operation != "reshape"
+        return Damage.REDUNDANCY if restores else Damage.SPEED
+
+    @property
+    def view(self) -> str:
+        """ID of the view that shows it best."""
+        return "disks" if self.rebuild.kind in _OF_DISKS else "cluster"
+
+    @property
+    def end(self) -> str:
+        """Its end as the beginning of a sentence: what returns or ends, and in which time by the pace seen."""
+        if self.pace is None or self.pace.latest is None or self.pace.soonest is None:
+            return self.soon
+        return f"{self.soon} ({_range(self.pace.soonest, self.pace.latest)})"
+
+    @property
+    def soon(self) -> str:
+        """Its end as the beginning of a sentence, without a range."""
+        ends = "Full redundancy returns" if self.damage is Damage.REDUNDANCY else f"The {self.what} ends"
+        if self.pace is None or self.pace.eta is None:
+            return f"{ends} at an unknown time"
+        return f"{ends} in {'about ' if self.pace.latest is None else ''}{human.duration(self.pace.eta)}"
 
     @property
     def stands(self) -> bool:
@@ -265,12 +296,16 @@ def _of_pool(window: Window, row: Rebuild) -> DeviceLoad | None:
 
 
 def eta_words(known: Pace) -> str:
-    """Return the ETA and its uncertainty as text: `in 2h 10m (1h 50m to 2h 40m)`."""
+    """Return the remaining time and its uncertainty as text: `2h 10m left (1h 50m to 2h 40m)`."""
     if known.eta is None:
-        return "no end in sight yet"
+        return "remaining time unknown"
     if known.latest is None or known.soonest is None:
-        return f"in about {human.duration(known.eta)}, too early to be sure"
-    return f"in {human.duration(known.eta)} ({human.duration(known.soonest)} to {human.duration(known.latest)})"
+        return f"about {human.duration(known.eta)} left (early estimate)"
+    return f"{human.duration(known.eta)} left ({_range(known.soonest, known.latest)})"
+
+
+def _range(soonest: float, latest: float) -> str:
+    return f"{human.duration(soonest)} to {human.duration(latest)}"
 
 
 class SpeedLimit(Struct, frozen=True):
@@ -290,7 +325,14 @@ class SpeedLimit(Struct, frozen=True):
         """Origin of the limit, for display."""
         if not self.path:
             return self.by
-        return f"sync_speed_{self.which} of this array" if self.by == "local" else f"{self.sysctl} of this node"
+        return f"{self.setting} of this {'array' if self.by == 'local' else 'node'}"
+
+    @property
+    def setting(self) -> str:
+        """Name of the setting, for display."""
+        if not self.path:
+            return self.by.partition(" (")[0]
+        return f"sync_speed_{self.which}" if self.by == "local" else self.sysctl
 
 
 def active_throttle(

@@ -29,7 +29,7 @@ OFTEN = 4.0
 """The device is stalled this many times as long as the median of its peers."""
 WAITED = 0.5
 """Share of a standstill that the requests after it must have waited in all: a request that the kernel lost is counted
-as in flight for ever, and nothing waits with it."""
+as in flight permanently, and nothing waits with it."""
 
 
 CRITICAL = 0.2

@@ -24,7 +24,7 @@ from __future__ import annotations
 import enum
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import median
 
 from msgspec import Struct
@@ -312,3 +312,21 @@ def _ios_ratio(loads: Sequence[_Load], top: int, capacities: Sequence[float]) ->
         # Idle columns count as one request per second to keep the ratio finite.
         ratios.append(rates[top] / max(1.0, median(rates[:top] + rates[top + 1 :])))
     return median(ratios)
+
+
+def waits(seconds: Sequence[Second], top: Collection[str] = ()) -> tuple[float, float] | None:
+    """Return the wait at a column and at the others, in seconds: medians over the judged seconds; None if unknown.
+
+    The column is the one whose members are `top`, by default the one with the longest queue of each second.
+    """
+    there: list[float] = []
+    elsewhere: list[float] = []
+    for second in seconds:
+        full = [c for c in second.columns if c.members[0].name in top] or [max(second.columns, key=lambda c: c.queue)]
+        there += _waits(full)
+        elsewhere += _waits([column for column in second.columns if column not in full])
+    return (median(there), median(elsewhere)) if there and elsewhere else None
+
+
+def _waits(columns: Iterable[StripeColumn]) -> list[float]:
+    return [wait for column in columns for member in column.members if (wait := member.wait) is not None]

@@ -165,7 +165,7 @@ def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _
 
 def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
     def helpless(said: str) -> _Checked:
-        return _Checked((Unchecked(f"a bug in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
+        return _Checked((Unchecked(f"error in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
 
     gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule)) if rule.remembers else ()
     checked = guard.call(Part.RULE, rule.id, check, helpless)
@@ -203,7 +203,7 @@ def _judgement(
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
-_UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
+_UNCONCERNED = Unchecked("not applicable", calm=True)
 _UNSEEN = frozenset({_UNCONCERNED.gap, Gap.UNRECORDED})
 _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
@@ -221,13 +221,13 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         if known and not bad:
             continue  # no rows of a joined family is a valid result unless one of its sources failed
         if len(runs) < len(names):
-            return Unchecked(f"{' and '.join(names)} has not answered yet", gap=Gap.EARLY)
+            return Unchecked(f"waiting for {' and '.join(names)}", gap=Gap.EARLY)
         if bad:
             run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
             gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
             return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
         if any(run.ok for run in runs):
-            return Unchecked("needs two frames", gap=Gap.EARLY)
+            return Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
@@ -236,7 +236,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
-        return Unchecked(f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s", gap=Gap.EARLY)
+        return Unchecked(f"collecting data: {max(window.seconds, 0.0):.0f} of {rule.seconds:g} s", gap=Gap.EARLY)
     return None
 
 
@@ -350,7 +350,7 @@ def _with_largest(episode: Episode, before: Episode) -> Episode:
     largest = before.largest or (before.finding, before.frame)
     if largest[0].severity.rank < finding.severity.rank or len(finding.members) >= len(largest[0].members):
         return replace(episode, largest=(finding, frame))
-    most = Value("most", "affected at the same time, at most", len(largest[0].members))
+    most = Value("most", "most affected at the same time", len(largest[0].members))
     values = (*(value for value in finding.values if value.name != most.name), most)
     return replace(episode, finding=replace(finding, values=values), largest=largest)
 

@@ -15,9 +15,9 @@ def fitting(*texts: str) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    """Return a finding as one line: rule, subject, title, cause and impact."""
+    """Return a finding as one line without a full stop: rule, subject, title, cause and impact."""
     said = f"{finding.title}. {finding.summary}" if finding.title else finding.summary
-    return f"{finding.rule} {finding.subject}: {said}"
+    return f"{finding.rule} {finding.subject}: {said.removesuffix('.')}"
 
 
 def against(value: Value) -> str:

@@ -16,10 +16,12 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.finding import Finding, Rule, Value, cites
+from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.joins import Relation, ThingKind
 from sdstop.core.placement import NAMES, kinds_of, thing_of
-from sdstop.core.shell import phrase, quoted
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 
@@ -75,9 +77,8 @@ class _Shared(Struct, frozen=True):
         """The thing after a number of others: `behind HBA 0000:3b:00.0`."""
         if self.kind is None:
             return "of this node"
-        noun = _NOUNS.get(self.kind, self.kind.value)
-        named = self.subject if self.subject.startswith(noun) else f"{noun} {self.subject}"
-        return f"{_PLACES.get(self.kind, 'behind')} {named}{f' of HBA {self.hba}' if self.hba else ''}"
+        noun, name = _NOUNS.get(self.kind, self.kind.value), human.safe(self.subject, 24)
+        return f"{_PLACES.get(self.kind, 'behind')} {name if name.startswith(noun) else f'{noun} {name}'}"
 
 
 def folds_of(findings: Iterable[Finding]) -> Folds:
@@ -256,18 +257,25 @@ def _fold(
     worst = as_bad[0]
     nouns = f"{_NOUNS.get(kind, kind)}s"
     number = f"{len(about)}" if len(about) == shared.count else f"{len(about)} of {shared.count}"
-    said = f"{number} {nouns} {shared.words}{' ' if rule.many else ': '}{rule.many or rule.says}"
-    mixed = f" ({len(as_bad)} {severity.value})" if len(as_bad) < len(members) else ""
+    hba = f" of HBA {shared.hba}" if shared.hba else ""
+    where = (f"{number} {nouns} {shared.words}", rule.many or "are affected")
+    whole = f"{where[0]}{hba} {where[1]}."
     affected, count = _affected(topology, f"{rule.id}:{shared.subject}", tuple(about))
+    part_of = tuple(dict.fromkeys(name for member in members for name in member.part_of))
     return Finding(
         severity=severity,
         subject=shared.subject,
-        title=worst.title,
-        cause=f"{said}{mixed}; {worst.subject}: {worst.cause}",
-        impact=worst.impact,
-        values=(Value("affected", f"{nouns} affected", len(about)), Value("all", f"{nouns} in all", shared.count)),
+        title=_title(rule, worst, f"{len(about)} {nouns}"),
+        cause=fitting(whole, f"{where[0]} {where[1]}."),
+        impact=_impact(members, worst, affected or part_of, count or len(part_of)),
+        values=(
+            Value("affected", f"{nouns} affected", len(about), of=shared.count),
+            Value("all", nouns, shared.count),
+            Value("worst", severity.value, len(as_bad)),
+            Value("example", "example", f"{worst.subject}: {worst.cause}"),
+        ),
         evidence=cites(*(cite for member in as_bad[:CITED] for cite in member.evidence[:1])),
-        advice=(*_advice(shared), *worst.advice[:2]),
+        advice=(*_advice(shared), *worst.advice[:3]),
         refuted_by=f"{worst.subject}, and so the others: {worst.refuted_by}" if worst.refuted_by else "",
         harmless_if=worst.harmless_if,
         confidence=None if None in certain else max(filter(None, certain), default=None),
@@ -280,11 +288,30 @@ def _fold(
         view=worst.view,
         view_subject=worst.view_subject,
         cost=sum(member.cost for member in members),
-        part_of=tuple(dict.fromkeys(name for member in members for name in member.part_of))[:NAMES],
+        part_of=part_of[:NAMES],
         affected=affected,
         affected_count=count,
         members=members,
     )
+
+
+def _title(rule: Rule, worst: Finding, number: str) -> str:
+    """Return the title of a fold: how many things, and their fault in the words of the rule."""
+    fault = f" {rule.many}" if rule.many else f": {_FAULT.split(worst.title)[0]}"
+    title = f"{number}{fault}".upper()
+    return title if human.width_of(title) <= TITLE else f"{number} affected".upper()
+
+
+_FAULT = re.compile(r"[:,]| (?=[a-z])")
+"""End of the fault in the title of a finding."""
+
+
+def _impact(members: Sequence[Finding], worst: Finding, affected: Sequence[str], count: int) -> str:
+    """Return the impact of a fold: that of all its members, or the things that need them."""
+    if not affected or all(member.impact == worst.impact for member in members):
+        return worst.impact
+    more = count - len(affected[:2])
+    return f"Affected: {human.listed(affected[:2])}{f' and {more} more' if more else ''}."
 
 
 def _affected(topology: Topology, fold: str, places: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
@@ -297,17 +324,18 @@ def _affected(topology: Topology, fold: str, places: tuple[int, ...]) -> tuple[t
     return known[fold][1:]
 
 
-def _advice(shared: _Shared) -> Iterator[str]:
+def _advice(shared: _Shared) -> Iterator[Advice]:
     """Yield the first steps, which concern the shared thing."""
-    name = quoted(shared.subject)
     if shared.kind is ThingKind.HBA:
-        yield f"journalctl -k | grep {name}   # did the adapter reset, or was it lost"
-        yield f"lspci -vvs {name}   # does the adapter still answer"
+        yield "Check whether the adapter was reset or lost."
+        yield run("journalctl", "-k").pipe("grep", "-e", shared.subject)
+        yield run("lspci", "-vvs", shared.subject, note="no answer from a lost adapter")
     elif shared.kind in {ThingKind.EXPANDER, ThingKind.ENCLOSURE}:
-        yield f"check power and cables of the {_SHARED[shared.rank]} {phrase(shared.subject)}"
+        yield f"Check power and cables of the {_SHARED[shared.rank]}."
         if shared.hba:
-            yield f"journalctl -k | grep {quoted(shared.hba)}   # did its HBA reset, or was it lost"
+            yield run("journalctl", "-k", note="reset or loss of its HBA").pipe("grep", "-e", shared.hba)
     elif shared.kind in {ThingKind.SESSION, ThingKind.TARGET, ThingKind.PEER}:
-        yield f"check that {phrase(shared.subject)} answers, and the network in between"
+        yield "Check that the other side answers, and the network in between."
     elif shared.thing is None:
-        yield "journalctl -k   # what happened first: the disks share the controllers, the power, the kernel"
+        yield "Find the first error: the disks share controllers and power."
+        yield run("journalctl", "-k")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime, tzinfo
@@ -61,6 +61,12 @@ def width_of(text: str) -> int:
 def plural(count: int, word: str) -> str:
     """Return `1 frame`, `2 frames`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def listed(names: Sequence[str], most: int = 2, limit: int = 20) -> str:
+    """Return the first names, sanitized and truncated, and the number of the others: `a, b and 3 more`."""
+    shown = ", ".join(safe(name, limit) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def number(value: float | None, digits: int = 1) -> str:

@@ -12,9 +12,11 @@ from typing import Annotated, ClassVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.coverage import covered, names_in
 from sdstop.core.evidence import Cite, Outcome
-from sdstop.core.finding import Finding, Rule, Severity, Value
+from sdstop.core.finding import Damage, Finding, Rule, Severity, Value
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Rows
 from sdstop.core.snapshot import Run, Snapshot
 
@@ -35,7 +37,8 @@ class Vanished(Reading, frozen=True):
     rule: Annotated[str, Label("Rule", "Rule that found it critical", plain=True)]
     subject: Annotated[str, Label("Subject", "Subject of that finding", names=Name.EVIDENCE)]
     thing: Annotated[str, Fact("Thing", "Name of the thing that is gone", names=Name.EVIDENCE)]
-    summary: Annotated[str, Fact("Summary", "What was found last", names=Name.EVIDENCE)]
+    fault: Annotated[str, Fact("Fault", "Title of the last finding", names=Name.EVIDENCE)]
+    summary: Annotated[str, Fact("Summary", "Text of the last finding", names=Name.EVIDENCE)]
     gone: Annotated[float, Metric("Gone", "When it was missed first, monotonic", "seconds")]
     frame: Annotated[int, Metric("Frame", "Frame that has the evidence")]
     key: Annotated[str, Fact("Key", "Key of the evidence", names=Name.EVIDENCE)] = ""
@@ -118,11 +121,18 @@ def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
         Finding(
             severity=Severity.CRITICAL,
             subject=row.subject,
-            cause=f"{row.thing}, which was there, is gone; before: {row.summary}",
-            values=(Value("gone", "gone for", shot.monotonic - row.gone, "seconds"),),
+            title="GONE, not repaired",
+            cause=f"{human.safe(row.thing, 40)} was critical, and is gone.",
+            impact=f"Before: {row.fault or 'critical'}.",
+            values=(
+                Value("gone", "gone for", shot.monotonic - row.gone, "seconds"),
+                Value("before", "last finding", row.summary),
+            ),
             evidence=(Cite(row.key, row.frame, row.excerpt, row.mark),) if row.key else (),
-            advice=("journalctl -k   # what happened at that time, and to which devices",),
-            refuted_by=f"{row.thing} being back, or having been taken down on purpose",
+            advice=("Find the devices that failed at that time.", run("journalctl", "-k")),
+            refuted_by=f"the return of {row.thing}",
+            harmless_if="it was taken down on purpose",
+            damage=Damage.AVAILABILITY,
         )
         for row in rows
     ]
@@ -133,7 +143,7 @@ def _row(known: _Known, shot: Snapshot) -> Vanished:
     cite = finding.evidence[0] if finding.evidence else None
     thing = next((name for name in names_in(finding.subject) if name in known.names), finding.subject)
     return Vanished(
-        finding.rule, finding.subject, thing, finding.summary, shot.monotonic,
+        finding.rule, finding.subject, thing, finding.title, finding.summary, shot.monotonic,
         *((cite.frame, cite.key, cite.excerpt, cite.mark) if cite is not None else (shot.number,)),
     )  # fmt: skip
 

@@ -8,7 +8,9 @@ from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyse
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -22,7 +24,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
+from sdstop.core.shell import phrase
 
 _RUNNING = frozenset({
     "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
@@ -43,13 +45,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _idle(window: Window, array: Array) -> Verdict | None:
     """Return the verdict of an array that does not run, or of which too little is known; None for others."""
     if array.level == "container":
-        return Unchecked("container: holds the metadata of other arrays and never runs", array.array, calm=True)
+        return Unchecked("container with the metadata of other arrays; never runs", array.array, calm=True)
     if array.state == "inactive":
         return _inactive(window, array)
     if array.state == "broken":
         return _broken(window, array)
     if array.state not in _RUNNING:
-        return Unchecked(f'state "{human.safe(array.state, 40)}" is not known', array.array, gap=Gap.FAULTY)
+        return Unchecked(f'unknown state "{human.safe(array.state, 40)}"', array.array, gap=Gap.FAULTY)
     if array.level is None:
         return Unchecked("level unknown", array.array)
     return None
@@ -60,7 +62,7 @@ def _judged(window: Window, array: Array) -> Verdict:
     if said:
         return Unchecked(said, array.array, gap=Gap.FAULTY)
     if array.redundant and array.degraded is None:
-        return Unchecked("neither mdstat nor sysfs says how many members are missing", array.array)
+        return Unchecked("number of missing members unavailable (mdstat, sysfs)", array.array)
     if array.redundant and array.degraded:
         return _degraded(window, array, array.degraded)
     if array.state in _REFUSES:
@@ -74,10 +76,7 @@ def _judged(window: Window, array: Array) -> Verdict:
 _REFUSES = frozenset({"readonly", "read-only"})
 """States of arrays that refuse writes; those with `auto` end with the first write."""
 _FILLS = frozenset({"recover", "resync", "reshape"})
-_MARKS = {
-    "write_error": "a write to it failed",
-    "want_replacement": "it is to be replaced",
-}
+_MARKS = {"write_error": "a write failed", "want_replacement": "its replacement is requested"}
 """Flags of a member that still serves, and their meaning."""
 
 
@@ -87,24 +86,27 @@ def _contradiction(window: Window, array: Array) -> str:
         return ""
     for member in window.where(Member, "array", array.array):
         if member.state == "faulty" and not array.failed:
-            return f"{member.device} is faulty in sysfs, not in mdstat"
+            return f"{member.device} faulty in sysfs, not in mdstat"
         if array.redundant and member.state == "rebuilding" and array.action not in _FILLS:
-            return f"{member.device} is not in sync, and the array counts none as missing"
+            return f"{member.device} not in sync, but the array counts no missing member"
         if "blocked" in (member.flags or "").split(","):
-            return f"{member.device} is blocked: writes wait until its failure is acknowledged"
+            return f"{member.device} blocked: writes wait for the acknowledgement of its failure"
     return ""
 
 
 def _refuses(window: Window, array: Array) -> Finding:
-    name = quoted(array.array)
     return Finding(
         severity=Severity.WARNING,
         subject=array.array,
-        cause="the array is read-only: writes to it fail",
+        title="ARRAY READ-ONLY: writes fail",
+        cause=f"The array state is {array.state}.",
+        impact="Every write to the array fails.",
         values=(Value("state", "state", array.state),),
         evidence=cites(window.cite(array), window.cite(array, "state")),
-        advice=(f"mdadm --readwrite /dev/{name}   # unless an administrator made it read-only",),
-        refuted_by="the state clean or active",
+        advice=("Allow writes again.", run("mdadm", "--readwrite", f"/dev/{array.array}")),
+        refuted_by="array_state clean or active",
+        harmless_if="an administrator made it read-only on purpose",
+        damage=Damage.AVAILABILITY,
     )
 
 
@@ -113,7 +115,7 @@ def _marked(member: Member) -> str:
     flags = (member.flags or "").split(",")
     said = [words for flag, words in _MARKS.items() if flag in flags]
     if member.bad_blocks:
-        said.append(f"its list of bad blocks has {human.plural(member.bad_blocks, 'range')}, which lack a copy")
+        said.append(f"{human.plural(member.bad_blocks, 'bad block range')} listed")
     return ", ".join(said)
 
 
@@ -121,18 +123,38 @@ def _suspect(window: Window, member: Member, said: str) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=f"{member.array}/{member.device}",
-        cause=f"{member.device} still serves, but {said}",
+        title="MEMBER SUSPECT, still in service",
+        cause=f"{said[0].upper()}{said[1:]}.",
+        impact=(
+            "Data in the listed ranges lacks a copy."
+            if member.bad_blocks
+            else "The array can lose this member, and its redundancy with it."
+        ),
         values=(
-            Value("bad_blocks", "ranges in its bad block list", member.bad_blocks, "", above=0),
+            Value("bad_blocks", "bad block ranges", member.bad_blocks, "", above=0),
             Value("flags", "state", member.flags),
         ),
         evidence=cites(window.cite(member, "state"), window.cite(member, "bad_blocks")),
         advice=(
-            f"smartctl -x /dev/{quoted(member.device)}   # pending and reallocated sectors; CRC errors mean the cable",
-            f"mdadm /dev/{quoted(member.array)} --replace /dev/{quoted(member.device)}   # needs a spare",
+            "Check the disk and its cable, then replace the member.",
+            _smart(member.device),
+            _replaced(member, "needs a spare"),
         ),
         refuted_by="the state in_sync alone, and an empty list of bad blocks",
+        view_subject=member.device,
     )
+
+
+def _smart(device: str) -> Advice:
+    return run("smartctl", "-x", f"/dev/{device}", note="pending, reallocated sectors; CRC errors: the cable")
+
+
+def _replaced(member: Member, note: str) -> Advice:
+    return run("mdadm", f"/dev/{member.array}", "--replace", f"/dev/{member.device}", note=note)
+
+
+def _sync_action(array: str) -> str:
+    return f"/sys/block/{array.replace('/', '!')}/md/sync_action"
 
 
 def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> Finding:
@@ -142,28 +164,32 @@ def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> F
     seconds = moments[-1].started - moments[0].started
     grown = max(errors - (known[0].errors or 0), 0) if len(known) > 1 else None
     bad = bool(grown) or errors >= limits["corrected"]
-    summary = f"{errors} read errors of {member.device} were corrected from the other members"
-    if grown:
-        summary += f", {grown} of them in {human.duration(seconds)}: the disk is losing sectors"
-    elif grown == 0:
-        summary += f", none in {human.duration(seconds)}"
+    new = "" if grown is None else f", {grown or 'none'} of them in {human.duration(seconds)}"
     return Finding(
         severity=Severity.WARNING if bad else Severity.INFO,
         subject=f"{member.array}/{member.device}",
-        cause=summary,
+        title=f"READ ERRORS CORRECTED: {human.number(errors)}",
+        cause=f"{human.plural(errors, 'read error')} corrected from other members{new}.",
+        impact=(
+            "The disk is losing sectors and can be dropped by the array."
+            if grown
+            else "No data is lost; a member with many read errors can be dropped."
+        ),
         values=(
             Value("errors", "read errors corrected", errors, "", above=limits["corrected"]),
-            Value("grown", "of them while watched", grown, "", above=0),
-            Value("bad_blocks", "ranges in its bad block list", member.bad_blocks),
+            Value("grown", "new read errors", grown, "", above=0),
+            Value("bad_blocks", "bad block ranges", member.bad_blocks),
         ),
         evidence=cites(window.cite(member, "errors")),
         advice=(
-            f"smartctl -x /dev/{quoted(member.device)}   # pending and reallocated sectors; CRC errors mean the cable",
-            f"mdadm /dev/{quoted(member.array)} --replace /dev/{quoted(member.device)}   # if they grow; needs a spare",
-            f"echo check > /sys/block/{quoted(member.array.replace('/', '!'))}/md/sync_action   # reads all sectors",
+            "Check the disk; replace it if the errors grow.",
+            _smart(member.device),
+            run("echo", "check", into=_sync_action(member.array), note="reads all sectors"),
+            _replaced(member, "if the errors grow; needs a spare"),
         ),
         refuted_by="a count that does not grow during a complete check",
         totals=not grown,
+        view_subject=member.device,
     )
 
 
@@ -174,19 +200,25 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
         (known for known in rebuild_analyses(window) if known.name == name and known.rebuild.kind == "md"), None
     )
     doing, running = _doing(array, known)
-    slots = [slot for slot, letter in enumerate(array.slots or "") if letter != "U"]
-    where = f" (slot {', '.join(map(str, slots[:6]))})" if slots else ""
-    summary = f"{missing} of {human.number(array.raid_disks)} members missing{where}; {_risk(array, members)}; {doing}"
+    slots = [str(slot) for slot, letter in enumerate(array.slots or "") if letter != "U"]
+    where = (
+        f" (slot{'s' if len(slots) > 1 else ''} {', '.join(slots[:3])}{', ...' if len(slots) > 3 else ''})"
+        if slots
+        else ""
+    )
+    fault = "DEGRADED" if left is None or left > 0 else "NO REDUNDANCY" if not left else "DATA INCOMPLETE"
     return Finding(
         severity=Severity.WARNING if left is None or left > 0 else Severity.CRITICAL,
         subject=name,
-        cause=summary,
+        title=f"{fault}: {human.plural(missing, 'member')} missing",
+        cause=f"{missing} of {human.number(array.raid_disks)} members missing{where}; {doing}.",
+        impact=_risk(array, members),
         values=(
-            Value("degraded", "members missing or not in sync", missing, "", above=0),
-            Value("tolerates", "further failures that lose no data", left, "", above=1),
+            Value("degraded", "members missing or not in sync", missing, "", of=array.raid_disks),
+            Value("tolerates", "further failures tolerated", left, "", below=None if left else 1),
             Value("spares", "spares", array.spares),
             Value("failed", "failed members still listed", array.failed),
-            Value("action", "what md does", array.action),
+            Value("action", "md action", array.action),
         ),
         evidence=cites(
             window.cite(array),
@@ -195,37 +227,42 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
             *(window.cite(m, "state") for m in members if m.state == "faulty"),
         ),
         advice=tuple(_advice(array, members, running=running)),
-        refuted_by=f"`degraded` of {name} at 0 and every slot U in /proc/mdstat",
+        refuted_by=f"degraded = 0 for {name}, and every slot U in /proc/mdstat",
+        damage=Damage.DATA if left is not None and left < 0 else None,
     )
 
 
 def _doing(array: Array, known: RebuildAnalysis | None) -> tuple[str, bool]:
     """Return the recovery status, and whether a recovery is under way."""
     if array.action == "frozen":
-        return "nothing is rebuilding: it is frozen", False
+        return "no rebuild: it is frozen", False
     if known is not None and known.rebuild.operation in REPAIRS:
         if known.stands:
-            return f"{known.what} stands still at {known.done} %", False
+            return f"{known.what} stalled at {known.done}%", False
         if known.rebuild.state == "running":
-            return f"{known.what} is running, {known.done} % done", True
-        return f"{known.what} is {known.rebuild.state}", True
-    if array.action in {"recover", "resync", "reshape"}:
-        return f"{array.action} is due and has not begun", True
-    return "nothing is rebuilding" + ("" if array.spares else ": there is no spare"), False
+            return f"{known.what} running, {known.done}%", True
+        return f"{known.what} {known.rebuild.state}", True
+    if array.action in _FILLS:
+        return f"{array.action} pending", True
+    return "no rebuild" + ("" if array.spares else ": no spare"), False
 
 
 def _risk(array: Array, members: Sequence[Member]) -> str:
+    """Return the impact: the failures that the array still tolerates."""
     left = array.tolerates
     if left is None:
-        return "how many more may fail is not known"
+        return "The number of further failures without data loss is unknown."
     if left > 0:
-        return f"{left} more may fail without loss"
+        return f"{human.plural(left, 'more member')} can fail without data loss."
     if left < 0:
-        return "some of its data is on no member that is in sync"
+        return "Some data has no in-sync copy."
     holders = _holders(array, members)
+    if len(holders) == 1 and array.level == "raid10":
+        only = human.safe(holders[0], 20)
+        return f"{only} has the only copy of its data; losing {only} loses data."
     if holders and array.level == "raid10":
-        return f"the data of {', '.join(holders[:4])} is on no other member"
-    return "no redundancy is left: the next failure loses data"
+        return f"{len(holders)} members have the only copy of data; losing one loses data."
+    return "The next member failure loses data."
 
 
 def _holders(array: Array, members: Sequence[Member]) -> list[str]:
@@ -237,61 +274,68 @@ def _holders(array: Array, members: Sequence[Member]) -> list[str]:
     return [device[slot] for slot in sole_holders(layout, array.slots) if slot in device]
 
 
-def _advice(array: Array, members: Sequence[Member], *, running: bool) -> Iterator[str]:
+def _advice(array: Array, members: Sequence[Member], *, running: bool) -> Iterator[Advice]:
     name = array.array
     failed = [m.device for m in members if m.state == "faulty"]
-    if running:
-        yield f"let it finish: cat /proc/mdstat; put no other load on {quoted(name)} that can wait"
-    elif array.action in {"recover", "resync", "reshape"}:
-        yield f"cat /proc/mdstat: does it move? rebuild-stalled of {quoted(name)} says what to do"
-    elif array.action == "frozen":
-        yield (
-            f"mdadm or an administrator froze it; let it go on: "
-            f"echo idle > /sys/block/{quoted(name.replace('/', '!'))}/md/sync_action"
-        )
-    elif array.state in {"readonly", "read-auto", "read-only", "auto-read-only"}:
-        yield f"it is read-only, so nothing is rebuilt: mdadm --readwrite /dev/{quoted(name)}"
-    elif array.spares:
-        yield (
-            f"it has a spare and does not use it; ask for it: "
-            f"echo recover > /sys/block/{quoted(name.replace('/', '!'))}/md/sync_action"
-        )
-    else:
-        yield f"mdadm /dev/{quoted(name)} --add /dev/NEW   # a disk or partition at least as large as the others"
+    yield from _first(array, running=running)
     if failed:
-        yield f"find out why: journalctl -k | grep -w {operand(failed[0])}; smartctl -x /dev/{quoted(failed[0])}"
-        yield f"mdadm /dev/{quoted(name)} --remove /dev/{quoted(failed[0])}   # it failed and is still listed"
+        yield run("journalctl", "-k").pipe("grep", "-w", *operands(failed[0]))
+        yield _smart(failed[0])
+        yield run("mdadm", f"/dev/{name}", "--remove", f"/dev/{failed[0]}", note="failed and still listed")
     elif not running and array.action != "frozen":
-        yield f"mdadm --detail /dev/{quoted(name)}   # which member is gone; journalctl -k says when"
+        yield run("mdadm", "--detail", f"/dev/{name}", note="missing member; journalctl -k has the time")
     if array.tolerates is not None and array.tolerates <= 0:
-        yield "see that the backup is current before touching a disk: pulling the wrong one now loses the array"
+        yield "Verify the backup before touching a disk: pulling the wrong one now destroys the array."
+
+
+def _first(array: Array, *, running: bool) -> Iterator[Advice]:
+    """Yield what brings the redundancy back."""
+    name = array.array
+    if running:
+        yield "Let the rebuild finish; defer other load on the array."
+        yield run("cat", "/proc/mdstat")
+    elif array.action in _FILLS:
+        yield "Check whether the rebuild advances; if not, see rebuild-stalled."
+        yield run("cat", "/proc/mdstat")
+    elif array.action == "frozen":
+        yield "Resume the frozen rebuild."
+        yield run("echo", "idle", into=_sync_action(name))
+    elif array.state in {"readonly", "read-auto", "read-only", "auto-read-only"}:
+        yield "Make the array writable: a read-only array does not rebuild."
+        yield run("mdadm", "--readwrite", f"/dev/{name}")
+    elif array.spares:
+        yield "Start the rebuild: a spare is present but unused."
+        yield run("echo", "recover", into=_sync_action(name))
+    else:
+        yield "Add a disk or partition at least as large as the others."
+        yield run("mdadm", f"/dev/{name}", "--add", "/dev/NEW")
 
 
 def _inactive(window: Window, array: Array) -> Finding:
     members = window.where(Member, "array", array.array)
-    listed = f"{len(members)} device{'' if len(members) == 1 else 's'}" if members else "its devices"
+    listed = f"{human.plural(len(members), 'device')} listed" if members else "its devices are not listed"
     return Finding(
         severity=Severity.CRITICAL,
         subject=array.array,
-        cause=f"the array does not run: inactive with {listed}, its data is out of reach",
+        title="ARRAY INACTIVE: data inaccessible",
+        cause=f"The array does not run: {listed}.",
+        impact="Its data is inaccessible.",
         values=(
             Value("state", "state", array.state),
-            Value("devices", "devices listed", len(members) or None),
+            Value("devices", "devices listed", len(members) or None, of=array.raid_disks),
             Value("raid_disks", "members of a whole array", array.raid_disks),
         ),
         evidence=cites(window.cite(array), window.cite(array, "state")),
         advice=(
-            (
-                f"mdadm --detail /dev/{quoted(array.array)}; mdadm --examine of each device: compare Events and "
-                "Array State"
-            ),
-            f"when all are there: mdadm --run /dev/{quoted(array.array)}",
-            (
-                f"if it is the remains of an old array: mdadm --stop /dev/{quoted(array.array)}, then wipe "
-                "those superblocks"
-            ),
+            "Compare Events and Array State of all its devices.",
+            run("mdadm", "--detail", f"/dev/{array.array}"),
+            *(run("mdadm", "--examine", f"/dev/{member.device}") for member in members[:4]),
+            run("mdadm", "--run", f"/dev/{array.array}", note="once all devices are there"),
+            "Remains of an old array: stop it, then wipe its superblocks.",
+            run("mdadm", "--stop", f"/dev/{array.array}"),
         ),
-        refuted_by="an old superblock on a disk that belongs to something else now: then no data is missing",
+        refuted_by="a stale superblock on a disk that has been reused",
+        damage=Damage.AVAILABILITY,
     )
 
 
@@ -300,33 +344,39 @@ def _broken(window: Window, array: Array) -> Finding:
     return Finding(
         severity=Severity.CRITICAL,
         subject=array.array,
-        cause=f"the array is broken: {array.level or 'it'} lost more members than it can spare, writes fail",
+        title="ARRAY BROKEN: writes fail",
+        cause=f"{phrase(array.level or 'The array')} has lost more members than it tolerates.",
+        impact="Every write to the array fails.",
         values=(Value("state", "state", array.state), Value("failed", "failed members still listed", array.failed)),
         evidence=cites(
             window.cite(array), window.cite(array, "state"), *(window.cite(member, "state") for member in members)
         ),
         advice=(
-            "journalctl -k: did the disks fail, or their cable, HBA or enclosure? The latter brings them all back",
-            f"mdadm --detail /dev/{quoted(array.array)}; mdadm --examine of each device before any attempt to assemble",
+            "Find the common cause: disks, cable, HBA or enclosure.",
+            run("journalctl", "-k"),
+            run("mdadm", "--detail", f"/dev/{array.array}"),
+            *(
+                run("mdadm", "--examine", f"/dev/{member.device}", note="before any attempt to assemble")
+                for member in members[:4]
+            ),
         ),
-        refuted_by="every member back and the state clean or active",
+        refuted_by="all members back and array_state clean or active",
+        damage=Damage.AVAILABILITY,
     )
 
 
 ARRAY_DEGRADED = Rule(
     "array-degraded",
-    "an md array lacks members, and whether anything is done about it; read errors that it corrected",
+    "md array degraded, inactive or broken, and its recovery; corrected read errors",
     Severity.CRITICAL,
     _check,
     (Array,),
-    (
-        Threshold(
-            "corrected", 20.0, "read errors corrected on a member, even if none is new (md drops it at 20 an hour)"
-        ),
-    ),
+    (Threshold("corrected", 20.0, "corrected read errors of a member, even without new ones (md drops it at 20/h)"),),
     remembers=True,
     explains=(
         "slow-device",
         "slow-stripe-member",
     ),
+    damage=Damage.REDUNDANCY,
+    view="disks",
 )

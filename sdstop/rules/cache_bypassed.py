@@ -9,23 +9,23 @@ from msgspec.structs import replace
 
 from sdstop.analysis.caching import BlockAlignment, CacheAnalysis, CacheSteps, block_alignment, cachings
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
 _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes that serve nothing from the cache."""
 
 
-_UNCOUNTED = "bypassed requests are not counted"
+_UNCOUNTED = "no counter of bypassed requests"
 
 
 class _Cause(Struct, frozen=True):
     """Cause of a bypass: description, advice, maximum severity, and refutation."""
 
     words: str
-    advice: tuple[str, ...]
+    advice: tuple[Advice, ...]
     worst: Severity
     refuted_by: str
 
@@ -40,7 +40,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _emptied(window, cache)
             continue
         if cache.mode == "metadata only":  # dm-writecache in this mode bypasses data by design
-            yield Unchecked("mode metadata only: data bypasses it by design", cache.cache, calm=True)
+            yield Unchecked("mode metadata only: data bypasses the cache by design", cache.cache, calm=True)
             continue
         course = caching.judged(limits["requests"])
         if course is None:
@@ -54,52 +54,64 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             yield RuledOut(
                 cache.cache,
-                f"{human.percent(part)} % of {human.number(course.came)} {cache.counts} {course.when} went past it",
+                f"{human.percent(part)}% of {human.number(course.came)} {cache.counts} bypassed it {course.when}",
             )
 
 
 def _out_of_use(window: Window, cache: Cache) -> Finding:
-    name, advice = cache.cache, _mode_advice(cache)
-    if cache.state == "no cache":
-        field, word = "state", "no cache"
-        summary = f"nothing is cached: no cache set is attached to {name}, so it is as slow as the disk behind it"
-        advice = (
-            "bcache-super-show DEVICE | grep cset.uuid   # of the fast device: the cache set's UUID",
-            f"echo UUID > /sys/block/{quoted(cache.device or name)}/bcache/attach",
-        )
-    else:
-        field, word = "mode", cache.mode or ""
-        summary = f"nothing is cached: {name} is in mode {word}, so it is as slow as the disk behind it"
+    detached = cache.state == "no cache"
+    field, word = ("state", "no cache") if detached else ("mode", cache.mode or "")
     return Finding(
         severity=Severity.WARNING,
-        subject=name,
-        cause=summary,
+        subject=cache.cache,
+        title="NO CACHE ATTACHED" if detached else f"CACHE OFF: mode {human.safe(word, 20)}",
+        cause=(
+            "No cache set is attached to the device."
+            if detached
+            else f"The cache is in mode {human.safe(word, 20)}, which caches nothing."
+        ),
+        impact="Nothing is cached: requests run at the speed of the backing disk.",
         values=(Value(field, field, word),),
         evidence=cites(window.cite(cache, field)),
-        advice=advice,
-        refuted_by="an owner who wants it so: then the fast device is free for something else",
+        advice=tuple(_attach(cache) if detached else _mode_advice(cache)),
+        refuted_by="an attached cache set" if detached else "a mode that caches",
+        harmless_if="intended; then the cache device can be reused",
+        standing=True,
     )
+
+
+def _attach(cache: Cache) -> Iterator[Advice]:
+    yield "Attach the cache set by the UUID of the cache device."
+    yield run("bcache-super-show", "DEVICE", note="UUID of the cache set").pipe("grep", "cset.uuid")
+    yield run("echo", "UUID", into=f"/sys/block/{cache.device or cache.cache}/bcache/attach")
 
 
 def _emptied(window: Window, cache: Cache) -> Finding:
     field = "mode" if cache.mode == "cleaner" else "policy"
+    keep = (
+        "Set another policy if the cache is to stay.",
+        run("lvchange", "--cachepolicy", "smq", *operands(cache.cache)),
+    )
     return Finding(
         severity=Severity.INFO,
         subject=cache.cache,
-        cause="nothing new is cached: it is being emptied (cleaner), as before a cache is taken away",
+        title="CACHE BEING EMPTIED: cleaner",
+        cause=f"The {field} is cleaner: all dirty data is written back.",
+        impact="Nothing new is cached.",
         values=(Value(field, field, "cleaner"), Value("dirty", "still to be written back", cache.dirty, "bytes")),
         evidence=cites(window.cite(cache, field)),
-        advice=(f"lvchange --cachepolicy smq {operand(cache.cache)}   # of a dm-cache that is to stay",)
-        if field == "policy"
-        else (),
-        refuted_by="an owner who knows of nothing that is to be taken away",
+        advice=keep if field == "policy" else (),
+        refuted_by="a policy other than cleaner",
+        harmless_if="a planned removal of the cache",
     )
 
 
-def _mode_advice(cache: Cache) -> tuple[str, ...]:
+def _mode_advice(cache: Cache) -> Iterator[Advice]:
+    yield "Switch the cache on: mode writethrough or writeback."
     if cache.kind == "bcache":
-        return (f"echo writethrough > /sys/block/{quoted(cache.device or cache.cache)}/bcache/cache_mode",)
-    return (f"lvchange --cachemode writethrough {operand(cache.cache)}   # or writeback; of a volume that LVM made",)
+        yield run("echo", "writethrough", into=f"/sys/block/{cache.device or cache.cache}/bcache/cache_mode")
+    else:
+        yield run("lvchange", "--cachemode", "writethrough", *operands(cache.cache), note="for a volume made by LVM")
 
 
 def _idle(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[Verdict]:
@@ -110,19 +122,19 @@ def _idle(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[Ve
         yield Unchecked(_UNCOUNTED, caching.cache.cache, calm=True)
         return
     if caching.recent is None or course.came < limits["requests"]:
-        reason = f"{human.number(course.came)} requests since it was loaded are too few"
+        reason = f"too few requests since load ({human.number(course.came)})"
         yield Unchecked(reason, caching.cache.cache, calm=True)
         return
     if part <= limits["share"]:
         yield RuledOut(
             caching.cache.cache,
-            f"{human.percent(part)} % of {human.number(course.came)} requests since it was loaded went past it; "
-            f"{human.number(caching.recent.came)} came {caching.recent.when}",
+            f"{human.percent(part)}% of {human.number(course.came)} requests bypassed it since load; "
+            f"{human.number(caching.recent.came)} requests {caching.recent.when}",
         )
         return
     was = _bypassed(window, caching, course, part, limits)
-    cause = f"{was.cause}; too little comes now to tell whether it is still so"
-    yield replace(was, severity=Severity.INFO, cause=cause)
+    impact = f"{was.impact.removesuffix('.')}; too few now to judge."
+    yield replace(was, severity=Severity.INFO, impact=impact)
 
 
 def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: float, limits: Limits) -> Finding:
@@ -134,14 +146,19 @@ def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: 
         lasting = (caching.bypass_share(caching.ever) or 0.0) > limits["most"]
         severity = Severity.WARNING if lasting and part > limits["most"] else Severity.INFO
     severity = min(severity, cause.worst, key=lambda s: s.rank)
-    rate = f", {human.number((course.bypassed or 0) / course.seconds)} a second" if course.seconds else ""
-    what = caching.what
-    to = f" to {cache.slow}" if cache.slow else ""
+    past, came = (count or 0 for count in caching.past(course))
+    unit = "/s" if course.seconds else " since load"
+    over = course.seconds or 1
+    to = human.safe(cache.slow or "the backing device", 18)
     return Finding(
         severity=severity,
         subject=cache.cache,
-        cause=f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
-        f"{f'. The cache itself is good: {course.promise}' if course.promise else ''}",
+        title=f"CACHE BYPASSED by {human.percent(part)}% of {caching.what}",
+        cause=f"{cause.words}.",
+        impact=(
+            f"{human.number(past / over)} of {human.number(came / over)} {caching.what}{unit} go to {to} instead"
+            f"{'; the cache itself works' if course.promise and course.seconds else ''}."
+        ),
         values=tuple(_values(course, part, pieces, cache.printed_read_hits, limits)),
         evidence=cites(
             window.cite(cache, "bypassed_reads"),
@@ -158,12 +175,13 @@ def _bypassed(window: Window, caching: CacheAnalysis, course: CacheSteps, part: 
 def _values(
     course: CacheSteps, part: float, pieces: BlockAlignment | None, printed: float | None, limits: Limits
 ) -> Iterator[Value]:
-    yield Value("bypass_share", "went past the cache", part, "ratio", above=limits["share"])
-    yield Value("requests", "requests that came", course.came)
+    yield Value("bypass_share", "bypassed the cache", part, "ratio", above=limits["share"])
+    yield Value("requests", "requests received", course.came)
+    yield Value("seconds", "measured over", course.seconds, "seconds")
     for way in ("read", "write"):
         past = share(course.sum(f"bypassed_{way}s"), course.sum(f"{way}s"))
         if past is not None:
-            yield Value(f"bypass_share_{way}s", f"{way}s that went past", past, "ratio")
+            yield Value(f"bypass_share_{way}s", f"{way}s that bypassed", past, "ratio")
         hits = course.hit_share(way)
         if hits is not None:
             yield Value(f"cacheable_{way}_hits", f"hits of cacheable {way}s", hits, "ratio")
@@ -171,12 +189,12 @@ def _values(
     if hits is not None:
         yield Value("read_hits", "hits of all reads", hits, "ratio")
     if printed is not None:
-        yield Value("printed", "the same as the driver prints it, since it was loaded, cut off", printed, "ratio")
+        yield Value("printed", "hits as the driver prints them, since load", printed, "ratio")
     if pieces is not None:
-        yield Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio")
+        yield Value("sub_block", "requests not of whole blocks", pieces.sub_block, "ratio")
     sequential = share(course.sum("sequential_skipped"), course.bypassed)
     if sequential is not None:
-        yield Value("sequential", "of those that went past, sequential", sequential, "ratio")
+        yield Value("sequential", "sequential share of the bypass", sequential, "ratio")
 
 
 def _cause(cache: Cache, course: CacheSteps, pieces: BlockAlignment | None, limits: Limits) -> _Cause:
@@ -184,101 +202,109 @@ def _cause(cache: Cache, course: CacheSteps, pieces: BlockAlignment | None, limi
     size = human.quantity(cache.skips_from, "bytes")
     if sequential is not None and sequential > limits["sequential"]:
         return _Cause(
-            f"{human.percent(sequential)} % of them are sequential, which it leaves to the disks from {size} on",
+            f"{human.percent(sequential)}% of these are sequential requests above {size}",
             _sequential_advice(cache),
             Severity.INFO,
-            "sequential skipping switched off, and as much that goes past",
+            "an unchanged bypass rate with sequential bypass disabled",
         )
     errors = course.sum("fast_errors", "slow_errors")
     if errors and course.seconds is not None:
         return _Cause(
-            f"there were {human.number(errors)} I/O errors meanwhile (cache-errors)",
-            ("dmesg -T | grep -i -E 'error|fail' | tail",),
+            f"{human.number(errors)} I/O errors in the same time (see cache-errors)",
+            (
+                "Find the failing device (see cache-errors).",
+                run("dmesg", "-T").pipe("grep", "-i", "-E", "error|fail").pipe("tail"),
+            ),
             Severity.CRITICAL,
-            "as much that goes past while no error is counted",
+            "an unchanged bypass rate with no new errors",
         )
     if (share(course.sum("no_room"), course.bypassed) or 0.0) > limits["crowded"]:
         return _Cause(
-            "most of them found no room, only dirty or busy blocks (cache-full-of-dirty)",
-            ("iostat -x 5   # are the disks behind it at their limit?",),
+            "Most found only dirty or busy blocks (see cache-full-of-dirty)",
+            ("Check whether the backing disks are full.", run("iostat", "-x", "5")),
             Severity.CRITICAL,
-            "as much that goes past while no_room stands still",
+            "an unchanged bypass rate while no_room does not grow",
         )
     block = human.quantity(cache.block_size, "bytes")
     if pieces is not None and pieces.agrees is not None and pieces.agrees <= limits["apart"]:
         return _Cause(
-            f"{human.percent(pieces.sub_block)} % of all requests are no whole block of {block}, and only whole blocks "
-            "are cached",
-            ("mend what cuts the requests (cache-sub-block-io, mtu-misaligned); the cache needs no other setting",),
+            f"{human.percent(pieces.sub_block)}% are not whole {block} blocks; only whole blocks are cached",
+            ("Fix what splits the requests (cache-sub-block-io, mtu-misaligned).",),
             Severity.CRITICAL,
-            "requests of whole blocks that go past it as well",
+            "whole-block requests that also bypass the cache",
         )
     if pieces is not None and cache.needs_whole_blocks:
         return _Cause(
-            f"why is not clear: of the requests to all caches of its driver {human.percent(pieces.sub_block)} % are no "
-            f"whole block of {block}, few are sequential",
-            ("sysctl -a | grep flashcache   # rules by process (whitelist, blacklist), cache_all",),
+            f"Cause unknown: {human.percent(pieces.sub_block)}% are not whole blocks, few are sequential",
+            (
+                "Check the rules by process (whitelist, blacklist) and cache_all.",
+                run("sysctl", "-a").pipe("grep", "flashcache"),
+            ),
             Severity.CRITICAL,
-            "the same load, and less that goes past",
+            "a lower bypass rate under the same load",
         )
     if cache.needs_whole_blocks:
         return _Cause(
-            f"few are sequential, so what remains is that they are no whole blocks of {block}, the only ones it caches",
+            "Few are sequential, which leaves requests that are not whole blocks",
             (
-                "parted DEVICE unit s print   # do the partitions of its users begin at multiples of 8 sectors?",
-                "sdstop report --io-sizes   # sizes of the requests as they come",
+                "Check the alignment of the clients' partitions: multiples of 8 sectors.",
+                run("parted", "DEVICE", "unit", "s", "print"),
+                run("sdstop", "report", "--io-sizes", note="sizes of the requests received"),
             ),
             Severity.CRITICAL,
-            "requests of whole blocks that go past it as well",
+            "whole-block requests that also bypass the cache",
         )
     if cache.kind == "bcache":
         return _Cause(
-            f"being sequential from {size} on, or coming while the cache device answers slowly; it does not tell which"
+            f"Sequential above {size}, or sent while the cache device was slow"
             if cache.skips_from
-            else "sequential ones are not skipped, so the cache device answers too slowly, or is full of dirty data",
+            else "The cache device is slow or full of dirty data",
             _bcache_advice(cache),
             Severity.CRITICAL,
-            "as much that goes past with sequential_cutoff and the congested thresholds at 0",
+            "an unchanged bypass rate with sequential_cutoff and the congested thresholds at 0",
         )
     return _Cause(
-        "it does not tell why",
-        ("dmsetup table; dmsetup status --noflush   # mode, policy, dirty blocks",),
+        "Cause unknown: this cache reports no reason",
+        (
+            "Check mode, policy and dirty blocks.",
+            run("dmsetup", "table"),
+            run("dmsetup", "status", "--noflush"),
+        ),
         Severity.CRITICAL,
-        "the same load, and less that goes past",
+        "a lower bypass rate under the same load",
     )
 
 
-def _sequential_advice(cache: Cache) -> tuple[str, ...]:
+def _sequential_advice(cache: Cache) -> tuple[Advice, ...]:
+    first = "Cache sequential requests too, if they are reused."
     if cache.kind == "bcache":
-        return (
-            (
-                f"echo 0 > /sys/block/{quoted(cache.device or cache.cache)}/bcache/sequential_cutoff"
-                "   # to cache these too"
-            ),
-        )
-    return ("sysctl -a | grep skip_seq_thresh_kb   # 0 caches these too",)
+        return first, run("echo", "0", into=f"/sys/block/{cache.device or cache.cache}/bcache/sequential_cutoff")
+    return first, run("sysctl", "-a", note="0 caches these too").pipe("grep", "skip_seq_thresh_kb")
 
 
-def _bcache_advice(cache: Cache) -> tuple[str, ...]:
+def _bcache_advice(cache: Cache) -> tuple[Advice, ...]:
     return (
         *(_sequential_advice(cache) if cache.skips_from else ()),
-        "grep . /sys/fs/bcache/*/congested*   # above 0: it goes past since the cache device is slow",
-        "echo 0 | tee /sys/fs/bcache/*/congested_*_threshold_us   # never for that reason",
+        "Set the congested thresholds to 0: never bypass a slow cache device.",
+        run("grep", "-r", ".", "/sys/fs/bcache", "--include=congested*", note="above 0: bypassed because it was slow"),
+        run("echo", "0", into="/sys/fs/bcache/UUID/congested_read_threshold_us"),
+        run("echo", "0", into="/sys/fs/bcache/UUID/congested_write_threshold_us"),
     )
 
 
 CACHE_BYPASSED = Rule(
     "cache-bypassed",
-    "many requests go past a cache, or nothing is cached at all",
+    "cache bypassed by many requests, or not caching at all",
     Severity.CRITICAL,
     _check,
     (Cache,),
     (
-        Threshold("share", 0.2, "share of requests that go past it", "ratio"),
-        Threshold("most", 0.5, "share from which on it is critical", "ratio"),
-        Threshold("requests", 500.0, "requests in a minute that it takes to judge"),
-        Threshold("sequential", 0.5, "share of these, sequential, from which on it is as it was set", "ratio"),
-        Threshold("crowded", 0.5, "share of these, that found no room, from which on that is the cause", "ratio"),
-        Threshold("apart", 0.1, "difference to the share of requests that are no whole block, at most", "ratio"),
+        Threshold("share", 0.2, "share of requests that bypass the cache", "ratio"),
+        Threshold("most", 0.5, "share of requests that bypass the cache, critical", "ratio"),
+        Threshold("requests", 500.0, "requests in a minute needed to judge"),
+        Threshold("sequential", 0.5, "sequential share of the bypass that is intended", "ratio"),
+        Threshold("crowded", 0.5, "share of the bypass without room that is the cause", "ratio"),
+        Threshold("apart", 0.1, "largest difference to the share of requests not of whole blocks", "ratio"),
     ),
+    view="caches",
 )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from sdstop.analysis.caching import FLASHCACHE, CacheAnalysis, cachings
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -21,19 +25,23 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
+_FAILED = ("CACHE FAILED", "Cached data and the backing device are inaccessible.", Damage.AVAILABILITY)
 _STATES = {
-    "failed": "the cache has failed: what it holds and the disks behind it cannot be reached through it",
-    "error": "the cache has failed: what it holds and the disks behind it cannot be reached through it",
-    "needs check": "its metadata are damaged and must be checked before it is used again",
-    "read-only": "its metadata can no longer be written, so nothing new is cached and dirty data may stay where it is",
-    "inconsistent": "dirty data was lost with the cache device: what is on the disk behind it is not whole",
-}
-"""States in which a cache does not work, and their meaning."""
+    "failed": _FAILED,
+    "error": _FAILED,
+    "needs check": (
+        "CACHE METADATA DAMAGED", "The metadata must be checked before the cache is used again.", Damage.AVAILABILITY,
+    ),
+    "read-only": (
+        "CACHE READ-ONLY", "Nothing new is cached; dirty data may not be written back.", Damage.REDUNDANCY,
+    ),
+    "inconsistent": ("DIRTY DATA LOST", "Data on the backing device is incomplete.", Damage.DATA),
+}  # fmt: skip
+"""States in which a cache does not work: title, impact and damage."""
 _WORKING = frozenset({"ok", "clean", "dirty", "no cache"})
-_SIDES = {"fast_errors": "what it caches on", "slow_errors": "what it caches"}
+_SIDES = {"fast_errors": "the cache device", "slow_errors": "the backing device"}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -43,13 +51,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if said:
             yield _joined(said)
         elif cache.state in {CUT, UNKNOWN}:
-            yield Unchecked(f"its line is {cache.state}", cache.cache, gap=Gap.FAULTY)
+            yield Unchecked(f"line {cache.state}", cache.cache, gap=Gap.FAULTY)
         elif cache.state is not None and cache.state not in _WORKING:
-            yield Unchecked(f'state "{human.safe(cache.state, 40)}" is not known', cache.cache, gap=Gap.FAULTY)
+            yield Unchecked(f'unknown state "{human.safe(cache.state, 40)}"', cache.cache, gap=Gap.FAULTY)
         elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
             yield RuledOut(cache.cache, _good(caching))
         elif cache.kind == FLASHCACHE:
-            yield Unchecked("it tells no state, and this version counts no I/O errors", cache.cache, calm=True)
+            yield Unchecked("this version reports neither state nor I/O errors", cache.cache, calm=True)
         else:
             yield Unchecked("neither state nor I/O errors are reported", cache.cache, calm=True)
 
@@ -57,53 +65,57 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _good(caching: CacheAnalysis) -> str:
     errors = caching.ever.sum(*_SIDES)
     words = [f"state {caching.cache.state}"] if caching.cache.state is not None else []
-    words.append("its I/O errors are not counted" if errors is None else f"{human.number(errors)} I/O errors")
+    words.append("no counter of I/O errors" if errors is None else f"{human.number(errors)} I/O errors")
     full = share(caching.cache.metadata_used, caching.cache.metadata_size)
-    words += [] if full is None else [f"metadata {human.percent(full)} % full"]
+    words += [] if full is None else [f"metadata {human.percent(full)}% full"]
     return ", ".join(words)
 
 
 def _joined(said: list[Finding]) -> Finding:
     """Return one finding for all faults of a cache, with the worst severity; the worst fault is first."""
     said.sort(key=lambda finding: -finding.severity.rank)
-    worst = said[0]
-    return Finding(
-        severity=worst.severity,
-        subject=worst.subject,
-        cause="; ".join(finding.summary for finding in said),
-        values=tuple(value for finding in said for value in finding.values),
+    worst, *others = said
+    also = (
+        (Value("also", "also found", "; ".join(f"{other.title}: {other.cause}" for other in others)),) if others else ()
+    )
+    return replace(
+        worst,
+        values=(*also, *(value for finding in said for value in finding.values)),
         evidence=cites(*(cite for finding in said for cite in finding.evidence)),
         advice=tuple(dict.fromkeys(advice for finding in said for advice in finding.advice)),
-        refuted_by=worst.refuted_by,
     )
 
 
 def _state(window: Window, cache: Cache) -> Iterator[Finding]:
-    meaning = _STATES.get(cache.state or "")
-    if meaning is None:
+    known = _STATES.get(cache.state or "")
+    if known is None:
         return
+    title, impact, damage = known
     yield Finding(
         severity=Severity.CRITICAL,
         subject=cache.cache,
-        cause=f"state {cache.state}: {meaning}",
+        title=title,
+        cause=f"The cache reports the state {cache.state}.",
+        impact=impact,
         values=(Value("state", "state", cache.state),),
         evidence=cites(window.cite(cache, "state")),
-        advice=("dmesg -T | grep -i -E 'cache|error' | tail -50   # what happened, and when", *_repair(cache)),
-        refuted_by="another state in the same evidence",
+        advice=(
+            "Find the first error in the kernel log.",
+            run("dmesg", "-T").pipe("grep", "-i", "-E", "cache|error").pipe("tail", "-50"),
+            *_repair(cache),
+        ),
+        refuted_by="a different state in the cited line",
+        damage=damage,
     )
 
 
-def _repair(cache: Cache) -> Iterator[str]:
+def _repair(cache: Cache) -> Iterator[Advice]:
     if cache.kind == "dm-cache":
-        yield (
-            f"lvconvert --repair {operand(cache.cache)}   # of a volume that is not in use; first keep a copy "
-            "of its metadata"
-        )
+        note = "inactive volume only; back up its metadata first"
+        yield run("lvconvert", "--repair", *operands(cache.cache), note=note)
     elif cache.kind == "bcache":
-        yield (
-            f"cat /sys/block/{quoted(cache.device or cache.cache)}/bcache/{{state,dirty_data}}"
-            "   # before anything is mounted"
-        )
+        folder = f"/sys/block/{cache.device or cache.cache}/bcache"
+        yield run("cat", f"{folder}/state", f"{folder}/dirty_data", note="before mounting")
 
 
 def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
@@ -114,16 +126,18 @@ def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
     if not total and not new:
         return
     sides = [words for name, words in _SIDES.items() if caching.ever.sum(name)]
-    where = f" of {' and '.join(sides)}" if sides else ""
+    where = f" on {' and '.join(sides)}" if sides else ""
+    one = where if len(sides) < 2 else ""
     values = (
-        Value("new", "I/O errors in the window", new, "", above=0.0),
-        *(Value(name, f"I/O errors{where}, in all", total) for name, where in _named(caching)),
+        Value("new", "new I/O errors", new, "", above=0.0 if new else None),
+        *(Value(name, f"I/O errors{where}", total) for name, where in _named(caching)),
     )
     evidence = cites(*(window.cite(cache, name) for name, _ in _named(caching)))
-    devices = ",".join(filter(None, (cache.fast, cache.slow))) or "DEVICE"
-    advice = (
-        f"smartctl -x /dev/{quoted(devices.split(',')[0])}   # and of the others: {quoted(devices)}",
-        "dmesg -T | grep -i 'I/O error' | tail",
+    devices = [device for device in (cache.fast, cache.slow) if device] or ["DEVICE"]
+    advice: tuple[Advice, ...] = (
+        "Check the devices of the cache and their cables.",
+        *(run("smartctl", "-x", f"/dev/{device}") for device in devices),
+        run("dmesg", "-T").pipe("grep", "-i", "I/O error").pipe("tail"),
     )
     if new:
         when = caching.recent.when if caching.recent is not None else ""
@@ -131,28 +145,36 @@ def _errors(window: Window, caching: CacheAnalysis) -> Iterator[Finding]:
         yield Finding(
             severity=Severity.WARNING if harmless else Severity.CRITICAL,
             subject=cache.cache,
-            cause=f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
+            title=f"CACHE I/O ERRORS: {human.number(new)} new",
+            cause=f"{human.number(new)} I/O errors{one} {when}, {human.number(total)} in total.",
+            impact=(
+                "The pool still has the data; these reads go to its disks."
+                if harmless
+                else "Requests to the cache fail, and dirty data on it can be lost."
+            ),
             values=values,
             evidence=evidence,
             advice=advice,
-            refuted_by="a counter that stands still under the same load",
+            refuted_by="error counters unchanged under the same load",
+            damage=Damage.SPEED if harmless else None,
         )
         return
     # Old errors are informational; one sample cannot date them.
-    since = "none of them new" if new is not None else "a second frame tells whether they grow"
     yield Finding(
         severity=Severity.INFO,
         subject=cache.cache,
-        cause=f"{human.number(total)} I/O errors{where} since it was loaded, {since}",
+        title=f"OLD CACHE I/O ERRORS: {human.number(total)}",
+        cause=f"{human.number(total)} I/O errors{one} since load.",
+        impact="No error is new." if new is not None else "A second sample shows whether they grow.",
         values=values,
         evidence=evidence,
         advice=advice,
-        refuted_by="a counter that was reset meanwhile",
+        refuted_by="a counter reset between the samples",
     )
 
 
 def _named(caching: CacheAnalysis) -> list[tuple[str, str]]:
-    return [(name, f" of {words}") for name, words in _SIDES.items() if caching.ever.sum(name)]
+    return [(name, f" on {words}") for name, words in _SIDES.items() if caching.ever.sum(name)]
 
 
 def _metadata(window: Window, cache: Cache, limits: Limits) -> Iterator[Finding]:
@@ -162,29 +184,33 @@ def _metadata(window: Window, cache: Cache, limits: Limits) -> Iterator[Finding]
     yield Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        cause=f"its metadata are {human.percent(full)} % full; a cache that cannot write them becomes read-only",
-        values=(Value("metadata", "metadata in use", full, "ratio", above=limits["metadata"]),),
+        title=f"CACHE METADATA {human.percent(full)}% FULL",
+        cause=f"{human.percent(full)}% of the metadata space is used.",
+        impact="A cache that cannot write its metadata turns read-only.",
+        values=(Value("metadata", "metadata used", full, "ratio", above=limits["metadata"]),),
         evidence=cites(window.cite(cache, "metadata_used")),
         advice=(
-            (
-                f"lvs -a -o name,metadata_percent,lv_metadata_size {operand(cache.cache.partition('/')[0])}"
-                "   # then a larger pool"
-            ),
+            "Enlarge the metadata of the cache pool.",
+            run("lvs", "-a", "-o", "name,metadata_percent,lv_metadata_size", *operands(cache.cache.partition("/")[0])),
         ),
-        refuted_by="metadata that are this full since years and stay so: they depend on the size of the cache alone",
+        refuted_by=f"less than {human.percent(limits['metadata'])}% of the metadata used",
+        harmless_if="the level has not changed for years; it depends on the size of the cache",
+        damage=Damage.CAPACITY,
     )
 
 
 CACHE_ERRORS = Rule(
     "cache-errors",
-    "a cache has I/O errors, is in a state in which it does not work, or runs out of metadata",
+    "cache with I/O errors, in a failed state, or short of metadata space",
     Severity.CRITICAL,
     _check,
     (Cache,),
-    (Threshold("metadata", 0.9, "share of dm-cache's metadata in use", "ratio"),),
+    (Threshold("metadata", 0.9, "used share of the metadata of dm-cache", "ratio"),),
     explains=(
         "cache-bypassed",
         "cache-full-of-dirty",
         "cache-ineffective",
     ),
+    damage=Damage.AVAILABILITY,
+    view="caches",
 )

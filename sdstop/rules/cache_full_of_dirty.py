@@ -9,9 +9,21 @@ from msgspec import Struct
 
 from sdstop.analysis.caching import CacheAnalysis, cachings
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 from sdstop.readings.disk import Disk
 
@@ -40,9 +52,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif crowded or full or held or (dirty >= limits["crowded"] and _soon(eta, limits)):
             yield _finding(window, caching, dirty, refused, _Now(trend, eta, wait), limits)
         else:
-            room = "" if refused is None else f", {human.number(refused)} requests found no room"
+            room = "" if refused is None else f", {human.number(refused)} requests without room"
             drains = f", {_drains(cache, trend)}" if trend is not None and trend < 0 and dirty >= _MUCH else ""
-            yield RuledOut(cache.cache, f"{human.percent(dirty)} % of it is dirty{room}{drains}")
+            yield RuledOut(cache.cache, f"{human.percent(dirty)}% dirty{room}{drains}")
 
 
 _MUCH = 0.05
@@ -52,11 +64,9 @@ _MUCH = 0.05
 def _drains(cache: Cache, trend: float) -> str:
     """Return how fast the dirty data gets less, the limit if that is the reason, and when none is left."""
     rate = cache.write_back_rate
-    held = (
-        f", held to its writeback_rate of {human.quantity(rate, 'bytes_per_second')}" if _is_held(cache, trend) else ""
-    )
+    held = f", limited to {human.quantity(rate, 'bytes_per_second')}" if _is_held(cache, trend) else ""
     return (
-        f"it drains at {human.quantity(-trend, 'bytes_per_second')}{held}, "
+        f"drains at {human.quantity(-trend, 'bytes_per_second')}{held}, "
         f"clean in about {human.duration(_clean_in(cache, trend) or 0.0)}"
     )
 
@@ -78,20 +88,27 @@ _ABOUT = 1.25
 
 def _switched_off(window: Window, cache: Cache, dirty: float, trend: float | None, limits: Limits) -> Finding:
     """Return the finding of a cache that writes nothing back: its dirty data stays on the cache device alone."""
-    size, to = human.quantity(cache.dirty, "bytes"), cache.slow or "its disk"
+    size, to = human.quantity(cache.dirty, "bytes"), human.safe(cache.slow or "the disk", 16)
+    fast = human.safe(cache.fast or "the cache device", 16)
     grows = trend is not None and trend > 0
     return Finding(
         severity=Severity.WARNING if grows or dirty >= limits["held"] else Severity.INFO,
         subject=cache.cache,
-        cause=f"writing back is switched off: {size} ({human.percent(dirty)} % of the cache) "
-        f"{'and more ' if grows else ''}stay on {cache.fast or 'the cache device'} alone, {to} lacks them",
+        title=f"WRITE-BACK OFF: {size} dirty",
+        cause=f"Write-back is off; {size} of dirty data {'and more ' if grows else ''}stay on {fast}.",
+        impact=f"{to} lacks this data: a failure of {fast} loses it.",
         values=(
-            Value("dirty", "dirty", dirty, "ratio", above=limits["held"]),
+            Value("dirty", "dirty", dirty, "ratio", above=limits["held"] if dirty >= limits["held"] else None),
             Value("trend", "change of the dirty data", trend, "bytes_per_second"),
         ),
         evidence=cites(window.cite(cache, "writes_back"), window.cite(cache, "dirty")),
-        advice=(f"echo 1 > /sys/block/{quoted(cache.device or cache.cache)}/bcache/writeback_running",),
-        refuted_by="1 in writeback_running; or a backup that switched it off for a while",
+        advice=(
+            "Switch write-back on.",
+            run("echo", "1", into=f"/sys/block/{cache.device or cache.cache}/bcache/writeback_running"),
+        ),
+        refuted_by="1 in writeback_running",
+        harmless_if="a backup switched it off for a while",
+        damage=Damage.DATA,
     )
 
 
@@ -167,38 +184,51 @@ def _finding(
     window: Window, caching: CacheAnalysis, dirty: float, refused: int | None, now: _Now, limits: Limits
 ) -> Finding:
     cache, recent = caching.cache, caching.recent
-    size, to = human.quantity(cache.dirty, "bytes"), cache.slow or "the disks"
-    parts = [f"{human.percent(dirty)} % of the cache ({size}) is still to be written to {to}"]
-    if refused:
-        parts.append(f"{human.number(refused)} requests found no room {recent.when if recent is not None else ''}")
-    if now.eta is not None and dirty < 1:
-        parts.append(f"it gets more, and is full in about {human.duration(now.eta)}")
+    size, to = human.quantity(cache.dirty, "bytes"), human.safe(cache.slow or "the disks", 16)
     grown = caching.grown("dirty")
-    if now.trend is not None and now.trend <= 0:
-        parts.append(_drains(cache, now.trend) if now.trend < 0 else "it gets no less")
+    if now.trend is not None and now.trend < 0:
+        held = ", limited by writeback_rate" if _is_held(cache, now.trend) else ""
+        cause = f"{size} dirty; drains to {to} at {human.quantity(-now.trend, 'bytes_per_second')}{held}."
+    elif now.eta is not None and dirty < 1:
+        cause = f"{size} still to be written to {to}; all dirty in about {human.duration(now.eta)}."
+    else:
+        still = "" if now.trend is None else "; not shrinking"
+        cause = f"{size} still to be written to {to}{still}."
     if now.wait is not None and now.wait >= limits["wait"]:
         behind = _write_wait(window, cache.slow) if cache.slow else None
-        disk = f" ({human.quantity(behind, 'seconds')} on {cache.slow})" if behind is not None else ""
-        parts.append(f"a write takes {human.quantity(now.wait, 'seconds')}{disk}")
+        disk = f" ({human.quantity(behind, 'seconds')} on {to})" if behind is not None else ""
+        impact = f"A write takes {human.quantity(now.wait, 'seconds')}{disk}."
+    elif refused:
+        impact = f"{human.number(refused)} requests found no room {recent.when if recent is not None else ''}."
+    else:
+        impact = f"Writes can slow down to the speed of {to}."
+    full, soon = limits["cutoff" if cache.kind == "bcache" else "share"], _soon(now.eta, limits)
     cleaned = recent.sum("cleaned") if recent is not None else None
     return Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        cause=f"{', '.join(parts)}: writes become as slow as the disks",
+        title=f"CACHE {'FULL' if dirty >= full else 'CROWDED'}: {human.percent(dirty)}% dirty",
+        cause=cause,
+        impact=impact,
         values=(
-            Value("dirty", "dirty", dirty, "ratio", above=limits["cutoff" if cache.kind == "bcache" else "share"]),
-            Value("no_room", "requests that found no room", refused, "", above=limits["refusals"]),
-            Value("wait", "a write takes", now.wait, "seconds", above=limits["wait"]),
-            Value("eta", "until all of it is dirty", now.eta, "seconds", above=limits["soon"]),
-            Value("clean", "until none of it is dirty", _clean_in(cache, now.trend), "seconds"),
-            Value("grown", "more dirty data in the window", grown, "bytes"),
-            Value("cleaned", "blocks written back in the window", cleaned),
+            Value("dirty", "dirty", dirty, "ratio", above=full if dirty >= full else None),
+            Value("no_room", "requests without room", refused, "", above=limits["refusals"] if refused else None),
+            Value("wait", "wait of a write", now.wait, "seconds", above=_exceeded(now.wait, limits["wait"])),
+            Value("eta", "time until all is dirty", now.eta, "seconds", below=limits["soon"] if soon else None),
+            Value("clean", "time until none is dirty", _clean_in(cache, now.trend), "seconds"),
+            Value("rate_limit", "writeback_rate", cache.write_back_rate, "bytes_per_second"),
+            Value("grown", "growth of dirty data", grown, "bytes"),
+            Value("cleaned", "blocks written back", cleaned),
         ),
         evidence=cites(window.cite(cache, "dirty"), window.cite(cache, "no_room")),
         advice=tuple(_advice(cache, held=_is_held(cache, now.trend))),
-        refuted_by="dirty data that gets less while the same is written",
+        refuted_by="dirty data that shrinks under the same write load",
         explains=(f"cache-bypassed:{cache.cache}",) if _sends_past(caching) else (),
     )
+
+
+def _exceeded(value: float | None, threshold: float) -> float | None:
+    return threshold if value is not None and value >= threshold else None
 
 
 def _sends_past(caching: CacheAnalysis) -> bool:
@@ -207,54 +237,43 @@ def _sends_past(caching: CacheAnalysis) -> bool:
     return course is not None and (share(course.sum("no_room"), course.bypassed) or 0.0) > _MOSTLY
 
 
-def _advice(cache: Cache, *, held: bool) -> Iterator[str]:
-    yield "iostat -x 5   # are the disks behind it at their limit? then more is written than they can take"
+def _advice(cache: Cache, *, held: bool) -> Iterator[Advice]:
+    yield "Check the backing disks; if they are full, the load exceeds them."
+    yield run("iostat", "-x", "5")
+    folder = f"/sys/block/{cache.device or cache.cache}/bcache"
     match cache.kind:
         case "bcache":
             if held:
-                yield (
-                    f"echo 0 > /sys/block/{quoted(cache.device or cache.cache)}/bcache/writeback_percent"
-                    "   # writes all of it back without a limit; afterwards: 10"
-                )
-            yield (
-                f"grep . "
-                f"/sys/block/{quoted(cache.device or cache.cache)}/bcache/writeback_{{percent,rate,running,delay}}"
-                "   # 0 running: nothing is written back"
-            )
+                yield run("echo", "0", into=f"{folder}/writeback_percent", note="without a limit; afterwards 10")
+            names = ("percent", "rate", "running", "delay")
+            shown = tuple(f"{folder}/writeback_{name}" for name in names)
+            yield run("grep", ".", *shown, note="running 0: write-back is off")
         case "dm-cache":
-            yield (
-                f"lvchange --cachesettings migration_threshold=16384 {operand(cache.cache)}"
-                "   # writes back more at a time"
-            )
+            setting = "migration_threshold=16384"
+            yield run("lvchange", "--cachesettings", setting, *operands(cache.cache), note="larger write-back batches")
         case "dm-writecache":
-            yield (
-                f"dmsetup message {operand(cache.cache)} 0 flush   # writes all of it back: while little is asked of it"
-            )
+            yield run("dmsetup", "message", *operands(cache.cache), "0", "flush", note="when idle: flushes everything")
         case "flashcache":
-            yield "sysctl -a | grep -E 'flashcache.*(dirty_thresh_pct|max_clean_ios|fallow)'   # how early, how much"
+            yield run("sysctl", "-a").pipe("grep", "-E", "flashcache.*(dirty_thresh_pct|max_clean_ios|fallow)")
         case _:
             pass
 
 
 CACHE_FULL_OF_DIRTY = Rule(
     "cache-full-of-dirty",
-    "a cache is so full of data to be written back that new data finds no room",
+    "cache so full of dirty data that new writes find no room",
     Severity.WARNING,
     _check,
     (Cache,),
     (
-        Threshold("share", 0.9, "share of the cache that is dirty", "ratio"),
-        Threshold("cutoff", 0.65, "the same of bcache, which takes no more writes at 70 % of its buckets", "ratio"),
-        Threshold("crowded", 0.5, "share that is dirty, if besides requests find no room or it is full soon", "ratio"),
-        Threshold("refused", 0.01, "share of requests that find no room", "ratio"),
-        Threshold("refusals", 10.0, "and at least so many in a minute"),
-        Threshold("wait", 0.5, "mean time of a write from which a cache with much dirty data is found", "seconds"),
-        Threshold(
-            "held",
-            0.4,
-            "share of a bcache that is dirty from which it sends writes to the disk (bch_cutoff_writeback)",
-            "ratio",
-        ),
-        Threshold("soon", 600.0, "time until all of it is dirty at the pace seen", "seconds"),
+        Threshold("share", 0.9, "dirty share of a full cache", "ratio"),
+        Threshold("cutoff", 0.65, "dirty share of a full bcache, which takes no more writes at 70%", "ratio"),
+        Threshold("crowded", 0.5, "dirty share if requests find no room or it is full soon", "ratio"),
+        Threshold("refused", 0.01, "share of requests without room", "ratio"),
+        Threshold("refusals", 10.0, "requests without room in a minute"),
+        Threshold("wait", 0.5, "mean time of a write to a cache with much dirty data", "seconds"),
+        Threshold("held", 0.4, "dirty share above which bcache sends writes to the disk", "ratio"),
+        Threshold("soon", 600.0, "time until all is dirty at the present rate", "seconds"),
     ),
+    view="caches",
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sdstop.analysis.caching import CacheAnalysis, CacheSteps, cachings
 from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, share
@@ -30,7 +31,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         # reported by cache-bypassed
         if cache.state == "no cache" or not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):
-            yield Unchecked("out of use: takes nothing in", cache.cache, calm=True)
+            yield Unchecked("out of use: caches nothing new", cache.cache, calm=True)
             continue
         if cache.kind == "l2arc":
             yield from _l2arc(window, caching, limits)
@@ -43,16 +44,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         hit = course.hit_share(*ways)
         if hit is None:
-            yield Unchecked("hits and misses are not counted", cache.cache, calm=True)
+            yield Unchecked("no counters of hits and misses", cache.cache, calm=True)
             continue
         # One minute may be a full copy; also judge the lifetime hit rate.
         ever = caching.ever.hit_share(*ways)
         if hit >= limits["share"] or (ever is not None and ever >= limits["share"]):
             yield RuledOut(cache.cache, f"{_words(hit, ways, course)}{_longer(ever, course)}")
         elif warming := _warming(caching, limits):
-            yield RuledOut(cache.cache, f"{_words(hit, ways, course)}, but it is still warming up: {warming}")
+            yield RuledOut(cache.cache, f"{_words(hit, ways, course)}, warming up: {warming}")
         elif young := _young(window, caching, ways, limits):
-            said = f"{_words(hit, ways, course)}{_longer(ever, course)}, but {young}: a backup may be all that it saw"
+            said = f"{_words(hit, ways, course)}, too short a history to judge: {young}"
             yield Unchecked(said, cache.cache, calm=True)
         else:
             yield _finding(window, caching, course, hit, ways, limits)
@@ -64,20 +65,20 @@ def _asked(course: CacheSteps, ways: tuple[str, ...]) -> int:
 
 def _words(hit: float, ways: tuple[str, ...], course: CacheSteps) -> str:
     what = "reads" if ways == _WAYS[:1] else "requests"
-    return f"{human.percent(hit)} % of {human.number(_asked(course, ways))} cacheable {what} {course.when} hit"
+    return f"{human.percent(hit)}% of {human.number(_asked(course, ways))} cacheable {what} hit {course.when}"
 
 
 def _longer(ever: float | None, course: CacheSteps) -> str:
-    return "" if ever is None or course.seconds is None else f", {human.percent(ever)} % since it was loaded"
+    return "" if ever is None or course.seconds is None else f", {human.percent(ever)}% since load"
 
 
 def _young(window: Window, caching: CacheAnalysis, ways: tuple[str, ...], limits: Limits) -> str:
     """Return why the lifetime counters are too young to judge, "" if they are not; the boot time limits the age."""
     up = next((node.uptime for node in window.rows(Node).values()), None)
     if up is not None and up < limits["age"]:
-        return f"the node is up for {human.duration(up)} only"
+        return f"uptime {human.duration(up)}"
     asked = _asked(caching.ever, ways)
-    return "" if asked >= limits["ever"] else f"only {human.number(asked)} cacheable ones came since it was loaded"
+    return "" if asked >= limits["ever"] else f"{human.number(asked)} cacheable requests since load"
 
 
 def _warming(caching: CacheAnalysis, limits: Limits) -> str:
@@ -86,14 +87,14 @@ def _warming(caching: CacheAnalysis, limits: Limits) -> str:
     full = share(cache.used, cache.size)
     if full is None:
         brought = (caching.ever.sum("read_misses") or 0) * _LEAST
-        return "" if brought >= limits["full"] * (cache.size or math.inf) else "it does not tell what it holds"
+        return "" if brought >= limits["full"] * (cache.size or math.inf) else "content unknown"
     if full >= limits["full"]:
         return ""
     taken = caching.recent.sum("promotions") if caching.recent is not None else None
     if taken or (caching.grown("used") or 0) > 0:
-        return f"{human.percent(full)} % full, and filling"
+        return f"{human.percent(full)}% full and growing"
     # One sample cannot show whether the cache is filling.
-    return f"{human.percent(full)} % full" if caching.recent is None else ""
+    return f"{human.percent(full)}% full" if caching.recent is None else ""
 
 
 def _finding(
@@ -102,44 +103,49 @@ def _finding(
     cache = caching.cache
     full = share(cache.used, cache.size)
     missed = course.sum(*(f"{way}_misses" for way in ways))
-    rate = f"; {human.number((missed or 0) / course.seconds)} a second went to the disks" if course.seconds else ""
-    if full is not None and full < limits["full"]:
-        why = f"it is {human.percent(full)} % full and takes nothing in"
-    else:
-        why = "what is asked for is spread wider than it is large, or is asked for once only"
-    size = f" of {human.quantity(cache.size, 'bytes')}" if cache.size else ""
+    what = "reads" if ways == _WAYS[:1] else "requests"
+    part = f"{human.percent(hit)}% of {human.number(_asked(course, ways))}"
+    size = f"{human.quantity(cache.size, 'bytes')} " if cache.size else ""
     return Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        cause=f"{_words(hit, ways, course)}{rate}: the cache{size} has seldom what is asked for; {why}",
+        title=f"CACHE INEFFECTIVE: {human.percent(hit)}% hits",
+        cause=(
+            f"The cache is {human.percent(full)}% full and takes nothing in."
+            if full is not None and full < limits["full"]
+            else f"The working set exceeds the {size}cache, or data is read only once."
+        ),
+        impact=(
+            f"{human.number((missed or 0) / course.seconds)} cacheable {what}/s go to the disks; {part} hit."
+            if course.seconds
+            else f"{part} cacheable {what} hit since load."
+        ),
         values=(
-            Value("hit_share", "hits of what could be cached", hit, "ratio", above=limits["share"]),
-            Value(
-                "ever", "the same since it was loaded", caching.ever.hit_share(*ways), "ratio", above=limits["share"]
-            ),
-            Value("bypass_share", "went past it", caching.bypass_share(course), "ratio"),
-            Value("full", "in use", full, "ratio"),
-            Value("size", "its size", cache.size, "bytes"),
-            Value("promotions", "blocks taken in", course.sum("promotions")),
-            Value("demotions", "blocks dropped for others", course.sum("demotions")),
+            Value("hit_share", "hits of cacheable requests", hit, "ratio", below=limits["share"]),
+            Value("ever", "hits since load", caching.ever.hit_share(*ways), "ratio", below=limits["share"]),
+            Value("bypass_share", "bypassed the cache", caching.bypass_share(course), "ratio"),
+            Value("full", "used", full, "ratio"),
+            Value("size", "size", cache.size, "bytes"),
+            Value("promotions", "blocks promoted", course.sum("promotions")),
+            Value("demotions", "blocks evicted", course.sum("demotions")),
         ),
         evidence=cites(window.cite(cache, "read_hits"), window.cite(cache, "used")),
         advice=tuple(_advice(cache, full, limits)),
-        refuted_by="a share of hits that rises with time under the same load: then it was still learning",
+        refuted_by="a hit rate that rises over time under the same load (still warming up)",
         confidence=0.7 if course.seconds is not None else 0.5,
         totals=course.seconds is None,
     )
 
 
-def _advice(cache: Cache, full: float | None, limits: Limits) -> Iterator[str]:
+def _advice(cache: Cache, full: float | None, limits: Limits) -> Iterator[Advice]:
     if full is not None and full < limits["full"] and cache.kind == "dm-cache":
-        yield "dmsetup status --noflush   # migration_threshold: sectors it may move at a time, 0: none"
-    yield "iostat -x 5   # are the disks behind it busy at all? if not, nobody suffers"
-    yield f"{_resize(cache)}   # a larger one helps if what is used in a day fits into it; else none does"
-
-
-def _resize(cache: Cache) -> str:
-    return "lvs -o name,cache_total_blocks,cache_used_blocks" if cache.kind == "dm-cache" else "lsblk"
+        yield "Check migration_threshold: with 0 the cache promotes nothing."
+        yield run("dmsetup", "status", "--noflush")
+    else:
+        yield "Check the backing disks; if they are not busy, ignore this."
+    yield run("iostat", "-x", "5", note="load of the backing disks")
+    size = ("lvs", "-o", "name,cache_total_blocks,cache_used_blocks") if cache.kind == "dm-cache" else ("lsblk",)
+    yield run(*size, note="a larger cache helps only if a day's working set fits")
 
 
 def _l2arc(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[Verdict]:
@@ -152,45 +158,51 @@ def _l2arc(window: Window, caching: CacheAnalysis, limits: Limits) -> Iterator[V
         return
     recent = caching.recent.hit_share(*_WAYS) if caching.recent is not None else None
     now = ever if recent is None else recent
-    costs = f"its headers take {human.quantity(headers, 'bytes')} of memory from the ARC"
-    said = f"{human.percent(ever)} % of {human.number(asked)} reads since boot that the ARC missed hit it, and {costs}"
+    heads = f"{human.quantity(headers, 'bytes')} of memory"
+    hits = f"{human.percent(ever)}% of {human.number(asked)} ARC misses since boot hit the L2ARC"
+    said = f"{hits}; headers take {heads}"
     if ever >= limits["tiny"] or now >= limits["tiny"] or headers < limits["headers"]:
         yield RuledOut(cache.cache, said)
         return
     yield Finding(
         severity=Severity.WARNING,
         subject=cache.cache,
-        cause=f"{said}: it costs more than it brings",
+        title=f"L2ARC INEFFECTIVE: {human.percent(ever)}% hits",
+        cause=f"{hits}.",
+        impact=f"The L2ARC headers take {heads} from the ARC.",
         values=(
-            Value("hit_share", "hits since boot", ever, "ratio", above=limits["tiny"]),
-            Value("recent", "hits in the window", recent, "ratio", above=limits["tiny"]),
-            Value("headers", "memory for its headers", headers, "bytes", above=limits["headers"]),
-            Value("size", "its size", cache.size, "bytes"),
+            Value("hit_share", "hits since boot", ever, "ratio", below=limits["tiny"]),
+            Value("recent", "hits lately", recent, "ratio", below=limits["tiny"]),
+            Value("headers", "memory for headers", headers, "bytes", above=limits["headers"]),
+            Value("size", "size", cache.size, "bytes"),
         ),
         evidence=cites(window.cite(cache, "read_hits"), window.cite(cache, "metadata_used")),
         advice=(
-            "zpool iostat -v 5   # which pool has the cache device",
-            "zpool remove POOL DEVICE   # a cache device can be taken out and added again at any time",
+            "Remove the cache device; it can be added again at any time.",
+            run("zpool", "iostat", "-v", "5", note="pool of the cache device"),
+            run("zpool", "remove", "POOL", "DEVICE"),
         ),
-        refuted_by="a load to come that it was meant for: its share of hits rises above the limit",
+        refuted_by=f"a hit rate above {human.percent(limits['tiny'])}%",
+        harmless_if="the cache is meant for another workload",
         confidence=0.8,
     )
 
 
 CACHE_INEFFECTIVE = Rule(
     "cache-ineffective",
-    "a cache takes requests, and seldom has what they ask for",
+    "cache that is used but rarely hit",
     Severity.WARNING,
     _check,
     (Cache,),
     (
-        Threshold("share", 0.1, "hits of what could be cached, in a minute and since it was loaded", "ratio"),
-        Threshold("requests", 1000.0, "cacheable requests in a minute that it takes to judge"),
-        Threshold("age", 86_400.0, "time since boot from which on what a cache ever did tells something", "seconds"),
-        Threshold("ever", 1e5, "cacheable requests since it was loaded that it takes to judge"),
-        Threshold("full", 0.9, "share of it in use from which on it is no longer warming up", "ratio"),
-        Threshold("tiny", 0.05, "L2ARC: hits of what the ARC missed", "ratio"),
-        Threshold("lifetime", 1e6, "L2ARC: reads since boot that it takes to judge"),
+        Threshold("share", 0.1, "hits of cacheable requests, in a minute and since load", "ratio"),
+        Threshold("requests", 1000.0, "cacheable requests in a minute needed to judge"),
+        Threshold("age", 86_400.0, "time since boot needed to judge the lifetime of a cache", "seconds"),
+        Threshold("ever", 1e5, "cacheable requests since load needed to judge"),
+        Threshold("full", 0.9, "used share of a cache that is no longer warming up", "ratio"),
+        Threshold("tiny", 0.05, "L2ARC: hits of ARC misses", "ratio"),
+        Threshold("lifetime", 1e6, "L2ARC: reads since boot needed to judge"),
         Threshold("headers", float(1 << 30), "L2ARC: memory for its headers", "bytes"),
     ),
+    view="caches",
 )

@@ -8,6 +8,7 @@ from sdstop.analysis.caching import FLASHCACHE, BlockAlignment, CacheAnalysis, C
 from sdstop.analysis.jumbo import BLOCK, aligned_mtus
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, share
@@ -28,18 +29,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         pieces = block_alignment(window, caching, course)
         if pieces is None and past <= limits["share"]:
-            yield RuledOut(cache.cache, f"{human.percent(past)} % of {caching.what} {course.when} went past it")
+            yield RuledOut(cache.cache, f"{human.percent(past)}% of {caching.what} bypassed it {course.when}")
             continue
         if pieces is None:
-            yield Unchecked("the sizes of requests are not known", cache.cache, calm=cache.kind != FLASHCACHE)
+            yield Unchecked("request sizes unavailable", cache.cache, calm=cache.kind != FLASHCACHE)
             continue
         if _is_cause(course, past, pieces, limits):
             yield _finding(window, caching, course, past, pieces, limits)
         else:
             yield RuledOut(
                 cache.cache,
-                f"{human.percent(past)} % of {caching.what} {course.when} went past it; of those to all "
-                f"caches of its driver {human.percent(pieces.sub_block)} % were no whole block",
+                f"{human.percent(past)}% of {caching.what} bypassed it {course.when}; of all caches of its driver "
+                f"{human.percent(pieces.sub_block)}% were not whole blocks",
             )
 
 
@@ -64,60 +65,59 @@ def _finding(
         ((size, count) for size, count in pieces.counts.items() if size % (cache.block_size or 1)),
         key=lambda item: -item[1],
     )[:_SHOWN]
-    sizes = ", ".join(f"{size} B {human.percent(count / total)} %" for size, count in often)
+    sizes = [f"{size} B {human.percent(count / total)}%" for size, count in often]
     evicted = course.sum("evicted_by_bypass")
-    also = f", and they threw {human.number(evicted)} blocks out of it" if evicted else ""
+    also = f", evicting {human.number(evicted)} blocks" if evicted else ""
     return Finding(
         severity=Severity.CRITICAL if past > limits["most"] else Severity.WARNING,
         subject=cache.cache,
-        cause=(
-            f"{human.percent(pieces.sub_block)} % of requests {course.when} are no whole block of {block} ({sizes}); "
-            "only "
-            f"whole blocks are cached, so {human.percent(past)} % {f'of {what} ' if caching.way else ''}went past "
-            f"it{also}"
-        ),
+        title=f"SUB-BLOCK I/O: {human.percent(pieces.sub_block)}% not cacheable",
+        cause=f"{human.percent(pieces.sub_block)}% of requests are not whole {block} blocks ({', '.join(sizes[:1])}).",
+        impact=f"{human.percent(past)}% of {what}{'' if course.seconds else ' since load'} bypassed the cache{also}.",
         values=(
-            Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio", above=limits["share"]),
-            Value("bypass_share", f"{what} that went past the cache", past, "ratio", above=limits["share"]),
-            Value("apart", "difference (of all caches of the driver)", pieces.agrees, "ratio", above=limits["apart"]),
-            Value("evicted", "blocks evicted by them", evicted),
-            Value("cacheable", "requests that could be cached", (course.came or 0) - (course.bypassed or 0)),
+            Value("sub_block", "requests not of whole blocks", pieces.sub_block, "ratio", above=limits["share"]),
+            Value("sizes", "most frequent sizes", ", ".join(sizes)),
+            Value("bypass_share", f"{what} that bypassed the cache", past, "ratio", above=limits["share"]),
+            Value("apart", "difference of these shares", pieces.agrees, "ratio", below=limits["apart"]),
+            Value("evicted", "blocks evicted by the bypass", evicted),
+            Value("cacheable", "cacheable requests", (course.came or 0) - (course.bypassed or 0)),
             Value("block_size", "block of the cache", cache.block_size, "bytes"),
         ),
         evidence=cites(
             window.cite(pieces.row), window.cite(cache, "evicted_by_bypass"), window.cite(cache, "block_size")
         ),
         advice=tuple(_advice(window, cache)),
-        refuted_by=(
-            "requests of whole blocks that go past the cache as well, or a bypass that stays when the sizes are mended"
-        ),
+        refuted_by="whole-block requests that also bypass the cache, or an unchanged bypass rate with fixed sizes",
         confidence=0.9 if course.seconds is not None else 0.6,
         explains=(f"cache-bypassed:{cache.cache}",),
         totals=course.seconds is None,
     )
 
 
-def _advice(window: Window, cache: Cache) -> Iterator[str]:
+def _advice(window: Window, cache: Cache) -> Iterator[Advice]:
     known = window.now.run_of(AoeExport) is not None
     if not known or window.rows(AoeExport):
-        asked = "" if known else "if they come by ATA over Ethernet: "
+        asked = "" if known else " (if they use AoE)"
         right = " or ".join(f"{low}-{high}" for low, high in aligned_mtus(cache.block_size or BLOCK))
-        yield f"ip link show   # {asked}the MTU of both ends must be within {right}"
-    yield "parted DEVICE unit s print   # on the clients: partitions begin at multiples of 8 sectors?"
-    yield "blockdev --getss --getpbsz --getbsz DEVICE   # on the clients: file systems with blocks of 4096?"
+        yield f"Set the MTU of both ends to {right}{asked}."
+        yield run("ip", "link", "show")
+    yield "Check partitions and file systems of the clients for alignment."
+    yield run("parted", "DEVICE", "unit", "s", "print", note="partition starts: multiples of 8 sectors")
+    yield run("blockdev", "--getss", "--getpbsz", "--getbsz", "DEVICE", note="file system block size: 4096")
 
 
 CACHE_SUB_BLOCK_IO = Rule(
     "cache-sub-block-io",
-    "requests come in pieces smaller than the blocks of a cache that caches whole blocks only",
+    "requests that are not whole blocks, to a cache that caches whole blocks only",
     Severity.CRITICAL,
     _check,
     (Cache,),
     (
-        Threshold("share", 0.2, "share of requests that are no whole block, and of those that go past", "ratio"),
-        Threshold("most", 0.5, "share that goes past from which on it is critical", "ratio"),
-        Threshold("apart", 0.1, "difference of these shares, at most", "ratio"),
-        Threshold("sequential", 0.5, "share of what goes past, sequential, from which on that is the cause", "ratio"),
-        Threshold("requests", 500.0, "requests in a minute that it takes to judge"),
+        Threshold("share", 0.2, "share of requests not of whole blocks, and of those that bypass", "ratio"),
+        Threshold("most", 0.5, "share of requests that bypass the cache, critical", "ratio"),
+        Threshold("apart", 0.1, "largest difference of these shares", "ratio"),
+        Threshold("sequential", 0.5, "sequential share of the bypass that is the cause instead", "ratio"),
+        Threshold("requests", 500.0, "requests in a minute needed to judge"),
     ),
+    view="caches",
 )

@@ -11,9 +11,21 @@ from collections.abc import Iterator
 
 from sdstop.collectors.drbd.connections import resource_argument
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import folder
 
@@ -28,13 +40,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _judged(window: Window, row: Mismatch, limits: Limits) -> Verdict:
     if row.found_by not in _COMPARE:
         if row.running:
-            return Unchecked(f"{row.found_by} runs and counts other things", row.thing, calm=True)
+            return Unchecked(f"{row.found_by} running; its counter is not of mismatches", row.thing, calm=True)
         if row.differ:
             source = row.found_by or "an unknown action"
             return Unchecked(f"{human.quantity(row.differ, 'bytes')} counted by {source}", row.thing, calm=True)
-        return Unchecked("no check has run since the array was assembled", row.thing, calm=True)
+        return Unchecked("no check since the array was assembled", row.thing, calm=True)
     if row.differ is None:
-        return Unchecked("blocks that differ unknown", row.thing)
+        return Unchecked("number of differing blocks unknown", row.thing)
     if not row.differ:
         which = "running" if row.running else "last"
         found = (
@@ -48,72 +60,87 @@ def _array(window: Window, row: Mismatch, size: int, limits: Limits) -> Finding:
     repaired = row.found_by == "repair"
     share = size / row.size if row.size else None
     few = row.mirror and share is not None and share <= limits["mirror_share"]
-    said = (
-        f"the {'running' if row.running else 'last'} {row.found_by} found {human.quantity(size, 'bytes')} that differ"
-    )
+    found = f"The {'running' if row.running else 'last'} {row.found_by} found {human.quantity(size, 'bytes')}"
     if repaired:
-        said += " and rewrote them"
+        fault, cause = "MISMATCHES REPAIRED", f"{found} that differ and rewrote them."
+        impact = "Copies and parity agree again; data that was wrong stays wrong."
     elif row.mirror:
-        said += " between the copies; swap on a mirror causes this without damage"
+        fault, cause = "COPIES DIFFER", f"{found} that differ between the copies."
+        impact = "One copy can be wrong; swap on a mirror differs without damage."
     else:
-        said += " from their parity: a disk, controller, cable or memory corrupts data"
+        fault, cause = "PARITY MISMATCH", f"{found} that differ from their parity."
+        impact = "A disk, controller, cable or memory corrupts data."
     return Finding(
         severity=Severity.INFO if few or repaired else Severity.WARNING,
         subject=row.thing,
-        cause=said,
+        title=f"{fault}: {human.quantity(size, 'bytes')}",
+        cause=cause,
+        impact=impact,
         values=(
             Value("mismatch", "mismatches", size, "bytes", above=0),
-            Value("share", "share of the array", share, "ratio", above=limits["mirror_share"] if row.mirror else None),
+            Value(
+                "share",
+                "share of the array",
+                share,
+                "ratio",
+                above=limits["mirror_share"] if row.mirror and not few else None,
+            ),
             Value("action", "found by", row.found_by),
         ),
         evidence=cites(window.cite(row)),
         advice=tuple(_advice(row)),
         refuted_by="0 in mismatch_cnt after another check",
+        harmless_if="swap is on this mirror" if row.mirror else "",
     )
 
 
-def _advice(row: Mismatch) -> Iterator[str]:
-    name, action = operand(row.thing), f"{quoted(folder(row.thing))}/sync_action"
-    yield f"journalctl -k | grep -i -e 'I/O error' -e {name}; smartctl -x of each member   # which one corrupts?"
-    yield f"echo check > {action}   # once more: are they the same?"
+def _advice(row: Mismatch) -> Iterator[Advice]:
+    action = f"{folder(row.thing)}/sync_action"
     if row.mirror:
-        yield "swapon --show   # swap on this array explains them"
+        yield "Check whether swap is on this array: it explains mismatches."
+        yield run("swapon", "--show")
     else:
-        yield "verify data against checksums or a backup first: repair makes parity fit whatever is on the disks"
-    yield f"echo repair > {action}   # rewrites parity, or copies one leg to the other"
+        yield "Verify the data first: repair only makes parity fit the data."
+    yield run("journalctl", "-k").pipe("grep", "-i", "-e", "I/O error", "-e", row.thing)
+    yield run("echo", "check", into=action, note="repeat the check, and compare")
+    yield run("echo", "repair", into=action, note="rewrites parity, or copies one leg to the other")
 
 
 def _replica(window: Window, row: Mismatch, size: int) -> Finding:
     resource = row.thing.partition("/")[0]
-    name = operand(resource_argument(resource))
+    name = operands(resource_argument(resource))
+    peer = human.safe(row.peer or "its peer", 20)
     return Finding(
         severity=Severity.WARNING,
         subject=row.thing,
-        cause=(
-            f"{human.quantity(size, 'bytes')} differ between this node and {human.safe(row.peer or 'its peer')}, both "
-            "UpToDate: an online verify found them, and nothing resyncs them"
-        ),
+        title=f"REPLICAS DIFFER: {human.quantity(size, 'bytes')}",
+        cause=f"{human.quantity(size, 'bytes')} differ from {peer}; both sides are UpToDate.",
+        impact="No resync corrects them: after a failover, other data can be read.",
         values=(Value("mismatch", "out of sync", size, "bytes", above=0), Value("action", "found by", row.found_by)),
         evidence=cites(window.cite(row)),
         advice=(
-            "journalctl -k | grep 'Out of sync'   # which sectors, found when",
-            "which side is right? compare with a backup: a resync copies the Primary's blocks to the Secondary",
-            f"drbdadm disconnect {name}; drbdadm connect {name}   # resyncs them",
+            "Find the right side first: a resync copies Primary to Secondary.",
+            run("journalctl", "-k", note="sectors out of sync").pipe("grep", "Out of sync"),
+            run("drbdadm", "disconnect", *name),
+            run("drbdadm", "connect", *name, note="resyncs them"),
         ),
         refuted_by="0 out of sync after a resync and another verify",
         explains=(f"cluster-degraded:{resource}",),
+        view_subject=resource,
     )
 
 
 DATA_MISMATCH = Rule(
     "data-mismatch",
-    "copies or parity differ: found by a check of md or an online verify of DRBD",
+    "copies or parity that differ, found by an md check or a DRBD verify",
     Severity.WARNING,
     _check,
     (Mismatch,),
     (
         Threshold(
-            "mirror_share", 0.001, "share of a RAID1 or RAID10 up to which mismatches are info (md(4): swap)", "ratio"
+            "mirror_share", 0.001, "share of a RAID1 or RAID10 below which mismatches are info (md(4): swap)", "ratio"
         ),
     ),
+    damage=Damage.DATA,
+    view="disks",
 )

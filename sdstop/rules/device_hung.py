@@ -12,7 +12,9 @@ from msgspec import Struct
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.system.node import STAT, Node
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -28,7 +30,6 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Naming
-from sdstop.core.shell import operand, quoted
 from sdstop.core.snapshot import Snapshot
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
@@ -41,7 +42,7 @@ _GRACE = 0.5
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
 _COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
-"""Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
+"""Kinds whose requests the kernel counts regardless of queue/iostats (bio-based), or that are not judged."""
 _NAMES_SHOWN = 12
 """Maximum number of names of things built on a device."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
@@ -96,17 +97,19 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
         if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
             uncounted.add(device.device)
-    yield from unchecked(sorted(uncounted), "the kernel counts nothing of it (queue/iostats is 0)")
+    yield from unchecked(sorted(uncounted), "I/O accounting is off (queue/iostats = 0)")
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
-        yield Unchecked(f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
+        yield Unchecked(f"collecting data: {math.floor(span * 10) / 10:g} of {limits['seconds']:g} s")
     else:
         waiting = [str(name) for name, row in moments[-1].rows.items() if row.in_flight]
         alien = {name for name in waiting if _exempt(window, name)}
-        yield from unchecked(sorted(alien), "not by itself: its disk is judged, or it waits for a file", calm=True)
+        yield from unchecked(
+            sorted(alien), "partition, whose disk is judged, or device that waits for a file", calm=True
+        )
         early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - hung.keys()
-        yield from unchecked(sorted(early), f"needs {limits['readings']:g} readings that show it", gap=Gap.EARLY)
+        yield from unchecked(sorted(early), f"collecting data: needs {limits['readings']:g} samples", gap=Gap.EARLY)
         rest = hung.keys() | uncounted | alien | early
         good = [str(name) for name in moments[-1].rows if name not in rest]
         yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
@@ -121,11 +124,8 @@ def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
 def _good(silent: Sequence[_Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
     if longest is None or not longest.seconds:
-        return "all requests in flight: some completed at the last reading"
-    return (
-        f"the longest time that requests were in flight and none completed is "
-        f"{human.duration(longest.seconds)} ({longest.device})"
-    )
+        return "all requests in flight: some completed in the last sample"
+    return f"longest time without a completion {human.duration(longest.seconds)} ({longest.device})"
 
 
 def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Stall]:
@@ -273,33 +273,43 @@ def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str],
     linked = name in node.stacked
     stacked = linked or _STACKED.fullmatch(name) is not None
     waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
-    waits = f"{silence.in_flight} request{'' if silence.in_flight == 1 else 's'} in flight"
     waiting, kernel = node.waiting(silence), node.kernel
     # A single request that no task waits for is as likely a stale count.
     lost = silence.in_flight == 1 and not above and not waiting.for_it and _keeps(kernel)
     atleast = "at least " if silence.whole else ""
-    summary = f"{waits} and none completed for {atleast}{human.duration(silence.seconds)}"
+    requests = human.plural(silence.in_flight, "request")
     if above:
-        summary += f"; {', '.join(above[:4])} wait{'s' if len(above) == 1 else ''} for it"
+        impact = f"Blocked on it: {human.listed(above)}."
+    elif lost:
+        impact = f"{_blocked(waiting.tasks)}; the kernel may count one for an idle device."
     elif stacked and not linked:
-        summary += "; what it is built upon is not known"
+        impact = "Tasks that use the data wait; the underlying devices are unknown."
     elif stacked:
-        summary += "; no device below it has any of them"
+        impact = "Tasks that use the data wait; no device below has the requests."
     elif waking:
-        summary += "; it may be spinning up"
-    if lost:
-        summary += f"; {_nobody(waiting.tasks)}, and {_named(kernel)} may count one for an idle device"
+        impact = "Tasks that use the data wait; the disk may be spinning up."
+    else:
+        impact = "Tasks that use the data wait."
     return Finding(
         severity=Severity.WARNING if stacked or waking or lost else Severity.CRITICAL,
         subject=name,
-        cause=summary,
+        title=(
+            f"DEVICE MAY BE HUNG: {requests} waits"
+            if lost
+            else "DISK SILENT: may be spinning up"
+            if waking and not above and not stacked
+            else f"{'STACK' if stacked and not above else 'DEVICE'} HUNG: {requests} waiting"
+        ),
+        cause=f"{requests} in flight, none completed for {atleast}{human.duration(silence.seconds)}.",
+        impact=impact,
         values=(
-            Value("seconds", "nothing completed for", silence.seconds, "seconds", above=limits["seconds"]),
+            Value("seconds", "time without a completion", silence.seconds, "seconds", above=limits["seconds"]),
             Value("in_flight", "requests in flight", silence.in_flight, "", above=0),
-            Value("readings", "readings that show it", silence.readings, "", above=limits["readings"]),
-            Value("ticking", "the kernel counts it busy", "yes" if silence.ticking else "no"),
-            Value("above", "built upon it, and waiting", _listed([*above, *users])),
-            Value("blocked", "tasks that waited for I/O all the while", waiting.tasks),
+            Value("readings", "samples that show it", silence.readings, "", above=limits["readings"]),
+            Value("ticking", "counted as busy", "yes" if silence.ticking else "no"),
+            Value("above", "built on it, waiting", human.listed([*above, *users], _NAMES_SHOWN, 200) or None),
+            Value("blocked", "tasks blocked in every sample", waiting.tasks),
+            Value("kernel", "kernel", kernel if lost else None),
         ),
         evidence=cites(
             window.cite(row) if row is not None else None,
@@ -308,56 +318,49 @@ def _hung(window: Window, silence: _Stall, limits: Limits, hung: Container[str],
         ),
         advice=tuple(_advice(name, device, stacked=stacked)),
         refuted_by=f"a completed read or write of {name} in /proc/diskstats"
-        + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked or lost else ""),
+        + (", or a stale count: it stays at 1 with no blocked task" if stacked or lost else ""),
         confidence=0.5 if stacked or waking or lost else None,
+        cost=float(silence.in_flight),
         lasting=silence.seconds,
     )
 
 
-def _listed(names: Sequence[str]) -> str | None:
-    shown = ", ".join(map(human.safe, names[:_NAMES_SHOWN]))
-    return (f"{shown} and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else shown) or None
-
-
-def _nobody(tasks: int | None) -> str:
+def _blocked(tasks: int | None) -> str:
     if tasks is None:
-        return "whether a task waits for it is not known"
-    return "tasks that wait for I/O may wait for other devices" if tasks else "no task waits for I/O all the while"
+        return "Blocked tasks are unknown"
+    return "Blocked tasks may wait for other devices" if tasks else "No task is blocked"
 
 
-def _named(kernel: str | None) -> str:
-    return f"kernel {human.safe(kernel)}" if kernel else "a kernel of unknown release"
-
-
-def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator[str]:
-    yield f"journalctl -k | grep -w {operand(name)}   # timeouts, resets, link down"
-    yield "ps axo pid,stat,wchan:30,comm | awk '$2 ~ /^D/'   # who waits"
+def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator[Advice]:
+    yield "Look for timeouts, resets and link loss in the kernel log."
+    yield run("journalctl", "-k").pipe("grep", "-w", *operands(name))
+    yield run("ps", "axo", "pid,stat,wchan:30,comm", note="blocked tasks").pipe("awk", "$2 ~ /^D/")
     if stacked:
-        yield "dmsetup info; dmsetup status   # suspended, or a multipath without a path that queues"
+        yield run("dmsetup", "info", note="suspended devices")
+        yield run("dmsetup", "status", note="multipath queueing with no path")
         return
     kind = device.kind if device is not None else ""
     if kind == "nvme" or name.startswith("nvme"):
-        yield f"nvme list-subsys /dev/{quoted(name)}   # state of the controller and its paths"
+        yield run("nvme", "list-subsys", f"/dev/{name}", note="state of the controller and its paths")
     elif kind == "aoe" or name.startswith("etherd"):
-        yield "aoe-stat; ip -s link   # is the target up, does the network drop frames"
+        yield run("aoe-stat", note="state of the targets")
+        yield run("ip", "-s", "link", note="dropped frames")
     else:
-        yield (
-            f"cat /sys/block/{quoted(name.replace('/', '!'))}/device/{{state,timeout}}"
-            "   # offline? reset after how long?"
-        )
-        yield f"smartctl -x /dev/{quoted(name)}   # may hang, too: run it in the background"
+        path = f"/sys/block/{name.replace('/', '!')}/device"
+        yield run("cat", f"{path}/state", f"{path}/timeout", note="state; command timeout in seconds")
+        yield run("smartctl", "-x", f"/dev/{name}", background=True, note="can hang as well")
 
 
 DEVICE_HUNG = Rule(
     _ID,
-    "a block device has requests in flight and completes none",
+    "block device with requests in flight that completes none",
     Severity.CRITICAL,
     _check,
     (Disk,),
     (
         Threshold("seconds", 10.0, "time without a completion", "seconds"),
-        Threshold("readings", 3.0, "readings that must show it"),
-        Threshold("timeout", 30.0, "until then a disk that was idle may be spinning up", "seconds"),
+        Threshold("readings", 3.0, "samples that must show it"),
+        Threshold("timeout", 30.0, "time for an idle disk to spin up", "seconds"),
     ),
     explains=(
         _ID,
@@ -372,4 +375,6 @@ DEVICE_HUNG = Rule(
         "volume-below-promise",
     ),
     many="do not respond",
+    damage=Damage.AVAILABILITY,
+    view="disks",
 )

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from sdstop.collectors.aoe.readings import AoeTarget
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core import format as human
+from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
     Covers,
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -24,20 +26,20 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
-from sdstop.core.shell import operand, quoted
 
 _GOOD = frozenset({"running", "live"})
+_FAILS = "Every request to the disk fails."
 _BAD = {
-    "offline": (Severity.CRITICAL, "every request to it fails"),
-    "transport-offline": (Severity.CRITICAL, "its port is gone, and every request to it fails"),
-    "cancel": (Severity.CRITICAL, "it is being removed"),
-    "deleted": (Severity.CRITICAL, "it was removed"),
-    "dead": (Severity.CRITICAL, "its controller is dead, and every request to it fails"),
-    "blocked": (Severity.WARNING, "its transport is gone for now, and requests to it wait"),
-    "created-blocked": (Severity.WARNING, "its transport is gone for now, and it is not set up"),
-    "quiesce": (Severity.WARNING, "its driver holds requests to it back"),
+    "offline": (Severity.CRITICAL, "DISK OFFLINE", _FAILS),
+    "transport-offline": (Severity.CRITICAL, "DISK OFFLINE: port gone", _FAILS),
+    "cancel": (Severity.CRITICAL, "DISK BEING REMOVED", "Requests to the disk fail."),
+    "deleted": (Severity.CRITICAL, "DISK REMOVED", _FAILS),
+    "dead": (Severity.CRITICAL, "CONTROLLER DEAD", _FAILS),
+    "blocked": (Severity.WARNING, "DISK BLOCKED: transport gone", "Requests to the disk wait for its transport."),
+    "created-blocked": (Severity.WARNING, "DISK BLOCKED: transport gone", "The disk is not set up yet."),
+    "quiesce": (Severity.WARNING, "DISK HELD BACK by its driver", "Requests to the disk wait."),
 }
-"""States (kernel drivers/scsi/scsi_sysfs.c: sdev_states) in which a disk serves nothing, and their meaning."""
+"""States (kernel drivers/scsi/scsi_sysfs.c: sdev_states) in which a disk serves nothing: severity, title, impact."""
 _ELSEWHERE = frozenset({"new", "resetting", "connecting", "deleting", "deleting (no IO)"})
 """States of NVMe controllers that session-down judges by how long they last."""
 _WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
@@ -65,21 +67,23 @@ def _said(window: Window) -> Iterator[Verdict]:
         elif row.state is not None:
             good.append(row.device)
     yield from passed(good, f"{human.plural(len(good), 'disk')} running")
-    yield from unchecked(elsewhere, "its controller is judged by session-down", calm=True)
+    yield from unchecked(elsewhere, "controller judged by session-down", calm=True)
 
 
 def _aoe(window: Window, target: AoeTarget) -> Verdict:
     """Judge an AoE disk, which the driver calls down after minutes without an answer."""
     words = set((target.state or "").split(","))
     if words == {"up"}:
-        return RuledOut(target.device, f"its target is up, {target.payload or '?'} bytes a frame")
+        return RuledOut(target.device, f"target up, {target.payload or '?'} bytes a frame")
     if not words & {"up", "down"}:
         said = human.safe(target.state or "", 40)
-        return Unchecked(f'unknown state "{said}"' if said else "its state is not readable", target.device)
+        return Unchecked(f'unknown state "{said}"' if said else "state not readable", target.device)
     return Finding(
         severity=Severity.CRITICAL,
         subject=target.device,
-        cause=f"{target.state}: the AoE target does not answer; requests to it fail or wait",
+        title="AOE TARGET DOWN",
+        cause=f"The driver reports {human.safe(target.state or '', 30)}: the target does not answer.",
+        impact="Requests to the disk fail or wait.",
         values=(
             Value("state", "state", target.state),
             Value("target", "target", target.mac),
@@ -87,8 +91,9 @@ def _aoe(window: Window, target: AoeTarget) -> Verdict:
         ),
         evidence=cites(window.cite(target, "state")),
         advice=(
-            "aoe-stat   # which interfaces reach which targets",
-            "journalctl -k | grep -i aoe | tail -40   # when it was declared down",
+            "Check the target, and the network to it.",
+            run("aoe-stat", note="interfaces that reach each target"),
+            run("journalctl", "-k").pipe("grep", "-i", "aoe").pipe("tail", "-40"),
         ),
         refuted_by="the state up",
     )
@@ -101,17 +106,20 @@ def _holder(window: Window, row: BlockDevice) -> str:
     return next((each.name for each in above if each.kinds & _WRITTEN), "")
 
 
-def _found(window: Window, row: BlockDevice, severity: Severity, meaning: str) -> Finding:
+def _found(window: Window, row: BlockDevice, severity: Severity, title: str, impact: str) -> Finding:
     name = row.device.rpartition("/")[2]
     return Finding(
         severity=severity,
         subject=row.device,
-        cause=f"{row.state}: {meaning}",
+        title=title,
+        cause=f"The kernel reports the state {row.state}.",
+        impact=impact,
         values=(Value("state", "state", row.state), Value("model", "model", row.model)),
         evidence=cites(window.cite(row, "state")),
         advice=(
-            f"journalctl -k | grep -w {operand(name)} | tail -40   # the disk, its cable, or the port?",
-            f"smartctl -x /dev/{quoted(row.device)}",
+            "Find out whether the disk, its cable or its port failed.",
+            run("journalctl", "-k").pipe("grep", "-w", *operands(name)).pipe("tail", "-40"),
+            run("smartctl", "-x", f"/dev/{row.device}"),
         ),
         refuted_by="the state running or live",
     )
@@ -121,23 +129,29 @@ def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=row.device,
-        cause=f"the disk is write-protected, and {holder} writes to it",
+        title="DISK WRITE-PROTECTED",
+        cause=f"The disk refuses writes, and {human.safe(holder, 24)} writes to it.",
+        impact=f"Writes of {human.safe(holder, 24)} to the disk fail.",
         values=(Value("read_only", "writes refused", row.read_only),),
         evidence=cites(window.cite(row, "read_only")),
         advice=(
-            f"journalctl -k | grep -w {operand(row.device.rpartition('/')[2])}   # many flash drives do it at the end",
-            f"blockdev --getro /dev/{quoted(row.device)}; smartctl -x /dev/{quoted(row.device)}",
+            "Replace the disk: many flash drives refuse writes when worn out.",
+            run("journalctl", "-k").pipe("grep", "-w", *operands(row.device.rpartition("/")[2])),
+            run("blockdev", "--getro", f"/dev/{row.device}"),
+            run("smartctl", "-x", f"/dev/{row.device}"),
         ),
-        refuted_by="0 in its file ro",
+        refuted_by="0 in the file ro of the disk",
     )
 
 
 DISK_OFFLINE = Rule(
     "disk-offline",
-    "a disk is offline, its AoE target is down, or it is write-protected below an array or pool",
+    "disk offline, AoE target down, or write-protected disk of an array or pool",
     Severity.CRITICAL,
     _check,
     (BlockDevice,),
     covers=(Covers(BlockDevice, where=lambda row: row.state is not None),),
     many="are offline",
+    damage=Damage.AVAILABILITY,
+    view="disks",
 )

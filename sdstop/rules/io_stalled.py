@@ -8,7 +8,9 @@ from sdstop.analysis.stalled import GRACE, STOPS, StalledGroup, causes, stalled_
 from sdstop.collectors.system.node import STAT, Node
 from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -42,14 +44,14 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         yield _finding(window, left, limits, findings)
     elif groups:
         total = sum(len(group.tasks) for group in groups)
-        why = f"accounted for by {', '.join(dict.fromkeys(accounted))}" if accounted else "too few for this rule"
-        yield RuledOut(SUBJECT, f"{total} task{'' if total == 1 else 's'} did not run for {seconds:g} s: {why}")
+        why = f"explained by {', '.join(dict.fromkeys(accounted))}" if accounted else "too few for this rule"
+        yield RuledOut(SUBJECT, f"{human.plural(total, 'task')} not run for {seconds:g} s: {why}")
     elif blocked and span + GRACE < seconds:
         yield Unchecked(
-            f"{blocked} in D state: needs {seconds:g} s of samples, has {max(span, 0.0):.0f} s", SUBJECT, gap=Gap.EARLY
+            f"{blocked} in D state; collecting data: {max(span, 0.0):.0f} of {seconds:g} s", SUBJECT, gap=Gap.EARLY
         )
     else:
-        yield RuledOut(SUBJECT, f"{blocked} in D state, none of them for {seconds:g} s without running")
+        yield RuledOut(SUBJECT, f"{blocked} in D state, none for {seconds:g} s without running")
 
 
 def _named(group: StalledGroup, findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -59,6 +61,7 @@ def _named(group: StalledGroup, findings: Sequence[Finding]) -> Iterator[Finding
 
 def _finding(window: Window, left: Sequence[StalledGroup], limits: Limits, findings: Sequence[Finding]) -> Finding:
     stalled = [task for group in left for task in group.tasks]
+    task = stalled[0].task
     programs = list(dict.fromkeys(name for group in left for name in group.programs))
     waits = list(dict.fromkeys(wait for group in left for wait in group.waits))
     seconds = max(group.seconds for group in left)
@@ -66,16 +69,15 @@ def _finding(window: Window, left: Sequence[StalledGroup], limits: Limits, findi
     return Finding(
         severity=Severity.CRITICAL,
         subject=SUBJECT,
-        cause=(
-            f"{len(stalled)} tasks wait in D state and have not run in any sample of {limits['seconds']:g} s "
-            f"({human.duration(seconds)} so far); no finding accounts for it: {human.safe(', '.join(programs[:4]))}"
-        ),
+        title=f"I/O STALLED: {len(stalled)} in D state",
+        cause=f"{len(stalled)} tasks have not run in {limits['seconds']:g} s; no finding explains it.",
+        impact=f"Blocked for {human.duration(seconds)} so far: {human.listed(programs, limit=16)}.",
         values=(
             Value("tasks", "tasks that have not run", len(stalled), "", above=limits["tasks"]),
-            Value("seconds", "for", seconds, "seconds", above=limits["seconds"]),
-            Value("waits", "kernel functions they sleep in", ", ".join(waits[:4]) or None),
+            Value("seconds", "time without running", seconds, "seconds", above=limits["seconds"]),
+            Value("waits", "kernel functions they wait in", ", ".join(waits[:4]) or None),
             Value("programs", "programs", ", ".join(programs[:4])),
-            Value("blocked", "tasks that wait for I/O now", node.tasks_blocked if node is not None else None),
+            Value("blocked", "tasks blocked on I/O now", node.tasks_blocked if node is not None else None),
             Value("load1", "load, 1 min", node.load1 if node is not None else None),
         ),
         evidence=cites(
@@ -83,11 +85,15 @@ def _finding(window: Window, left: Sequence[StalledGroup], limits: Limits, findi
             window.quote(STAT, "procs_blocked") if node is not None and node.tasks_blocked is not None else None,
         ),
         advice=(
-            f"cat /proc/{stalled[0].task.process}/task/{stalled[0].task.task}/stack   # as root: where it waits",
-            "journalctl -k | grep -A 20 'blocked for more than'   # stacks of hung tasks",
-            "dmsetup info -c; multipath -ll; nvme list-subsys; iscsiadm -m session -P 3   # what holds requests back?",
+            "Read the kernel stack of a blocked task to see where it waits.",
+            run("cat", f"/proc/{task.process}/task/{task.task}/stack", note="as root"),
+            run("journalctl", "-k", note="stacks of hung tasks").pipe("grep", "-A", "20", "blocked for more than"),
+            run("dmsetup", "info", "-c", note="suspended devices"),
+            run("multipath", "-ll"),
+            run("nvme", "list-subsys"),
+            run("iscsiadm", "-m", "session", "-P", "3"),
         ),
-        refuted_by="context switches of these tasks that grow in /proc/PID/status",
+        refuted_by="growing context switches of these tasks in /proc/PID/status",
         explains=tuple(f.id for f in findings if f.rule == _STUCK and f.subject == SUBJECT),
         lasting=seconds,
     )
@@ -95,14 +101,16 @@ def _finding(window: Window, left: Sequence[StalledGroup], limits: Limits, findi
 
 IO_STALLED = Rule(
     "io-stalled",
-    "several tasks wait in D state without running, and no other finding accounts for it",
+    "tasks in D state that do not run, unexplained by any other finding",
     Severity.CRITICAL,
     _check,
     (BlockedTasks, BlockedTask, Node),
     (
         Threshold("seconds", 15.0, "time in D state without a context switch; in a live check at most 10", "seconds"),
-        Threshold("tasks", 2.0, "tasks"),
+        Threshold("tasks", 2.0, "tasks that do not run"),
     ),
     covers=(),
+    damage=Damage.AVAILABILITY,
+    view="host",
     after=STOPS | {_STUCK},
 )

@@ -10,6 +10,7 @@ from sdstop.analysis.stalled import LOADS, accounts
 from sdstop.collectors.system.node import LOADAVG, STAT, Node, Pressure
 from sdstop.collectors.system.tasks import BlockedTasks
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Finding,
     Gap,
@@ -49,7 +50,7 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
         return
     least = limits["tasks"] * load.cpus
     if load.full is None and load.in_d_state is None:
-        yield Unchecked("neither I/O pressure nor tasks in D state are known", SUBJECT, calm=True, gap=Gap.UNRECORDED)
+        yield Unchecked("I/O pressure and tasks in D state unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
         return
     pressed = (
         load.full is not None and load.full >= limits["full"] and load.waiting is not None and load.waiting > least
@@ -60,17 +61,23 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     because = [finding for finding in findings if accounts(finding, LOADS)]
     if because:
         named = ", ".join(dict.fromkeys(finding.id for finding in because[:4]))
-        yield RuledOut(SUBJECT, f"{_said(load)}; accounted for by {named}")
+        yield RuledOut(SUBJECT, f"{_said(load)}; explained by {named}")
         return
     early = window.seconds < _SETTLED
+    most = max(load.waiting or 0, load.in_d_state or 0)
     yield Finding(
         severity=Severity.WARNING,
         subject=SUBJECT,
-        cause=f"{_said(load)}; no finding accounts for it{', in too few samples for most rules' if early else ''}",
+        title=f"LOAD UNEXPLAINED: {most} tasks wait",
+        cause=(
+            f"{most} tasks {'wait for I/O' if most == load.waiting else 'are in D state'} in each sample; "
+            f"{'too few samples to explain it' if early else 'no finding explains it'}."
+        ),
+        impact=_impact(load),
         values=(
-            Value("waiting", "tasks that waited for I/O in each sample", load.waiting, "", above=least),
-            Value("in_d_state", "tasks in D state in each sample", load.in_d_state, "", above=least),
-            Value("full", "I/O pressure (full, 60 s)", load.full, "ratio", above=limits["full"]),
+            Value("waiting", "tasks waiting for I/O", load.waiting, "", above=_exceeded(load.waiting, least)),
+            Value("in_d_state", "tasks in D state", load.in_d_state, "", above=_exceeded(load.in_d_state, least)),
+            Value("full", "I/O pressure (full, 60 s)", load.full, "ratio", above=_exceeded(load.full, limits["full"])),
             Value("load1", "load, 1 min", load.load1),
             Value("cpus", "processors", load.cpus),
         ),
@@ -81,12 +88,28 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
             *(window.cite(row) for row in window.rows(BlockedTasks).values()),
         ),
         advice=(
-            "ps axHo pid,tid,stat,wchan:30,comm | awk '$3 ~ /^D/' | sort -k4 | uniq -c -f3   # by kernel function",
-            "iostat -x 5   # which device is slow or at its limit?",
+            "List the blocked tasks by kernel function; look for a slow device.",
+            run("ps", "axHo", "pid,tid,stat,wchan:30,comm")
+            .pipe("awk", "$3 ~ /^D/")
+            .pipe("sort", "-k4")
+            .pipe("uniq", "-c", "-f3"),
+            run("iostat", "-x", "5"),
         ),
-        refuted_by="fewer tasks in D state in `ps axHo stat` than two per processor",
+        refuted_by="fewer than two tasks per processor in D state in ps axHo stat",
         totals=early,
     )
+
+
+def _exceeded(value: float | None, threshold: float) -> float | None:
+    return threshold if value is not None and value >= threshold else None
+
+
+def _impact(load: _Load) -> str:
+    parts = [f"all tasks stalled on I/O for {human.percent(load.full)}% of a minute"] if load.full is not None else []
+    if load.load1 is not None:
+        parts.append(f"load {load.load1:.0f} on {human.plural(load.cpus, 'CPU')}")
+    said = "; ".join(parts) or "programs wait"
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _is_in_d_state(load: _Load, least: float) -> bool:
@@ -115,27 +138,28 @@ def _load(window: Window, seconds: float) -> _Load | None:
 def _said(load: _Load) -> str:
     parts = []
     if load.waiting is not None:
-        parts.append(f"{load.waiting} task{'' if load.waiting == 1 else 's'} waited for I/O in each sample")
+        parts.append(f"{human.plural(load.waiting, 'task')} waiting for I/O in each sample")
     if load.in_d_state is not None:
-        parts.append(f"{load.in_d_state} were in D state")
+        parts.append(f"{load.in_d_state} in D state")
     if load.full is not None:
-        parts.append(f"all tasks stalled on I/O for {human.percent(load.full)} % of a minute")
+        parts.append(f"all tasks stalled on I/O for {human.percent(load.full)}% of a minute")
     if load.load1 is not None:
-        parts.append(f"load {load.load1:g} on {load.cpus} processor{'' if load.cpus == 1 else 's'}")
+        parts.append(f"load {load.load1:g} on {human.plural(load.cpus, 'processor')}")
     return ", ".join(parts)
 
 
 LOAD_UNEXPLAINED = Rule(
     "load-unexplained",
-    "many tasks wait for I/O for a minute, and no finding accounts for it",
+    "many tasks waiting for I/O for a minute, unexplained by any finding",
     Severity.WARNING,
     _check,
     (Node,),
     (
-        Threshold("full", 0.6, "share of a minute in which all tasks were stalled on I/O (PSI full, avg60)", "ratio"),
-        Threshold("tasks", 2.0, "tasks per processor that wait in each sample"),
-        Threshold("seconds", 60.0, "time for which the number of waiting tasks is compared", "seconds"),
+        Threshold("full", 0.6, "share of a minute with all tasks stalled on I/O (PSI full, avg60)", "ratio"),
+        Threshold("tasks", 2.0, "waiting tasks per processor in each sample"),
+        Threshold("seconds", 60.0, "time over which the waiting tasks are counted", "seconds"),
     ),
     covers=(),
+    view="host",
     after=LOADS,
 )

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from sdstop.collectors.system.node import MEMINFO, VMSTAT, Node, Pressure
 from sdstop.core import format as human
+from sdstop.core.advice import run
 from sdstop.core.finding import (
     Finding,
     Gap,
@@ -46,14 +47,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     seconds = limits["seconds"]
     short = _shortage(window, seconds)
     if short.seconds + _GRACE < seconds:
-        yield Unchecked(f"needs {seconds:g} s of samples, has {short.seconds:.0f} s", SUBJECT, calm=True, gap=Gap.EARLY)
+        yield Unchecked(f"collecting data: {short.seconds:.0f} of {seconds:g} s", SUBJECT, calm=True, gap=Gap.EARLY)
     elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
         yield _finding(window, short, limits)
     elif short.pages is None and _used(window):
         why = "memory is swapped out; number of pages read back unknown"
         yield Unchecked(why, SUBJECT, calm=True, gap=Gap.UNRECORDED)
     elif short.stalled is None and (short.pages or 0.0) >= limits["pages"]:
-        why = f"{human.number(short.pages)} pages a second are read back from swap; I/O pressure unknown"
+        why = f"{human.number(short.pages)} pages/s read back from swap; I/O pressure unknown"
         yield Unchecked(why, SUBJECT, gap=Gap.UNRECORDED)
     elif short.some is None:
         yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
@@ -79,9 +80,9 @@ def _is_swapping(short: _Shortage, limits: Limits) -> bool:
 
 def _said(short: _Shortage) -> Iterator[str]:
     if short.some is not None:
-        yield f"tasks waited for memory in {human.percent(short.some)} % of the time"
+        yield f"tasks waited for memory in {human.percent(short.some)}% of the time"
     if short.pages is not None:
-        yield f"{human.number(short.pages)} pages a second were read back from swap"
+        yield f"{human.number(short.pages)} pages/s read back from swap"
 
 
 def _shortage(window: Window, seconds: float) -> _Shortage:
@@ -119,29 +120,29 @@ def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
     used = _used(window)
     critical = (short.full or 0.0) >= limits["full"]
     some = (short.some or 0.0) >= limits["some"]
+    span = f"{limits['seconds']:g} s"
+    pages = f"{human.number(short.pages)} pages/s read back from swap" if short.pages else ""
+    swap = f"{human.quantity(used, 'bytes')} in swap" if used else ""
     if some:
-        summary = (
-            f"programs waited for memory in {human.percent(short.some)} % of the last {limits['seconds']:g} s, all of "
-            f"them at once in {human.percent(short.full)} %"
+        title = f"MEMORY SHORT: tasks wait {human.percent(short.some)}%"
+        cause = (
+            f"Tasks waited for memory in {human.percent(short.some)}% of {span}, all in {human.percent(short.full)}%."
         )
     else:
-        summary = (
-            f"the node swaps: programs waited for I/O in {human.percent(short.stalled)} % of the last "
-            f"{limits['seconds']:g} s"
-        )
-    if short.pages:
-        summary += f"; {human.number(short.pages)} pages a second were read back from swap"
-    if used:
-        summary += f"; {human.quantity(used, 'bytes')} in swap"
+        title = f"SWAPPING: {human.number(short.pages)} pages/s"
+        cause = f"Memory is swapped; tasks waited for I/O in {human.percent(short.stalled)}% of {span}."
+    impact = "; ".join(filter(None, (pages, swap))) or "programs stop for as long as they wait"
     return Finding(
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         subject=SUBJECT,
-        cause=summary,
+        title=title,
+        cause=cause,
+        impact=f"{impact[0].upper()}{impact[1:]}.",
         values=(
-            Value("some", "time in which a task waited for memory", short.some, "ratio", above=limits["some"]),
-            Value("full", "time in which all tasks waited for memory", short.full, "ratio", above=limits["full"]),
-            Value("pages", "pages read back from swap", short.pages, "per_second", above=limits["pages"]),
-            Value("stalled", "time in which a task waited for I/O", short.stalled, "ratio", above=limits["some"]),
+            Value("some", "a task waits for memory", short.some, "ratio", above=limits["some"] if some else None),
+            Value("full", "all tasks wait for memory", short.full, "ratio", above=limits["full"] if critical else None),
+            Value("pages", "read back from swap", short.pages, "per_second", above=None if some else limits["pages"]),
+            Value("stalled", "a task waits for I/O", short.stalled, "ratio", above=None if some else limits["some"]),
             Value("swap", "swap in use", used, "bytes"),
             Value("available", "memory available", node.memory_available if node is not None else None, "bytes"),
         ),
@@ -151,26 +152,27 @@ def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
             window.quote(MEMINFO, "SwapFree:") if used is not None else None,
         ),
         advice=(
-            "grep VmSwap /proc/[0-9]*/status | sort -k2 -n | tail   # processes that are swapped out",
-            "ps -eo pid,rss,comm --sort=-rss | head   # processes with most memory",
-            "cat /sys/fs/cgroup/*/memory.pressure   # is it one control group at its memory.max?",
-            "limit or stop the programs that need the memory, or add memory: faster swap only shortens each wait",
+            "Limit or stop the programs that need the memory, or add memory.",
+            run("ps", "-eo", "pid,rss,comm", "--sort=-rss", note="largest processes").pipe("head"),
+            run("top", "-b", "-n", "1", "-o", "SWAP", note="processes swapped out").pipe("head", "-20"),
+            run("systemd-cgtop", "-m", "-n", "1", note="one control group at its memory.max"),
         ),
-        refuted_by="some avg60 below 10 in /proc/pressure/memory, and si of `vmstat 1` at 0",
+        refuted_by="some avg60 below 10 in /proc/pressure/memory, and si of vmstat 1 at 0",
     )
 
 
 MEMORY_SHORT = Rule(
     "memory-short",
-    "programs wait for memory most of the time: swapping, or cached pages that are read again and again",
+    "programs that wait for memory: swapping, or cached pages read repeatedly",
     Severity.CRITICAL,
     _check,
     (Node,),
     (
-        Threshold("some", 0.4, "share of the time in which at least one task waits for memory (PSI some)", "ratio"),
-        Threshold("full", 0.6, "share of the time in which all tasks do, that makes it critical (PSI full)", "ratio"),
-        Threshold("pages", 100.0, "pages read back from swap, if tasks wait for I/O as often", "per_second"),
-        Threshold("seconds", 20.0, "time over which all are counted", "seconds"),
+        Threshold("some", 0.4, "share of time with a task waiting for memory (PSI some)", "ratio"),
+        Threshold("full", 0.6, "share of time with all tasks waiting for memory, critical (PSI full)", "ratio"),
+        Threshold("pages", 100.0, "pages read back from swap, with tasks waiting for I/O", "per_second"),
+        Threshold("seconds", 20.0, "time over which shares and rates are measured", "seconds"),
     ),
     covers=(),
+    view="host",
 )

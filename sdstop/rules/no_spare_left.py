@@ -6,9 +6,21 @@ from collections.abc import Iterator
 
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core import format as human
-from sdstop.core.finding import Covers, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -27,17 +39,22 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _finding(window: Window, array: Array) -> Finding:
     failed = [m for m in window.rows(Member).values() if m.array == array.array and m.state == "faulty"]
-    names = ", ".join(m.device for m in failed[:4]) or human.number(array.failed)
+    names = ", ".join(m.device for m in failed) or human.number(array.failed)
     left = array.spares or 0
-    spare = "no spare is left" if not left else f"{left} spare{'' if left == 1 else 's'} left"
     return Finding(
         severity=Severity.WARNING if not left else Severity.INFO,
         subject=array.array,
-        cause=f"{spare}: all {human.number(array.raid_disks)} slots are in sync; failed and still listed: {names}",
+        title="NO SPARE LEFT" if not left else f"SPARE USED: {left} left",
+        cause=f"All {human.number(array.raid_disks)} slots in sync; failed, still listed: {human.safe(names, 30)}.",
+        impact=(
+            "The next failed member cannot be rebuilt until a disk is added."
+            if not left
+            else f"{human.plural(left, 'spare')} left for the next failures."
+        ),
         values=(
             Value("failed", "failed members still listed", array.failed, "", above=0),
-            Value("spares", "spares left", left, "", above=1),
-            Value("tolerates", "further failures that lose no data", array.tolerates),
+            Value("spares", "spares left", left, "", below=None if left else 1),
+            Value("tolerates", "further failures tolerated", array.tolerates),
         ),
         evidence=cites(window.cite(array), *(window.cite(m, "state") for m in failed[:3])),
         advice=tuple(_advice(array, failed)),
@@ -45,19 +62,23 @@ def _finding(window: Window, array: Array) -> Finding:
     )
 
 
-def _advice(array: Array, failed: list[Member]) -> Iterator[str]:
-    name = quoted(array.array)
+def _advice(array: Array, failed: list[Member]) -> Iterator[Advice]:
+    array_file = f"/dev/{array.array}"
+    yield "Replace the failed disk; the new one becomes the spare."
     for member in failed[:2]:
-        yield f"journalctl -k | grep -w {operand(member.device)}; smartctl -x /dev/{quoted(member.device)}   # why?"
-        yield f"mdadm /dev/{name} --remove /dev/{quoted(member.device)}   # then replace the disk"
-    yield f"mdadm /dev/{name} --add /dev/NEW   # the new disk becomes the spare"
+        yield run("journalctl", "-k").pipe("grep", "-w", *operands(member.device))
+        yield run("smartctl", "-x", f"/dev/{member.device}")
+        yield run("mdadm", array_file, "--remove", f"/dev/{member.device}")
+    yield run("mdadm", array_file, "--add", "/dev/NEW")
 
 
 NO_SPARE_LEFT = Rule(
     "no-spare-left",
-    "a spare took over in an md array, its failed member is still listed, and no spare is left",
+    "md array whose spare replaced a failed member, with no spare left",
     Severity.WARNING,
     _check,
     (Array,),
+    damage=Damage.REDUNDANCY,
+    view="disks",
     covers=(Covers(Array, where=lambda row: row.redundant),),
 )

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from sdstop.analysis.rebuild import Trend
 from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, eta_words, rebuild_analyses
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.advice import Advice
+from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
@@ -29,11 +30,15 @@ def _waiting(window: Window, known: RebuildAnalysis) -> Finding:
     return Finding(
         severity=Severity.INFO,
         subject=known.name,
-        cause=f"the {known.what} {known.advice.waits[row.state]}",
+        title=f"{known.what} {row.state}".upper(),
+        cause=known.advice.waits[row.state],
+        impact=_impact(known),
         values=(Value("state", "state", row.state), Value("progress", "done", row.progress, "progress")),
         evidence=cites(window.cite(row), window.cite(row, "operation")),
-        advice=known.lines(known.advice.waiting.get(row.state, "")),
+        advice=known.lines(*known.advice.waiting.get(row.state, ())),
         refuted_by=f"a line of progress in {known.lines(known.advice.shown)[0]}",
+        damage=known.damage,
+        view=known.view,
     )
 
 
@@ -42,35 +47,39 @@ def _running(window: Window, known: RebuildAnalysis) -> Finding:
     rate = pace.rate if pace is not None else None
     trend = pace.trend if pace is not None else None
     if known.at_end:
-        when = "all of it is started and is not yet on the disks: when that will be, nothing tells"
+        when = "All blocks are issued, not all are written; remaining time unknown."
     elif pace is None or pace.rate is None:
-        when = "when it will be done takes a few more readings to tell"
+        when = "Remaining time needs a few more samples."
         if row.kind != "md" and row.remaining is not None:
-            by = ", by the mean since its start" if row.kind == "zfs" else ""
-            when += f" ({known.advice.teller} says {human.duration(row.remaining)}{by})"
+            by = " (mean since the start)" if row.kind == "zfs" else ""
+            when = f"Estimating; {known.advice.teller} reports {human.duration(row.remaining)} left{by}."
     else:
-        turns = {Trend.SLOWING: ", slowing", Trend.RISING: ", getting faster"}
-        when = f"{human.quantity(pace.rate, 'bytes_per_second')}{turns.get(pace.trend or Trend.STEADY, '')}, "
-        when += f"done {eta_words(pace)}"
+        turns = {Trend.SLOWING: ", slowing", Trend.RISING: ", rising"}
+        trend_ = turns.get(pace.trend or Trend.STEADY, "")
+        when = f"{human.quantity(pace.rate, 'bytes_per_second')}{trend_}: {eta_words(pace)}."
     return Finding(
         severity=Severity.INFO,
         subject=known.name,
-        cause=f"{known.what} {known.done} % done, {when}",
+        title=f"{known.what} running: ".upper() + f"{known.done}%",
+        cause=when,
+        impact=_impact(known),
         values=(
             Value("progress", "done", row.progress, "progress"),
-            Value("rate", "speed seen", rate, "bytes_per_second", above=row.speed_max),
-            Value("eta", "remaining, at the speed seen", pace.eta if pace else None, "seconds"),
-            Value("soonest", "at the soonest", pace.soonest if pace else None, "seconds"),
-            Value("latest", "at the latest", pace.latest if pace else None, "seconds"),
-            Value("trend", "speed is", str(trend) if trend else None),
-            Value("kernel_rate", f"speed that {_teller(known)} reports", row.speed, "bytes_per_second"),
-            Value("kernel_eta", f"remaining, as {_teller(known)} reports", row.remaining, "seconds"),
-            Value("seen", "watched for", pace.seconds if pace else None, "seconds"),
+            Value("rate", "speed measured", rate, "bytes_per_second", of=row.speed_max),
+            Value("eta", "remaining at this speed", pace.eta if pace else None, "seconds"),
+            Value("soonest", "earliest", pace.soonest if pace else None, "seconds"),
+            Value("latest", "latest", pace.latest if pace else None, "seconds"),
+            Value("trend", "trend", str(trend) if trend else None),
+            Value("kernel_rate", f"speed by {_teller(known)}", row.speed, "bytes_per_second"),
+            Value("kernel_eta", f"remaining by {_teller(known)}", row.remaining, "seconds"),
+            Value("seen", "observed for", pace.seconds if pace else None, "seconds"),
         ),
         evidence=cites(window.cite(row), window.cite(row, "operation")),
         advice=() if row.operation in REPAIRS or not known.advice.end else _end(known),
-        refuted_by="progress that does not move any more (rebuild-stalled says so)",
+        refuted_by="progress that stops advancing (then see rebuild-stalled)",
         confidence=pace.confidence if pace is not None else None,
+        damage=known.damage,
+        view=known.view,
     )
 
 
@@ -78,14 +87,21 @@ def _teller(known: RebuildAnalysis) -> str:
     return "the kernel" if known.rebuild.kind == "md" else known.advice.teller
 
 
-def _end(known: RebuildAnalysis) -> tuple[str, ...]:
-    return known.lines(f"to end the {known.rebuild.operation}: {known.advice.end}")
+def _end(known: RebuildAnalysis) -> tuple[Advice, ...]:
+    return known.lines(f"End the {known.rebuild.operation} if its load is too much now.", *known.advice.end)
+
+
+def _impact(known: RebuildAnalysis) -> str:
+    if known.damage is Damage.REDUNDANCY:
+        return f"Full redundancy returns when the {known.what} ends."
+    return "Other I/O on the same disks can be slower until its end."
 
 
 REBUILD_RUNNING = Rule(
     "rebuild-running",
-    "a rebuild or a data check is under way: progress, speed, own estimate of its end",
+    "rebuild or data check in progress: progress, speed, estimated end",
     Severity.INFO,
     _check,
     (Rebuild,),
+    view="disks",
 )

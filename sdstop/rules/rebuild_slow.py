@@ -18,10 +18,11 @@ from sdstop.analysis.rebuilding import (
     rebuild_analyses,
 )
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
-from sdstop.core.shell import operand, quoted
+from sdstop.core.shell import phrase
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild, folder
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
@@ -31,11 +32,12 @@ class _Cause(Struct, frozen=True):
     """Bottleneck, advice, and the causes that were ruled out."""
 
     text: str
-    advice: tuple[str, ...]
+    advice: tuple[Advice, ...]
     ruled_out: tuple[str, ...]
     device: str = ""
     readings: tuple[tuple[Reading, str], ...] = ()
     unknown: tuple[str, ...] = ()
+    possible: tuple[str, ...] = ()
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -44,18 +46,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.state != "running" or row.operation not in REPAIRS or known.stands or known.at_end:
             yield Unchecked(known.not_judged, known.name, calm=True)
         elif pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
-            yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
+            yield Unchecked(f"collecting data: the speed needs {limits['seconds']:g} s of progress", known.name)
         elif pace.eta > limits["longest"]:
-            yield _slow(window, known, pace, limits, f"done {eta_words(pace)}")
+            yield _slow(window, known, pace, limits, f"REBUILD SLOW: {human.duration(pace.eta)} left")
         elif (member := _held_back(known, limits)) is not None:
-            yield _slow(window, known, pace, limits, f"done {eta_words(pace)}, held back by one member", member)
+            yield _slow(window, known, pace, limits, "REBUILD HELD BACK by one member", member)
         elif _idle(known, pace, limits):
             busy = known.busiest.busy if known.busiest else None
-            yield _slow(window, known, pace, limits, f"its busiest member is only {human.percent(busy)} % busy")
+            yield _slow(window, known, pace, limits, f"REBUILD SLOW: disks only {human.percent(busy)}% busy")
         else:
             yield RuledOut(
                 known.name,
-                f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')} is done {eta_words(pace)}",
+                f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')}, {eta_words(pace)}",
             )
 
 
@@ -68,7 +70,7 @@ def _idle(known: RebuildAnalysis, pace: Pace, limits: Limits) -> bool:
 
 
 def _slow(
-    window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits, why: str, held_back: DeviceLoad | None = None
+    window: Window, known: RebuildAnalysis, pace: Pace, limits: Limits, title: str, held_back: DeviceLoad | None = None
 ) -> Finding:
     row, cause = known.rebuild, _cause(window, known, limits) if held_back is None else _of_one(held_back, ())
     busiest = known.busiest
@@ -76,21 +78,24 @@ def _slow(
     return Finding(
         severity=Severity.WARNING,
         subject=known.name,
-        cause=f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')}, {why}; {cause.text}",
+        title=title,
+        cause=f"{cause.text}.",
+        impact=f"{known.end}.",
         values=(
-            Value("eta", "remaining, at the speed seen", pace.eta, "seconds", above=limits["longest"]),
-            Value("rate", "speed seen", pace.rate, "bytes_per_second"),
+            Value("eta", "remaining at this speed", pace.eta, "seconds", above=_exceeded(pace.eta, limits["longest"])),
+            Value("rate", "speed measured", pace.rate, "bytes_per_second"),
             Value("progress", "done", row.progress, "progress"),
             Value(
                 "busy",
                 f"busy time of {busiest.device}" if busiest else "busy time",
                 busiest.busy if busiest else None,
                 "ratio",
-                above=limits["idle"],
+                below=limits["idle"] if busiest and (busiest.busy or 0.0) < limits["idle"] else None,
             ),
             Value("foreground", "other I/O on the array", known.own.bytes if known.own else None, "bytes_per_second"),
-            Value("ruled_out", "not the cause", "; ".join(cause.ruled_out) or None),
-            *((Value("unknown", "could not be looked at", "; ".join(cause.unknown)),) if cause.unknown else ()),
+            Value("ruled_out", "ruled out", "; ".join(cause.ruled_out) or None),
+            *((Value("possible", "possible limits", "; ".join(cause.possible)),) if cause.possible else ()),
+            *((Value("unknown", "not checked", "; ".join(cause.unknown)),) if cause.unknown else ()),
         ),
         evidence=cites(
             window.cite(row),
@@ -100,9 +105,15 @@ def _slow(
             *(window.cite(reading, field) for reading, field in cause.readings),
         ),
         advice=cause.advice,
-        refuted_by="a higher speed over the next minutes: this is what it will take at the speed seen",
+        refuted_by="a higher speed over the next minutes (the estimate assumes the present one)",
         confidence=pace.confidence,
+        damage=known.damage,
+        view=known.view,
     )
+
+
+def _exceeded(value: float | None, threshold: float) -> float | None:
+    return threshold if value is not None and value > threshold else None
 
 
 def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
@@ -110,33 +121,33 @@ def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
     name = known.name
     limit = active_throttle(known)
     if limit is not None:
-        what = "the upper speed limit" if limit.which == "max" else "other I/O, to which it yields"
+        text = "Limited by its maximum speed" if limit.which == "max" else "Yields to other I/O at its minimum speed"
         return _Cause(
-            f"what limits it is {what} (rebuild-throttled)",
-            (f"raise {limit.path or limit.by}: see rebuild-throttled",),
-            (),
+            f"{text} (see rebuild-throttled)", (f"Raise {phrase(limit.setting)} (see rebuild-throttled).",), ()
         )
     most = HBA_OVERSUBSCRIBED.limits()
     looked = suspects(window, known, most["disk_rate"], most["flash_rate"], most["efficiency"])
     proven = [suspect for suspect in looked if suspect.guilt == "proven"]
     out = [suspect.what for suspect in looked if suspect.guilt == "none"]
     if known.rebuild.speed_max is not None:
-        out.insert(0, f"the speed limit of {human.quantity(known.rebuild.speed_max, 'bytes_per_second')}")
+        out.insert(0, f"speed limit {human.quantity(known.rebuild.speed_max, 'bytes_per_second')}")
     if proven:
         first = proven[0]
-        return _Cause(f"what limits it is {first.what}", (first.advice,), tuple(out), readings=_shown(first))
+        return _Cause(
+            f"Limited by {first.limit}", first.advice, tuple(out), readings=_shown(first), possible=(first.what,)
+        )
     slow = _slowest(known.loads, limits)
     if slow is not None:
         return _of_one(slow, tuple(out))
     busy, own = known.busiest, known.own
     full = busy is not None and (busy.busy or 0.0) >= limits["full"]
     if known.loads and not full:
-        out.append(f"the disks (none is busy more than {human.percent(busy.busy if busy else None)} %)")
+        out.append(f"disks (busiest {human.percent(busy.busy if busy else None)}%)")
     rate = known.pace.rate if known.pace is not None and known.pace.rate is not None else 0.0
     if full and own is not None and own.bytes >= rate:
         return _Cause(
-            f"the members are busy with other I/O on {name}, {human.quantity(own.bytes, 'bytes_per_second')}",
-            known.lines("move load away from {array}, or:", *known.advice.yields),
+            f"Members are busy with other I/O: {human.quantity(own.bytes, 'bytes_per_second')}",
+            known.lines("Move load away from the array, or let the rebuild take more.", *known.advice.yields),
             tuple(out),
             busy.device if busy else "",
         )
@@ -144,13 +155,8 @@ def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
         out.append(f"other I/O on {name} ({human.quantity(own.bytes, 'bytes_per_second')})")
     if full and busy is not None:
         return _Cause(
-            "the members are all busy: this is what these disks can do",
-            (
-                (
-                    f"does something else use the disks of {quoted(name)}? see their partitions and the "
-                    "processes of this node"
-                ),
-            ),
+            "All members are busy: the disks are the limit",
+            ("Look for other users of these disks: partitions, programs.",),
             tuple(out),
             busy.device,
         )
@@ -160,8 +166,12 @@ def _cause(window: Window, known: RebuildAnalysis, limits: Limits) -> _Cause:
 def _of_one(slow: DeviceLoad, ruled_out: tuple[str, ...]) -> _Cause:
     wait = f", {human.wait(slow.wait)} ms a request" if slow.wait is not None else ""
     return _Cause(
-        f"{slow.device} is {human.percent(slow.busy)} % busy{wait}, its peers are not: it is the one waited for",
-        (f"smartctl -x /dev/{quoted(slow.device)}; journalctl -k | grep -w {operand(slow.device)}",),
+        f"{human.safe(slow.device, 12)} is {human.percent(slow.busy)}% busy{wait}, its peers are not",
+        (
+            "Check this disk and its link.",
+            run("smartctl", "-x", f"/dev/{slow.device}"),
+            run("journalctl", "-k").pipe("grep", "-w", *operands(slow.device)),
+        ),
         ruled_out,
         slow.device,
     )
@@ -199,21 +209,30 @@ def _open(known: RebuildAnalysis, looked: list[Suspect], out: tuple[str, ...], l
     unknown = tuple(suspect.what for suspect in looked if suspect.guilt == "unknown")
     if cache is not None and cache <= limits["stripe_cache"]:
         return _Cause(
-            f"no disk is full: the stripe cache holds {cache} stripes, which is little",
-            (f"echo 4096 > {quoted(folder(known.name))}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
+            f"No disk is full; the stripe cache is small ({cache} stripes)",
+            (
+                "Enlarge the stripe cache.",
+                run(
+                    "echo",
+                    "4096",
+                    into=f"{folder(known.name)}/stripe_cache_size",
+                    note="takes 16 MiB of memory for each member",
+                ),
+            ),
             out,
             unknown=unknown,
         )
     if possible:
         return _Cause(
-            f"it could be limited by {', or by '.join(suspect.what for suspect in possible)}",
-            tuple(dict.fromkeys(suspect.advice for suspect in possible if suspect.advice)),
+            f"Possible limit: {possible[0].limit}",
+            tuple(dict.fromkeys(each for suspect in possible for each in suspect.advice)),
             out,
             readings=tuple(shown for suspect in possible for shown in _shown(suspect)[:2]),
             unknown=unknown,
+            possible=tuple(suspect.what for suspect in possible),
         )
     return _Cause(
-        "what it waits for is not among what was looked at",
+        "Limiting resource not identified",
         known.lines(*known.advice.unknown),
         out,
         unknown=unknown,
@@ -230,18 +249,19 @@ def _slowest(loads: tuple[DeviceLoad, ...], limits: Limits) -> DeviceLoad | None
 
 REBUILD_SLOW = Rule(
     "rebuild-slow",
-    "a rebuild will take too long, or goes far slower than its disks allow",
+    "rebuild that will take too long, or is far slower than its disks allow",
     Severity.WARNING,
     _check,
     (Rebuild,),
     (
-        Threshold("longest", 86400.0, "remaining time from which a rebuild is slow", "seconds"),
-        Threshold("idle", 0.4, "busy time of the busiest member below which the disks could do far more", "ratio"),
-        Threshold("worth", 3600.0, "remaining time below which idle disks are not worth a word", "seconds"),
-        Threshold("full", 0.9, "busy time from which a member counts as full", "ratio"),
-        Threshold("gain", 3.0, "times as fast without the one member that holds it back"),
-        Threshold("waits", 3.0, "wait of that member, times its peers' median"),
-        Threshold("stripe_cache", 256.0, "stripe cache (stripes) that is little: md's default"),
-        Threshold("seconds", 20.0, "progress that must have been watched", "seconds"),
+        Threshold("longest", 86400.0, "remaining time of a slow rebuild", "seconds"),
+        Threshold("idle", 0.4, "busy time of the busiest member below which the disks are idle", "ratio"),
+        Threshold("worth", 3600.0, "remaining time below which idle disks are not reported", "seconds"),
+        Threshold("full", 0.9, "busy time of a full member", "ratio"),
+        Threshold("gain", 3.0, "speedup without the one member that holds it back"),
+        Threshold("waits", 3.0, "wait of that member, as a multiple of its peers' median"),
+        Threshold("stripe_cache", 256.0, "small stripe cache, in stripes: the default of md"),
+        Threshold("seconds", 20.0, "time of progress observed", "seconds"),
     ),
+    view="disks",
 )

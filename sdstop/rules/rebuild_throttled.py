@@ -15,9 +15,9 @@ from sdstop.analysis.rebuilding import (
     rebuild_analyses,
 )
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 
@@ -34,12 +34,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.speed_max is None and row.speed_min is None:
             # ZFS has no speed limits; its throttles are shares of queues
             none = row.kind == "zfs"
-            yield Unchecked("ZFS has no speed limits" if none else "its speed limits are not known", known.name,
+            yield Unchecked("ZFS has no speed limits" if none else "speed limits unavailable", known.name,
                             calm=none)  # fmt: skip
         elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
-            yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
+            yield Unchecked(f"collecting data: the speed needs {limits['seconds']:g} s of progress", known.name)
         elif not known.loads and (row.kind == "md" or row.devices):
-            yield Unchecked("the load of its members is not known", known.name)
+            yield Unchecked("member load unavailable", known.name)
         elif limit is not None:
             yield _throttled(window, known, limit, _severity(known, limits))
         else:
@@ -48,9 +48,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _good(known: RebuildAnalysis, rate: float) -> str:
     row, busiest = known.rebuild, known.busiest
-    load = f", busiest member {busiest.device} {human.percent(busiest.busy)} %" if busiest is not None else ""
+    load = f", busiest member {busiest.device} {human.percent(busiest.busy)}%" if busiest is not None else ""
     limits = [human.quantity(limit, "bytes_per_second") for limit in (row.speed_min, row.speed_max)]
-    words = f"its limits are {limits[0]} and {limits[1]}" if row.kind == "md" else f"its limit is {limits[1]}"
+    words = f"limits {limits[0]} and {limits[1]}" if row.kind == "md" else f"limit {limits[1]}"
     return f"{human.quantity(rate, 'bytes_per_second')}; {words}{load}"
 
 
@@ -69,27 +69,29 @@ def _throttled(window: Window, known: RebuildAnalysis, limit: SpeedLimit, severi
     device = busiest.device if busiest is not None else ""
     shown = human.quantity(rate, "bytes_per_second")
     bound = human.quantity(limit.limit, "bytes_per_second")
+    what = "REBALANCE" if known.rebuild.operation == "rebalance" else "REBUILD"
     if limit.which == "max":
-        summary = f"{known.what} goes at {shown}, held by its limit of {bound} ({limit.set_by})"
-        if device:
-            summary += f", while the busiest member, {device}, is {human.percent(busy)} % busy"
+        title = f"{what} THROTTLED to {bound}"
+        cause = f"Limited to {bound} by {human.safe(limit.setting, 28)}; {shown} now."
         room = rate / busy if busy else None
     else:
-        summary = (
-            f"{known.what} yields to other I/O on {known.name}: {shown}, near the {bound} below which md yields to "
-            f"nobody ({limit.set_by})"
-        )
+        title = f"{what} YIELDS to other I/O"
+        cause = f"Yields to other I/O: {shown}, guaranteed minimum {bound}."
         room = None
+    only = f"; {human.safe(device, 12)} is only {human.percent(busy)}% busy" if device and limit.which == "max" else ""
     row = window.get(DiskActivity, device) if device else None
     return Finding(
         severity=severity,
         subject=known.name,
-        cause=summary,
+        title=title,
+        cause=cause,
+        impact=f"{known.soon if only else known.end}{only}.",
         values=(
-            Value("rate", "speed seen", rate, "bytes_per_second", above=float(limit.limit)),
+            Value("rate", "speed measured", rate, "bytes_per_second", of=float(limit.limit)),
             Value("limit", f"speed limit ({limit.which})", limit.limit, "bytes_per_second"),
+            Value("set_by", "limit set by", limit.set_by),
             Value("busy", f"busy time of {device}" if device else "busy time", busy, "ratio"),
-            Value("room", "what the members might do", room, "bytes_per_second"),
+            Value("room", "possible speed of the members", room, "bytes_per_second"),
             Value("foreground", "other I/O on the array", known.own.bytes if known.own else None, "bytes_per_second"),
         ),
         evidence=cites(
@@ -98,35 +100,39 @@ def _throttled(window: Window, known: RebuildAnalysis, limit: SpeedLimit, severi
             window.cite(row) if row is not None else None,
         ),
         advice=_advice(limit, known, rate),
-        refuted_by="a speed that stays the same when the limit is raised",
+        refuted_by="an unchanged speed after raising the limit",
         confidence=known.pace.confidence if known.pace is not None else None,
         explains=(f"rebuild-slow:{known.name}",),
+        damage=known.damage,
+        view=known.view,
     )
 
 
-def _advice(limit: SpeedLimit, known: RebuildAnalysis, rate: float) -> tuple[str, ...]:
+def _advice(limit: SpeedLimit, known: RebuildAnalysis, rate: float) -> tuple[Advice, ...]:
     if not limit.path:
         return known.lines(*known.advice.faster)
     kib = max(int(max(limit.limit, rate) * 4) // 1024, 4 * 1024)
-    first = f"echo {kib} > {quoted(limit.path)}   # KiB/s, this array alone, until it is stopped"
-    back = f"echo system > {quoted(limit.path)}   # back to the node's limit when it is done"
-    node = f"sysctl {quoted(limit.sysctl)}={kib}   # every array of the node"
-    if limit.which == "min":
-        return (first, node, f"what uses {quoted(known.name)} now gets less; take it back when that hurts: {back}")
-    return (first, node, back)
+    less = "; other users get less" if limit.which == "min" else ""
+    return (
+        f"Raise the {'minimum' if limit.which == 'min' else 'maximum'} speed until the rebuild is done{less}.",
+        run("echo", str(kib), into=limit.path, note="KiB/s, for this array until it stops"),
+        run("sysctl", f"{limit.sysctl}={kib}", note="for every array of the node"),
+        run("echo", "system", into=limit.path, note="back to the limit of the node"),
+    )
 
 
 REBUILD_THROTTLED = Rule(
     "rebuild-throttled",
-    "a rebuild is held back by a speed limit",
+    "rebuild held back by a speed limit",
     Severity.WARNING,
     _check,
     (Rebuild,),
     (
-        Threshold("near", NEAR, "as near to the upper limit counts as held by it", "ratio"),
-        Threshold("least", LEAST, "up to so many times the lower limit counts as yielding to other I/O"),
-        Threshold("busy", BUSY, "busy time of a member from which the disks, not the limit, hold it", "ratio"),
-        Threshold("worth", 600.0, "remaining time below which it is only mentioned", "seconds"),
-        Threshold("seconds", 10.0, "progress that must have been watched", "seconds"),
+        Threshold("near", NEAR, "distance to the upper limit of a throttled rebuild", "ratio"),
+        Threshold("least", LEAST, "speed of a yielding rebuild, as a multiple of the lower limit"),
+        Threshold("busy", BUSY, "busy time of a member above which the disks are the limit", "ratio"),
+        Threshold("worth", 600.0, "remaining time below which it is info", "seconds"),
+        Threshold("seconds", 10.0, "time of progress observed", "seconds"),
     ),
+    view="disks",
 )

@@ -16,19 +16,20 @@ from sdstop.rules.slow_stripe_member import verdicts
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     groups = judged_groups(window, limits)
     if not groups:
-        yield Unchecked("no devices that should behave alike are known here", calm=True)
+        yield Unchecked("no groups of devices that should behave alike", calm=True)
     yield from verdicts(window, [judged for judged in groups if not judged.striped], limits)
 
 
 SLOW_DEVICE = Rule(
     "slow-device",
-    "one device of a peer group that is not a stripe answers far slower than the others",
+    "device far slower than its peers: mirror leg, vdev, OSD, path, equal disk",
     Severity.CRITICAL,
     _check,
     (),  # rates of the kernel's counters, or those that tools printed
     thresholds(*SLOW),
     covers=(Covers(Array, where=is_mirror),),
-    many="answer far slower than their peers",
+    many="are slow",
+    view="disks",
     explains=(
         "slow-device",
         "slow-stripe-member",

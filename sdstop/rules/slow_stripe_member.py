@@ -30,14 +30,14 @@ def verdicts(window: Window, groups: Sequence[JudgedGroup], limits: Limits) -> I
         upper = judged.group.upper if judged.group is not None else None
         subjects = (judged.name,) if upper is not None else judged.layout.names
         members = len(judged.layout.names)
-        gap = Gap.EARLY if judged.slow_unchecked.startswith("needs ") else Gap.OPEN
+        gap = Gap.EARLY if judged.slow_unchecked.startswith("collecting data") else Gap.OPEN
         if judged.slow:
             for laggard in judged.slow:
                 yield _slow(window, judged, laggard, limits)
         elif judged.slow_unchecked:
             yield from unchecked(subjects, judged.slow_unchecked, calm=not judged.striped, gap=gap)
         elif members < FEWEST and not judged.mirrored:
-            yield from unchecked(subjects, f"{members} members are too few to tell which of them is slow", calm=True)
+            yield from unchecked(subjects, f"too few members ({members}) to identify a slow one", calm=True)
         else:
             yield from passed(subjects, _good(judged, limits))
 
@@ -49,93 +49,97 @@ def _good(judged: JudgedGroup, limits: Limits) -> str:
             if member.write_wait is not None or member.read_wait is not None:
                 waits[member.name] = max(member.write_wait or 0.0, member.read_wait or 0.0)
     if not waits:
-        return "no member was asked for anything in the last reading"
+        return "no I/O in the last sample"
     slowest = max(waits, key=waits.__getitem__)
     peers = median([wait for disk, wait in waits.items() if disk != slowest] or [0.0])
     times = limits["slow_of_two" if len(waits) < FEWEST else "slow_of_three" if len(waits) == FEWEST else "slow_wait"]
     if waits[slowest] >= times * peers > 0:
         return (
-            f"{slowest} waited {human.wait(waits[slowest])} ms at the last reading, its peers {human.wait(peers)} ms; "
-            "but not in most readings, not at an equal share of I/O, or with no more work on each request than a seek "
-            "takes"
+            f"{slowest} {human.wait(waits[slowest])} ms, its peers {human.wait(peers)} ms in the last sample: "
+            "not sustained, not at an equal share, or explained by seeks"
         )
     return (
-        f"no member waits {human.number(times)} times as long as its peers at an equal share; the "
-        f"longest wait of the last reading is {human.wait(waits[slowest])} ms ({slowest})"
+        f"no member waits {human.number(times)} times as long as its peers at an equal share; "
+        f"longest wait {human.wait(waits[slowest])} ms ({slowest})"
     )
 
 
 def _slow(window: Window, judged: JudgedGroup, laggard: Laggard, limits: Limits) -> Finding:
     member, near = laggard.member, laggard.neighbour
-    known = f"{member} on {laggard.base}" if laggard.base else member
     row = window.get(DiskActivity, member)
     values: list[Value] = []
+    kind = "MEMBER" if judged.striped else "DEVICE"
     if laggard.still is not None:
-        summary = _standing(judged, known, laggard.still)
-        values += _standing_values(laggard.still)
+        still = laggard.still
+        title = f"{kind} STALLS: {human.plural(len(still.spans), 'standstill')}"
+        cause = _standing(laggard, still)
+        values += _standing_values(still)
     elif laggard.wait is not None:
-        summary = _waiting(judged, known, laggard.wait)
+        title = f"SLOW {kind}: {human.number(laggard.wait.times)}x its peers' wait"
+        cause = _waiting(judged, laggard, laggard.wait)
         values += _wait_values(laggard.wait, limits)
     else:
-        raise ValueError("a slow member has a wait, or stands still")
+        raise ValueError("a slow member has a wait or a standstill")
+    impact = waits_for(judged)
     values.append(Value("busy", "busy", row.busy if row is not None else None, "ratio"))
+    if laggard.base:
+        values.append(Value("base", "device below", laggard.base))
     if near is not None:
-        used = f" ({human.safe(near.used, 60)})" if near.used else ""
-        summary += (
-            f"; its disk {near.disk} also serves {near.device}{used}, "
-            f"{human.number(near.requests)} of {human.number(near.requests + near.own)} requests/s"
+        title = f"SLOW {kind}: its disk serves others too"
+        impact = (
+            f"{near.disk} also serves {human.safe(near.device, 16)}: {human.number(near.requests)} of "
+            f"{human.number(near.requests + near.own)} requests/s."
         )
         values.append(Value("neighbour", f"requests of {near.device} on the same disk", near.requests, "per_second"))
         values.append(Value("own", f"requests of {member}", near.own, "per_second"))
+        values.append(Value("neighbour_use", f"use of {near.device}", near.used or None))
     return Finding(
         severity=Severity.CRITICAL if laggard.critical else Severity.WARNING,
         subject=judged.subject(member),
-        cause=summary,
+        title=title,
+        cause=cause,
+        impact=impact,
         values=tuple(values),
         evidence=cites(*_evidence(window, judged, laggard)),
         advice=advice(judged, laggard),
         refuted_by=(
-            f"a larger share of I/O than its peers' (then {member} is hot, not slow), or another load on the same "
-            "disk (other partitions, a SMART self test)"
+            f"a larger share of I/O than its peers (hot, not slow), or other load on {member} (another partition, a "
+            "SMART self-test)"
         ),
         confidence=0.7 if judged.group is None else None,
+        view_subject=member,
+        cost=row.queue or 0.0 if row is not None else 0.0,
     )
 
 
-def _waiting(judged: JudgedGroup, member: str, wait: Wait) -> str:
-    share = ", at an equal share of I/O" if judged.seconds and judged.seconds[-1].rated else ""
-    return (
-        f"{member} answers {wait.requests} in {human.wait(wait.seconds)} ms, its peers in "
-        f"{human.wait(wait.peers)} ms{share}: {waits_for(judged)}"
-    )
+def _waiting(judged: JudgedGroup, laggard: Laggard, wait: Wait) -> str:
+    share = ", at an equal share" if judged.seconds and judged.seconds[-1].rated else ""
+    where = f" on {human.safe(laggard.base, 12)}" if laggard.base else ""
+    requests = f"{wait.requests[0].upper()}{wait.requests[1:]}"
+    return f"{requests} take {human.wait(wait.seconds)} ms{where}, {human.wait(wait.peers)} ms on its peers{share}."
 
 
 def _wait_values(wait: Wait, limits: Limits) -> tuple[Value, ...]:
     return (
         Value("wait", f"wait of {wait.requests}", wait.seconds, "seconds"),
-        Value("peers", "the peers' median", wait.peers, "seconds"),
-        Value("times", "times as long", wait.times, "", above=limits["slow_wait"]),
+        Value("peers", "peers' median", wait.peers, "seconds"),
+        Value("times", "times its peers' wait", wait.times, "", above=limits["slow_wait"]),
     )
 
 
-def _standing(judged: JudgedGroup, member: str, still: Standstill) -> str:
+def _standing(laggard: Laggard, still: Standstill) -> str:
+    where = f" on {human.safe(laggard.base, 12)}" if laggard.base else ""
     return (
-        f"{member} completed nothing for {human.duration(still.seconds)} of the last {human.duration(still.of)}, "
-        f"{len(still.spans)} times, while its peers had nothing to do: {waits_for(judged)}"
+        f"No completion{where} in {human.duration(still.seconds)} of {human.duration(still.of)}, while its peers idled."
     )
 
 
 def _standing_values(still: Standstill) -> tuple[Value, ...]:
+    share = still.seconds / still.of
     return (
-        Value(
-            "standstill",
-            "share of the time in which it completed nothing",
-            still.seconds / still.of,
-            "ratio",
-            above=CRITICAL,
-        ),
+        Value("standstill", "time without a completion", share, "ratio", above=CRITICAL if share >= CRITICAL else None),
         Value("episodes", "standstills", len(still.spans)),
-        Value("wait", "longest mean wait after one", still.wait, "seconds"),
+        Value("wait", "longest mean wait after a standstill", still.wait, "seconds"),
     )
 
 
@@ -160,7 +164,7 @@ def _evidence(window: Window, judged: JudgedGroup, laggard: Laggard) -> Iterator
 
 SLOW_STRIPE_MEMBER = Rule(
     "slow-stripe-member",
-    "one stripe member answers far slower than its peers at an equal share of I/O",
+    "stripe member far slower than its peers under an equal share of I/O",
     Severity.CRITICAL,
     _check,
     (DiskActivity,),
@@ -172,5 +176,6 @@ SLOW_STRIPE_MEMBER = Rule(
         "volume-below-promise",
     ),
     covers=(Covers(Array, where=is_striped),),
-    many="answer far slower than the other members of their arrays",
+    many="are slow",
+    view="disks",
 )

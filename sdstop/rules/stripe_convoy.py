@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis import programs
+from sdstop.analysis import programs, stripe
 from sdstop.analysis.column import thresholds
 from sdstop.analysis.judged_group import JudgedGroup, is_striped
 from sdstop.analysis.peer_groups import is_deep, spread_groups
@@ -27,7 +27,6 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 
 
@@ -39,8 +38,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(judged.unchecked, name, calm=not judged.striped)
         elif spread.kind is StripePattern.CONVOY and _may_be_limited(window, judged, spread, limits["work"]):
             yield Unchecked(
-                "its queue stands at one member at a time, but each does as much as ever, and none is a disk of this "
-                "node: limits that their host puts on them look the same",
+                "queue on one virtual disk at a time; per-disk limits on the host look the same",
                 name,
             )
         elif spread.kind is StripePattern.CONVOY:
@@ -48,10 +46,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif spread.kind is StripePattern.UNCLEAR:
             yield _unclear(window, judged, spread, limits["moving"])
         elif spread.kind is StripePattern.TOO_FEW:
-            few = f"{spread.columns} stripe columns are too few to tell a convoy from chance"
+            few = f"too few stripe columns ({spread.columns}) to distinguish a convoy from chance"
             yield Unchecked(few, name, calm=True)
         elif spread.kind is StripePattern.UNEQUAL:
-            yield Unchecked("its members are of unequal size, so the load cannot be even", name, calm=True)
+            yield Unchecked("members differ in size; load cannot be even", name, calm=True)
         else:
             yield RuledOut(name, _good(spread))
 
@@ -70,31 +68,25 @@ def _may_be_limited(window: Window, judged: JudgedGroup, spread: Spread, work: f
 
 def _good(spread: Spread) -> str:
     if spread.kind is StripePattern.IDLE or spread.queue is None or spread.expected is None or spread.busy is None:
-        return f"too little outstanding in {spread.seconds - spread.active} of {spread.seconds} readings to crowd"
+        return f"queue too short in {spread.seconds - spread.active} of {spread.seconds} samples"
     return (
         f"{human.number(spread.busy)} of {spread.columns} columns busy with {human.number(spread.queue)} requests "
-        f"outstanding ({human.number(spread.expected)} expected by chance); fullest column "
+        f"outstanding ({human.number(spread.expected)} expected by chance); longest queue "
         f"{human.number(spread.top_share)} times the mean"
     )
 
 
-def values(judged: JudgedGroup, spread: Spread, stays: float) -> tuple[Value, ...]:
-    """Return the numbers that every verdict on a stripe compares; `stays` is the threshold for its standing."""
+def values(judged: JudgedGroup, spread: Spread, **stays: float) -> tuple[Value, ...]:
+    """Return the numbers that every verdict on a stripe compares; `stays` is the threshold of its standing."""
     return (
-        Value("busy", "columns busy", spread.busy),
-        Value("expected", "expected busy", spread.expected),
-        Value("columns", "of columns", spread.columns),
+        Value("busy", "columns busy", spread.busy, of=spread.columns),
+        Value("expected", "columns busy by chance", spread.expected),
+        Value("columns", "columns", spread.columns),
         Value("queue", "requests outstanding", spread.queue),
-        Value("deficit", "columns idle that should be busy", spread.deficit, "ratio", above=spread.deficit_limit),
-        Value(
-            "top_share",
-            "fullest column's queue, times the mean",
-            spread.top_share,
-            "",
-            above=spread.top_share_limit,
-        ),
-        Value("standing", "pattern of the crowd that stays as it is", spread.standing, "ratio", above=stays),
-        Value("persistence", "seconds with the same fullest column", spread.persistence, "ratio"),
+        Value("deficit", "idle columns expected busy", spread.deficit, "ratio", above=spread.deficit_limit),
+        Value("top_share", "longest queue, times the mean", spread.top_share, "", above=spread.top_share_limit),
+        Value("standing", "unchanged queue pattern", spread.standing, "ratio", **stays),
+        Value("persistence", "time with the same longest queue", spread.persistence, "ratio"),
         Value("chunk", "chunk", judged.chunk, "bytes"),
     )
 
@@ -103,22 +95,24 @@ def _convoy(window: Window, judged: JudgedGroup, spread: Spread, limits: Limits)
     name = judged.name
     chunk = human.quantity(judged.chunk, "bytes") if judged.chunk else "a chunk"
     behind = programs.programs(window)
-    writer = programs.advice(window)
+    fewer = "Run fewer copies, clones or scans at once"
+    waits = stripe.waits(judged.seconds)
     return Finding(
         severity=Severity.CRITICAL if is_deep(window, judged, limits) else Severity.WARNING,
         subject=name,
+        title="CONVOY: queue moving between members",
         cause=(
-            f"the queue stands at one member at a time and moves: {human.number(spread.busy)} of {spread.columns} "
-            "stripe "
-            f"columns busy while {human.number(spread.queue)} requests wait"
-            + (f"; {behind[0].words} behind it" if behind and behind[0].share >= _BEHIND else "")
+            f"{human.number(spread.busy)} of {spread.columns} columns busy while {human.number(spread.queue)} requests "
+            "wait; the hot one moves."
+        ),
+        impact=(
+            f"Requests take {human.wait(waits[0])} ms on the hot column, {human.wait(waits[1])} ms on the others."
+            if waits is not None
+            else "Requests wait on the hot column while the others idle."
         ),
         values=(
-            *values(judged, spread, limits["moving"]),
-            *(
-                Value("processes", "processes that do the I/O", ", ".join(p.words for p in behind[:3]))
-                for _ in behind[:1]
-            ),
+            *values(judged, spread, below=limits["moving"]),
+            *(Value("processes", "programs with most I/O", ", ".join(p.words for p in behind[:3])) for _ in behind[:1]),
         ),
         evidence=cites(
             *(window.cite(row) for row in judged.rows),
@@ -127,14 +121,13 @@ def _convoy(window: Window, judged: JudgedGroup, spread: Spread, limits: Limits)
             window.cite(behind[0].row) if behind and behind[0].row is not None else None,
         ),
         advice=(
-            *((writer,) if writer else ()),
-            f"look at {quoted(name)}'s heat strip: streams share one member for {chunk}, then all move on",
-            "run fewer copies, clones or scans at once; random I/O on this array suffers with them",
-            f"for the next array: chunks far below {chunk} (64 KiB) end the crowding, smaller arrays contain it",
-            "do not expect the streams themselves to get faster by either: what recovers is the random I/O beside them",
+            f"{fewer}: {behind[0].phrase}." if behind and behind[0].share >= _BEHIND else f"{fewer}.",
+            f"For the next array: chunks far below {chunk} (64 KiB), or smaller arrays.",
+            "Neither makes the streams faster; random I/O beside them recovers.",
         ),
-        refuted_by="a fullest member that stays the same (hot or slow member), or an even heat strip at the same load",
+        refuted_by="a longest queue that stays on one member, or an even heat strip under the same load",
         confidence=spread.crowded / spread.seconds if spread.seconds else None,
+        cost=spread.queue or 0.0,
     )
 
 
@@ -144,20 +137,20 @@ def _unclear(window: Window, judged: JudgedGroup, spread: Spread, moving: float)
     return Finding(
         severity=Severity.INFO,
         subject=name,
-        cause=f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
-        "nor clearly fixed",
-        values=values(judged, spread, moving),
+        title="UNEVEN QUEUE: hot, slow or convoy",
+        cause=(
+            f"The queue is on {human.safe(top, 20)} {human.percent(spread.persistence)}% of the time: "
+            "neither moving nor fixed."
+        ),
+        impact="Requests can wait on one member while the others idle.",
+        values=values(judged, spread, above=moving),
         evidence=cites(
             *(window.cite(row) for row in judged.rows), *(window.cite(row) for row in _rows(window, spread.top))
         ),
-        advice=(
-            (
-                f"watch {quoted(name)}'s heat strip for a minute: a steady line is a hot or slow member, a "
-                "moving one a convoy"
-            ),
-        ),
-        refuted_by="an even heat strip at the same load",
+        advice=("Watch the heat strip for a minute: a steady line is a hot or slow member.",),
+        refuted_by="an even heat strip under the same load",
         confidence=0.5,
+        cost=spread.queue or 0.0,
     )
 
 
@@ -171,7 +164,7 @@ _BEHIND = 0.5
 
 STRIPE_CONVOY = Rule(
     "stripe-convoy",
-    "parallel sequential streams crowd on one stripe member after the other while the rest idle",
+    "parallel streams that queue on one stripe member after another",
     Severity.CRITICAL,
     _check,
     (DiskActivity,),
@@ -180,11 +173,11 @@ STRIPE_CONVOY = Rule(
         Threshold(
             "work",
             1.15,
-            "requests of the fullest column, times the mean, up to which disks that a hypervisor or a cloud serves may "
-            "only be held to a rate each",
+            "requests of the fullest column, times the mean, below which virtual disks may be rate-limited",
         ),
     ),
     covers=(Covers(Array, where=is_striped),),
+    view="disks",
     explains=(
         "device-saturated",
         "rebuild-slow",

@@ -8,7 +8,9 @@ from sdstop.analysis.stalled import GRACE, STOPS, StalledGroup, causes, stalled_
 from sdstop.collectors.system.node import Node
 from sdstop.collectors.system.tasks import BlockedTask, BlockedTasks
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -21,8 +23,8 @@ from sdstop.core.finding import (
     Verdict,
     cites,
 )
+from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import Disk, DiskActivity
 
 SUBJECT = "tasks"
@@ -38,13 +40,13 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     if groups:
         return
     span = watched(window)
-    now = f"{blocked} task{'' if blocked == 1 else 's'} in D state"
+    now = f"{human.plural(blocked, 'task')} in D state"
     if blocked and span + GRACE < limits["seconds"]:
         yield Unchecked(
-            f"{now}: needs {limits['seconds']:g} s of samples, has {max(span, 0.0):.0f} s", SUBJECT, gap=Gap.EARLY
+            f"{now}; collecting data: {max(span, 0.0):.0f} of {limits['seconds']:g} s", SUBJECT, gap=Gap.EARLY
         )
     else:
-        yield RuledOut(SUBJECT, f"{now}, none of them for {limits['seconds']:g} s without running")
+        yield RuledOut(SUBJECT, f"{now}, none for {limits['seconds']:g} s without running")
 
 
 def _finding(
@@ -53,31 +55,35 @@ def _finding(
     count = len(group.tasks)
     because = causes(window, group, findings) if group.place else ()
     done, busy = _work(window, group, group.seconds)
-    tasks = f"{'' if complete else 'at least '}{count} task{'' if count == 1 else 's'}"
-    have = "has" if count == 1 else "have"
-    summary = f"{tasks} {have} not run for {human.duration(group.seconds)}, waiting for {_where(group)}"
+    atleast, have = "" if complete else "At least ", "has" if count == 1 else "have"
+    cause = f"{atleast}{human.plural(count, 'task')} {have} not run for {human.duration(group.seconds)}"
+    impact = f"Blocked: {human.listed(group.programs, limit=16)}"
     if because:
-        summary += f"; see {because[0].rule} {because[0].subject}"
+        impact += f"; see {because[0].rule}."
     elif done:
-        summary += f"; {human.safe(group.device or '')} completed {human.number(done)} requests in that time"
+        impact += f"; the device completed {human.number(done)} requests."
     elif done is not None:
-        summary += f"; {human.safe(group.device or '')} completed nothing in that time"
+        impact += "; the device completed nothing in that time."
+    else:
+        impact += "."
     return Finding(
         severity=_severity(group, limits, done, busy, explained=bool(because)),
         subject=group.place or SUBJECT,
-        cause=summary,
+        title=f"TASKS STUCK: {count} in D state",
+        cause=fitting(f"{cause}, waiting for {_where(group)}.", f"{cause}."),
+        impact=impact,
         values=(
             Value("tasks", "tasks that have not run", count, "", above=limits["tasks"]),
-            Value("seconds", "for", group.seconds, "seconds", above=limits["seconds"]),
+            Value("seconds", "time without running", group.seconds, "seconds", above=limits["seconds"]),
             Value("programs", "programs", ", ".join(group.programs[:4])),
-            Value("waits", "kernel functions they sleep in", ", ".join(group.waits[:4]) or None),
+            Value("waits", "kernel functions they wait in", ", ".join(group.waits[:4]) or None),
             Value("device", "device", group.device),
             Value("filesystem", "file system", group.filesystem),
             Value("completed", "requests completed in that time", done),
         ),
         evidence=cites(*(window.cite(each.task) for each in group.tasks[:3])),
         advice=tuple(_advice(group)),
-        refuted_by="context switches of these tasks that grow in /proc/PID/status",
+        refuted_by="growing context switches of these tasks in /proc/PID/status",
         explained_by=tuple(finding.id for finding in because),
         lasting=group.seconds,
     )
@@ -122,36 +128,46 @@ def _work(window: Window, group: StalledGroup, seconds: float) -> tuple[int | No
     return max(done, 0), sum(busy) / len(busy) if busy else None
 
 
-def _advice(group: StalledGroup) -> Iterator[str]:
+def _advice(group: StalledGroup) -> Iterator[Advice]:
     task = group.tasks[0].task
-    yield f"cat /proc/{task.process}/task/{task.task}/stack   # as root: where it waits in the kernel"
     kind = group.filesystem or ""
     if group.device is not None:
-        yield f"journalctl -k | grep -w {operand(group.device)}   # timeouts, resets, errors"
-        yield "dmsetup info -c; dmsetup status   # suspended, out of space, or a multipath without a path"
+        yield "Look for timeouts, resets and errors of the device."
+        yield run("journalctl", "-k").pipe("grep", "-w", *operands(group.device))
+        yield run("dmsetup", "info", "-c", note="suspended devices")
+        yield run("dmsetup", "status", note="out of space, or multipath without a path")
     elif kind.startswith("fuse"):
-        yield "ps aux | grep -E 'sshfs|s3fs|mount.fuse|rclone'   # does the program behind the mount still run?"
-        yield "echo 1 > /sys/fs/fuse/connections/N/abort   # ends all its requests with an error"
+        yield "Check that the program behind the mount runs; abort its requests if not."
+        yield run("ps", "aux").pipe("grep", "-E", "sshfs|s3fs|mount.fuse|rclone")
+        yield run("echo", "1", into="/sys/fs/fuse/connections/N/abort", note="ends its requests with an error")
     elif kind.startswith("nfs"):
-        yield "nfsstat -m; ss -tn dport = :2049   # does the server answer?"
+        yield "Check that the server answers."
+        yield run("nfsstat", "-m")
+        yield run("ss", "-tn", "dport", "=", ":2049")
     elif kind.startswith(("cifs", "smb")):
-        yield "cat /proc/fs/cifs/DebugData; ss -tn dport = :445   # does the server answer?"
+        yield "Check that the server answers."
+        yield run("cat", "/proc/fs/cifs/DebugData")
+        yield run("ss", "-tn", "dport", "=", ":445")
     else:
-        yield "journalctl -k | grep -A 20 'blocked for more than'   # stacks of hung tasks"
+        yield "Read the kernel stack of a blocked task to see where it waits."
+        yield run("journalctl", "-k", note="stacks of hung tasks").pipe("grep", "-A", "20", "blocked for more than")
+    yield run("cat", f"/proc/{task.process}/task/{task.task}/stack", note="as root: where it waits in the kernel")
     if group.mount is not None and group.device is None:
-        yield f"umount -f -l {quoted(group.mount)}   # only if its server will not return: unwritten data is lost"
+        yield run("umount", "-f", "-l", *operands(group.mount), note="for a lost server only, loses unwritten data")
 
 
 TASKS_STUCK = Rule(
     "tasks-stuck",
-    "tasks in D state have not run for a while, by the mount or device that they wait for",
+    "tasks in D state that do not run, by the mount or device they wait for",
     Severity.CRITICAL,
     _check,
     (BlockedTasks, BlockedTask, Node),
     (
         Threshold("seconds", 15.0, "time in D state without a context switch", "seconds"),
-        Threshold("tasks", 2.0, "tasks from which one place is critical"),
+        Threshold("tasks", 2.0, "tasks stuck in one place, critical"),
     ),
     covers=(),
+    damage=Damage.AVAILABILITY,
+    view="host",
     after=STOPS,
 )

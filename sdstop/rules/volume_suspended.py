@@ -8,7 +8,9 @@ from sdstop.analysis.stalled import FOLLOWS_WAITS, GRACE, stalled_tasks
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.suspended import MappedState
 from sdstop.core import format as human
+from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -22,18 +24,17 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(MappedState).values():
         if not row.suspended:
-            yield RuledOut(row.device, "0 in dm/suspended: it takes requests")
+            yield RuledOut(row.device, "not suspended (0 in dm/suspended)")
             continue
         seconds = _since(window, row)
         if seconds + GRACE < limits["seconds"]:
             yield Unchecked(
-                f"suspended for {human.duration(seconds)}: {limits['seconds']:g} s are allowed",
+                f"suspended for {human.duration(seconds)}; below {limits['seconds']:g} s is normal",
                 row.device,
                 gap=Gap.EARLY,
             )
@@ -59,36 +60,45 @@ def _finding(window: Window, row: MappedState, seconds: float, limits: Limits) -
     waiting = [each.task for each in stalled_tasks(window, limits["seconds"])]
     on_it = sum(task.device == row.device for task in waiting)
     unplaced = sum(task.device is None and task.mount is None for task in waiting)
-    summary = f"suspended for {human.duration(seconds)}: every request to it waits, and is in flight nowhere"
     if on_it:
-        summary += f"; {on_it} task{' waits' if on_it == 1 else 's wait'} for it"
+        impact = f"Blocked on it: {human.plural(on_it, 'task')}."
+    elif unplaced:
+        impact = f"All requests to it wait; {human.plural(unplaced, 'task')} blocked in an unknown place."
+    else:
+        impact = "Every request to the device waits."
     return Finding(
         severity=Severity.CRITICAL if on_it or unplaced else Severity.WARNING,
         subject=row.device,
-        cause=summary,
+        title="SUSPENDED: every request waits",
+        cause=f"Suspended for {human.duration(seconds)}; its requests are in flight nowhere.",
+        impact=impact,
         values=(
             Value("seconds", "suspended for", seconds, "seconds", above=limits["seconds"]),
             Value("mapping", "mapping", mapping),
-            Value("tasks", "tasks that wait for it", on_it),
+            Value("tasks", "tasks blocked on it", on_it),
         ),
         evidence=cites(window.cite(row)),
         advice=(
-            f"dmsetup info {operand(mapping or row.device)}   # State: SUSPENDED, and whether a table is loaded",
-            "ps ax | grep -E 'lvm|lvcreate|dmsetup|pvmove|multipathd'   # did the command that suspended it die?",
-            f"dmsetup resume {operand(mapping or row.device)}   # once no such command runs any more",
+            "Find the command that suspended it; resume if it no longer runs.",
+            run("dmsetup", "info", *operands(mapping or row.device), note="state, and whether a table is loaded"),
+            run("ps", "ax").pipe("grep", "-E", "lvm|lvcreate|dmsetup|pvmove|multipathd"),
+            run("dmsetup", "resume", *operands(mapping or row.device), note="once no such command runs"),
         ),
         refuted_by=f"0 in /sys/block/{row.device}/dm/suspended",
         lasting=seconds,
+        cost=float(on_it),
     )
 
 
 VOLUME_SUSPENDED = Rule(
     "volume-suspended",
-    "a device mapper device stays suspended: all its requests wait",
+    "device mapper device that stays suspended: all its requests wait",
     Severity.CRITICAL,
     _check,
     (MappedState,),
     (Threshold("seconds", 10.0, "time suspended; LVM suspends for milliseconds", "seconds"),),
     many="stay suspended",
+    damage=Damage.AVAILABILITY,
+    view="disks",
     explains=FOLLOWS_WAITS,
 )

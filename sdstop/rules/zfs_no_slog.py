@@ -15,9 +15,9 @@ from sdstop.collectors.zfs.readings import (
     VdevLoad,
 )
 from sdstop.core import format as human
+from sdstop.core.advice import operands, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.core.shell import operand
 from sdstop.core.text import added
 
 SECONDS = 60.0
@@ -28,20 +28,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     pools = pool_analyses(window)
     for whole in pools:
         if whole.pool is None:
-            yield Unchecked("which devices the pool has is not known: zpool status has not answered", whole.name)
+            yield Unchecked("devices of the pool unknown: waiting for zpool status", whole.name)
             continue
         rate, whose = _commits(window, whole, len(pools))
         logs = whole.group("logs")
         if rate is None:
-            yield Unchecked(f"needs {limits['seconds']:g} s of what the intent log counts", whole.name)
+            yield Unchecked(f"collecting data: needs {limits['seconds']:g} s of intent-log counters", whole.name)
         elif rate < limits["commits"]:
-            yield RuledOut(whole.name, f"{human.number(rate)} waits for the intent log a second")
+            yield RuledOut(whole.name, f"{human.number(rate)} intent-log commits/s")
         elif logs and any(v.state == "ONLINE" for v in logs):
-            yield RuledOut(
-                whole.name, f"{human.number(rate)} waits for the intent log a second; it is on {_names(logs)}"
-            )
+            yield RuledOut(whole.name, f"{human.number(rate)} intent-log commits/s, on {_names(logs)}")
         else:
-            yield _judge(window, whole, rate, whose)
+            yield _judge(window, whole, rate, whose, limits)
 
 
 def _commits(window: Window, whole: PoolAnalysis, pools: int) -> tuple[float | None, str]:
@@ -66,18 +64,20 @@ _LEAST = 9.5
 """Minimum seconds between counter samples."""
 
 
-def _judge(window: Window, whole: PoolAnalysis, rate: float, whose: str) -> Verdict:
+def _judge(window: Window, whole: PoolAnalysis, rate: float, whose: str, limits: Limits) -> Verdict:
     disks = [v for v in whole.leaves if v.group == "data"]
     slow = rotates(window, disks)
     if slow is None:
-        return Unchecked("whether the pool's disks rotate is not known", whole.name)
+        return Unchecked("disk type (rotating or flash) unknown", whole.name)
     if not slow:
-        return RuledOut(whole.name, f"{human.number(rate)} waits a second, and none of its {len(disks)} disks rotates")
+        return RuledOut(whole.name, f"{human.number(rate)} intent-log commits/s; none of {len(disks)} disks rotates")
     load = window.get(VdevLoad, (whole.name, whole.name))
     queued = load.sync_writes if load is not None else None
     broken = [v for v in whole.group("logs") if v.state != "ONLINE"]
-    lacks = f"its log device {_names(broken)} is {broken[0].state}" if broken else "it has no log device"
-    by = f", most of them by {whose}" if whose else ""
+    fault = f"LOG DEVICE {broken[0].state}" if broken else "NO LOG DEVICE"
+    lacks = "the pool has no log device"
+    if broken:
+        lacks = f"log device {human.safe(_names(broken), 12)} is {broken[0].state}"
     log = next(iter(window.rows(IntentLog).values()), None)
     counted = next((d for d in window.where(Dataset, "pool", whole.name) if d.dataset == whose), None)
     forced = [s.dataset for s in window.where(DatasetSettings, "pool", whole.name) if s.sync == "always"]
@@ -86,16 +86,15 @@ def _judge(window: Window, whole: PoolAnalysis, rate: float, whose: str) -> Verd
     return Finding(
         severity=Severity.WARNING,
         subject=whole.name,
-        cause=(
-            f"applications wait for the intent log {human.number(rate)} times a second{by}, and {lacks}: each wait "
-            "takes a "
-            f"turn of rotating disks, some {human.quantity(_TURN, 'seconds')} and more when they are busy"
-        ),
+        title=f"{fault}: {human.number(rate)} sync waits/s",
+        cause=f"{human.number(rate)} intent-log commits/s on rotating disks; {lacks}.",
+        impact=f"Each commit takes a disk rotation, {human.quantity(_TURN, 'seconds')}, and more on busy disks.",
         values=(
-            Value("commits", "waits for the intent log", rate, "per_second"),
-            Value("disks", "rotating disks that it is on", len(disks)),
-            Value("queued", "writes in the queue that somebody waits for", queued),
-            Value("write_wait", "mean time of a write since the import", wait, "seconds"),
+            Value("commits", "intent-log commits", rate, "per_second", above=limits["commits"]),
+            Value("dataset", "dataset with most commits", whose or None),
+            Value("disks", "rotating disks", len(disks)),
+            Value("queued", "synchronous writes queued", queued),
+            Value("write_wait", "mean write time since the import", wait, "seconds"),
             Value("always", "datasets with sync=always", len(forced)),
         ),
         evidence=cites(
@@ -106,15 +105,15 @@ def _judge(window: Window, whole: PoolAnalysis, rate: float, whose: str) -> Verd
             window.cite(disk, "rotational") if disk is not None else None,
         ),
         advice=(
-            (
-                f"zpool add {operand(whole.name)} log mirror /dev/disk/by-id/A /dev/disk/by-id/B"
-                "   # with power-loss protection"
-            ),
-            *((f"is sync=always meant? zfs get sync {operand(forced[0])}",) if forced else ()),
-            "who writes so? NFS and iSCSI wait for what their clients flush; sync=disabled would lose it",
+            "Add a mirrored log device: SSDs with power-loss protection.",
+            run("zpool", "add", *operands(whole.name), "log", "mirror", "/dev/disk/by-id/A", "/dev/disk/by-id/B"),
+            *(run("zfs", "get", "sync", *operands(name), note="sync=always may be unintended") for name in forced[:1]),
+            "Typical sources: flushes of NFS and iSCSI clients. sync=disabled would lose them.",
         ),
-        refuted_by="the same wait of the applications with a log device",
+        refuted_by="unchanged application latency after adding a log device",
         explains=tuple(f"zvol-slow-path:{s.dataset}" for s in _volumes(window, whole, whose)),
+        standing=not broken,
+        cost=float(queued or 0),
     )
 
 
@@ -133,12 +132,13 @@ def _names(vdevs: Sequence[Vdev]) -> str:
 
 ZFS_NO_SLOG = Rule(
     "zfs-no-slog",
-    "applications wait for ZFS's intent log on rotating disks, and the pool has no log device",
+    "synchronous writes to a rotating ZFS pool without a working log device",
     Severity.WARNING,
     _check,
     (PoolState,),
     (
-        Threshold("commits", 20.0, "waits for the intent log from which it matters", "per_second"),
-        Threshold("seconds", 10.0, "that its counters must have been watched", "seconds"),
+        Threshold("commits", 20.0, "intent-log commits per second", "per_second"),
+        Threshold("seconds", 10.0, "time of counters needed", "seconds"),
     ),
+    view="disks",
 )

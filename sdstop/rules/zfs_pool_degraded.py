@@ -9,9 +9,11 @@ from sdstop.analysis.pooling import GOOD, LOST, PoolAnalysis, TopVdev, pool_anal
 from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
     Covers,
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -25,13 +27,13 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand, quoted
 
 _OUT = {
-    "SUSPENDED": "I/O to the pool is suspended: all that use it wait, and so does every command about it",
-    "UNAVAIL": "the pool is not available: its data is out of reach",
-    "FAULTED": "the pool is faulted: its data is out of reach",
+    "SUSPENDED": ("POOL SUSPENDED: all I/O waits", "All I/O to the pool waits, and so do zpool commands about it."),
+    "UNAVAIL": ("POOL UNAVAILABLE: data inaccessible", "The data of the pool is inaccessible."),
+    "FAULTED": ("POOL FAULTED: data inaccessible", "The data of the pool is inaccessible."),
 }
+"""States in which a pool serves nothing: title and impact."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -43,7 +45,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield from leaves
         if whole.pool is None:
             if not bad:
-                yield Unchecked(f"the kernel says {whole.state}; {_why(window)}", whole.name)
+                yield Unchecked(f"kernel state {whole.state}; {_why(window)}", whole.name)
         elif not bad and not any(isinstance(said, Finding) for said in leaves):
             yield from (said for said in _beside(window, whole) if not (more and isinstance(said, RuledOut)))
 
@@ -51,12 +53,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _why(window: Window) -> str:
     run = window.now.runs.get("zfs")
     if run is None:
-        return "zpool status has not answered yet"
+        return "waiting for zpool status"
     return f"zpool status: {run.outcome.value}, {run.reason}"
 
 
 def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
-    """Judge a pool without errors: devices that it works without, and states that are not known."""
+    """Judge a pool without errors: devices that it works without, and unknown states."""
     pool = whole.pool
     out = [v for v in whole.vdevs if v.leaf and v.state in LOST]
     for vdev in out:
@@ -69,12 +71,12 @@ def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
         said = f'state "{human.safe(whole.state, 20)}" in the kernel, "{human.safe(pool.state, 20)}" in zpool status'
         yield Unchecked(said, whole.name, gap=Gap.FAULTY)
     elif whole.state == "ONLINE" and hurt is not None:
-        yield Unchecked(f"{hurt.vdev} is {hurt.state}, the pool {whole.state}", whole.name, gap=Gap.FAULTY)
+        yield Unchecked(f"{hurt.vdev} {hurt.state}, but the pool {whole.state}", whole.name, gap=Gap.FAULTY)
     elif pool is not None and pool.status and not out and not _HARMLESS.match(pool.status):
-        yield Unchecked(f'it reports "{human.safe(pool.status, 60)}"', whole.name, gap=Gap.FAULTY)
+        yield Unchecked(f'reported: "{human.safe(pool.status, 60)}"', whole.name, gap=Gap.FAULTY)
     elif whole.state != "ONLINE" or strange is not None:
         word = whole.state if strange is None else f"{strange.state} of {strange.vdev}"
-        yield Unchecked(f"state not known: {human.safe(word, 60)}", whole.name, gap=Gap.FAULTY)
+        yield Unchecked(f"unknown state: {human.safe(word, 60)}", whole.name, gap=Gap.FAULTY)
     elif not out:
         yield _good(whole)
 
@@ -99,14 +101,19 @@ def _aside(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
         yield Finding(
             severity=Severity.WARNING,
             subject=f"{whole.name}/scan",
-            cause=f"{human.plural(pool.scan_errors, 'error')} not repaired by the last scan, and none is listed now",
+            title=f"SCAN ERRORS: {human.number(pool.scan_errors)} not repaired",
+            cause=f"The last scan left {human.plural(pool.scan_errors, 'error')} unrepaired; none is listed now.",
+            impact="Files can be damaged without being listed.",
             values=(Value("scan_errors", "errors not repaired", pool.scan_errors, "", above=0),),
             evidence=_cited(window, pool, "last_scan"),
             advice=(
-                f"zpool status -v {operand(whole.name)}   # which files; restore them from the backup",
-                f"zpool scrub {operand(whole.name)}   # are there still any?",
+                "Scrub the pool again; restore files that it lists from the backup.",
+                run("zpool", "scrub", *operands(whole.name)),
+                run("zpool", "status", "-v", *operands(whole.name), note="damaged files"),
             ),
             refuted_by="a later scrub without errors",
+            damage=Damage.DATA,
+            view_subject=whole.name,
         )
 
 
@@ -118,9 +125,12 @@ def _full(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Findi
     yield Finding(
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         subject=f"{whole.name}/space",
-        cause=(
-            f"{human.percent(pool.used)} % full: writes "
-            f"{'are refused, or will be soon' if critical else 'become slow, and will be refused'}"
+        title=f"POOL {'FULL' if critical else 'NEARLY FULL'}: {human.percent(pool.used)}%",
+        cause=f"{human.percent(pool.used)}% of the pool is used{_free(pool)}.",
+        impact=(
+            "Writes are refused, or soon will be."
+            if critical
+            else "Writes can become slow, and are refused once the pool is full."
         ),
         values=(
             Value("filled", "filled", pool.used, "ratio", above=limits["full" if critical else "near_full"]),
@@ -129,55 +139,84 @@ def _full(window: Window, whole: PoolAnalysis, limits: Limits) -> Iterator[Findi
         ),
         evidence=_cited(window, pool, "allocated"),
         advice=(
-            f"zfs list -o space -r {operand(whole.name)}   # snapshots hold deleted data",
-            "delete, or add vdevs: above 96 % only the reserve of ZFS is left",
+            "Delete data or snapshots, or add vdevs.",
+            run("zfs", "list", "-o", "space", "-r", *operands(whole.name), note="snapshots hold deleted data"),
         ),
-        refuted_by=f"less than {human.percent(limits['near_full'])} %",
+        refuted_by=f"less than {human.percent(limits['near_full'])}% used",
+        damage=Damage.CAPACITY,
+        view_subject=whole.name,
     )
+
+
+def _free(pool: Pool) -> str:
+    return f"; {human.quantity(pool.free, 'bytes')} is free" if pool.free is not None else ""
 
 
 def _without(window: Window, whole: PoolAnalysis, vdev: Vdev) -> Finding:
+    use, impact, damage = _USES.get(vdev.group, _DEVICE)
     return Finding(
         severity=Severity.WARNING,
         subject=f"{whole.name}/{vdev.vdev}",
-        cause=f"{_named(vdev)}: a {_USES.get(vdev.group, 'device')} that the pool works without",
-        values=(Value("state", "state", vdev.state),),
+        title=f"{use.upper()} {vdev.state}",
+        cause=f"The {use} is {vdev.state}{_note(vdev)}; the pool works without it.",
+        impact=impact,
+        values=(Value("state", "state", vdev.state), Value("note", "note of zpool status", vdev.note)),
         evidence=cites(window.cite(vdev)),
-        advice=(_look(vdev), f"zpool status -v {operand(whole.name)}"),
+        advice=(
+            f"Find why the {use} is {vdev.state}, then replace it.",
+            *_look(vdev),
+            run("zpool", "status", "-v", *operands(whole.name)),
+        ),
         refuted_by=f"the state ONLINE or AVAIL of {vdev.vdev}",
+        damage=damage,
+        view_subject=vdev.device or whole.name,
     )
 
 
-_USES = {"logs": "log device", "cache": "cache device", "spares": "spare"}
+_DEVICE = "device", "The pool has one device less.", Damage.REDUNDANCY
+_USES = {
+    "logs": ("log device", "Synchronous writes can be slower: data disks take the log.", Damage.SPEED),
+    "cache": ("cache device", "Reads that it would serve go to the data disks.", Damage.SPEED),
+    "spares": ("spare", "This spare cannot replace a failed device.", Damage.REDUNDANCY),
+}
+"""Uses of devices that a pool works without: name, impact and damage if they are gone."""
 
 
 def _good(whole: PoolAnalysis) -> RuledOut:
     least = min((top.tolerates for top in whole.tops if top.tolerates is not None), default=None)
-    more = f", {least} more may fail in each group" if least is not None else ""
+    more = f", {least} more can fail in each group" if least is not None else ""
     return RuledOut(whole.name, f"{whole.state}, {len(whole.leaves)} devices without errors{more}")
 
 
 def _out(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     if whole.state not in _OUT:
         return
+    title, impact = _OUT[whole.state]
     said = whole.pool.status if whole.pool is not None else None
-    advice = {
-        "SUSPENDED": (
-            "journalctl -k: did disks, HBA, cable or enclosure go away? Bring them back first",
-            f"zpool clear {operand(whole.name)}   # lets the pool go on once its devices are there again",
-        )
-    }
     state = window.get(PoolState, whole.name)
+    if whole.state == "SUSPENDED":
+        advice: tuple[Advice, ...] = (
+            "Restore the missing disks, HBA, cable or enclosure first.",
+            run("journalctl", "-k"),
+            run("zpool", "clear", *operands(whole.name), note="resumes I/O once the devices are back"),
+        )
+    else:
+        advice = (
+            "Find the missing devices.",
+            run("zpool", "status", "-v", *operands(whole.name)),
+            run("zpool", "import"),
+        )
     yield Finding(
         severity=Severity.CRITICAL,
         subject=whole.name,
-        cause=_OUT[whole.state] + (f"; {said}" if said else ""),
-        values=(Value("state", "state", whole.state),),
+        title=title,
+        cause=f"The pool is {whole.state}.",
+        impact=impact,
+        values=(Value("state", "state", whole.state), Value("status", "reported by ZFS", said)),
         evidence=cites(window.cite(state) if state is not None else None, *_cited(window, whole.pool, "state")),
-        advice=advice.get(
-            whole.state, (f"zpool status -v {operand(whole.name)}; zpool import: which devices are missing?",)
-        ),
-        refuted_by="the state ONLINE or DEGRADED again",
+        advice=advice,
+        refuted_by="the state ONLINE or DEGRADED",
+        damage=Damage.AVAILABILITY,
     )
 
 
@@ -196,12 +235,15 @@ def _degraded(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     yield Finding(
         severity=Severity.CRITICAL if missing and worst is not None and worst <= 0 else Severity.WARNING,
         subject=f"{whole.name}{spared}",
-        cause=f"{_what(devices, missing, replaced)}; {_risk(hurt, worst, missing)}; {doing}",
+        title=_title(worst, missing, spared=bool(spared)),
+        cause=f"{_what(devices)}; {doing}.",
+        impact=_risk(hurt, worst, spared=bool(spared)),
         values=(
-            Value("missing", "children of vdevs without good data", len(missing) if hurt else None, "", above=0),
-            Value("spares_in_use", "children that a spare stands in for", len(replaced) if hurt else None),
-            Value("tolerates", "further failures that lose no data, in the worst vdev", worst, "", above=1),
+            Value("missing", "devices without good data", len(missing) if hurt else None, "", above=0),
+            Value("spares_in_use", "devices replaced by a spare", len(replaced) if hurt else None),
+            Value("tolerates", "further failures tolerated, worst vdev", worst, "", below=None if worst else 1),
             Value("state", "state", whole.state),
+            Value("devices", "devices out of service", ", ".join(map(_named, devices[:3])) or None),
         ),
         evidence=cites(
             *(window.cite(v) for v in devices[:6]),
@@ -209,7 +251,9 @@ def _degraded(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
             window.cite(state) if state is not None else None,
         ),
         advice=tuple(_advice(whole, devices, running=running)),
-        refuted_by=f"state ONLINE of {whole.name} and all its vdevs in zpool status",
+        refuted_by=f"the state ONLINE of {whole.name} and every vdev in zpool status",
+        damage=Damage.DATA if missing and worst is not None and worst < 0 else None,
+        view_subject=whole.name,
     )
 
 
@@ -218,29 +262,44 @@ def _ailing(vdev: Vdev) -> bool:
     return bool(vdev.leaf) and vdev.state == "DEGRADED"
 
 
-def _what(devices: list[Vdev], missing: list[Vdev], replaced: list[Vdev]) -> str:
+def _title(worst: int | None, missing: list[Vdev], *, spared: bool) -> str:
+    if spared:
+        return "SPARE IN USE for a failed device"
+    if worst is None:
+        return "POOL DEGRADED"
+    if worst > 0 or not missing:
+        return f"POOL DEGRADED: {worst} more can fail"
+    return "NO REDUNDANCY left in a vdev" if not worst else "DATA INCOMPLETE: too many devices lost"
+
+
+def _what(devices: list[Vdev]) -> str:
     if not devices:
-        return "the pool is degraded; which device it is, zpool status has not told yet"
-    names = ", ".join(_named(v) for v in devices[:3])
-    more = f" and {len(devices) - 3} more" if len(devices) > 3 else ""
-    spare = ", a spare has all its data" if replaced and not missing else ""
-    return f"{names}{more}{spare}"
+        return "Failed device unknown (no zpool status)"
+    more = f" and {len(devices) - 1} more" if len(devices) > 1 else ""
+    return f"{human.safe(devices[0].vdev, 22)} {devices[0].state}{more}"
 
 
 def _named(vdev: Vdev) -> str:
-    note = re.sub(r" ?\([^)]*\)", "", vdev.note or "")  # remove trim and scan status
-    return f"{vdev.vdev} ({vdev.state}{f', {note}' if note else ''})"
+    return f"{vdev.vdev} ({vdev.state}{_note(vdev)})"
 
 
-def _risk(hurt: list[TopVdev], worst: int | None, missing: list[Vdev]) -> str:
+def _note(vdev: Vdev) -> str:
+    """Return the note of zpool status on a device, without trim and scan status."""
+    note = re.sub(r" ?\([^)]*\)", "", vdev.note or "")
+    return f", {human.safe(note, 20)}" if note else ""
+
+
+def _risk(hurt: list[TopVdev], worst: int | None, *, spared: bool) -> str:
     if worst is None:
-        return "how many more may fail is not known"
-    where = next(top.vdev.vdev for top in hurt if top.tolerates == worst)
+        return "The number of further failures without data loss is unknown."
+    where = human.safe(next(top.vdev.vdev for top in hurt if top.tolerates == worst), 20)
+    if spared:
+        return f"A spare has all its data; {worst} more can fail in {where}."
     if worst < 0:
-        return f"{where} lacks more than it can spare"
+        return f"{where} has lost more devices than it tolerates."
     if worst == 0:
-        return f"no redundancy is left in {where}: the next failure there loses data"
-    return f"{worst} more may fail in {where}" + ("" if missing else " without loss")
+        return f"The next failure in {where} loses data."
+    return f"{worst} more can fail in {where} without data loss."
 
 
 def _doing(window: Window, whole: PoolAnalysis) -> tuple[str, bool]:
@@ -248,68 +307,71 @@ def _doing(window: Window, whole: PoolAnalysis) -> tuple[str, bool]:
     known = next((k for k in rebuild_analyses(window) if _of(k, whole) and k.rebuild.operation in REPAIRS), None)
     if known is not None:
         if known.stands:
-            return f"the {known.what} stands still at {known.done} %", False
-        return f"the {known.what} is running, {known.done} % done", True
+            return f"{known.what} stalled at {known.done}%", False
+        return f"{known.what} running, {known.done}%", True
     spares = sum(v.state == "AVAIL" for v in whole.group("spares"))
-    return "nothing is resilvering" + (f", spares that are free: {spares}" if spares else ""), False
+    return "no resilver" + (f", {human.plural(spares, 'spare')} free" if spares else ""), False
 
 
 def _of(known: RebuildAnalysis, whole: PoolAnalysis) -> bool:
     return known.rebuild.kind == "zfs" and known.name.partition("/")[0] == whole.name
 
 
-def _advice(whole: PoolAnalysis, devices: list[Vdev], *, running: bool) -> Iterator[str]:
-    name = whole.name
+def _advice(whole: PoolAnalysis, devices: list[Vdev], *, running: bool) -> Iterator[Advice]:
+    name = operands(whole.name)
     if running:
-        yield f"let it finish: zpool status {operand(name)}; put no other load on {quoted(name)} that can wait"
+        yield "Let the rebuild finish; defer other load on the pool."
+        yield run("zpool", "status", *name)
+    elif not devices:
+        yield "Find the failed device."
+    elif devices[0].state == "OFFLINE":
+        yield "Put the device back that an administrator took offline, or replace it."
+    else:
+        yield f"Find why the device is {devices[0].state}, then replace it."
     for vdev in devices[:2]:
         known = vdev.path or vdev.vdev
         if vdev.state == "OFFLINE":
-            yield f"an administrator took it out: zpool online {operand(name)} {quoted(known)}, or replace it"
+            yield run("zpool", "online", *name, known)
             continue
-        look = (
-            f"journalctl -k | grep -w {operand(vdev.device)}; smartctl -x /dev/{quoted(vdev.device)}"
-            if vdev.device
-            else "journalctl -k"
-        )
-        yield f"find out why {quoted(vdev.vdev)} is {vdev.state}: {look}"
+        yield from _look(vdev)
         if vdev.state in {"REMOVED", "UNAVAIL"}:
-            yield f"if it is back: zpool online {operand(name)} {quoted(known)}"
+            yield run("zpool", "online", *name, known, note="if it is back")
         spare = next((v for v in whole.group("spares") if v.state == "AVAIL"), None)
         if not running and spare is not None:
-            yield (
-                f"zpool replace {operand(name)} {quoted(known)} "
-                f"{quoted(spare.path or spare.vdev.partition('/')[2])}   # a spare is free"
-            )
+            taken = spare.path or spare.vdev.partition("/")[2]
+            yield run("zpool", "replace", *name, known, taken, note="a free spare")
         else:
-            yield (
-                f"zpool replace {operand(name)} {quoted(known)} /dev/disk/by-id/NEW"
-                "   # a spare in use is set free when that is done"
-            )
+            freed = "a spare in use is released at the end"
+            yield run("zpool", "replace", *name, known, "/dev/disk/by-id/NEW", note=freed)
     if not devices:
-        yield f"zpool status -v {operand(name)}"
+        yield run("zpool", "status", "-v", *name)
 
 
 def _lost(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
     pool = whole.pool
     if pool is None or not (pool.data_errors or (pool.errors and pool.data_errors is None)):
         return
-    count = f"{pool.data_errors} blocks or files" if pool.data_errors else "some files"
+    count = f"{human.number(pool.data_errors)} blocks or files" if pool.data_errors else "Some files"
+    name = operands(whole.name)
     yield Finding(
         severity=Severity.CRITICAL,
         subject=f"{whole.name}/data",
-        cause=f"data is lost: of {count} no copy was good",
-        values=(Value("data_errors", "blocks or files that are lost", pool.data_errors, "", above=0),),
+        title=f"DATA LOST: {count[0].lower()}{count[1:]}",
+        cause=f"{count} have no intact copy.",
+        impact="Reading them fails until they are restored from a backup.",
+        values=(Value("data_errors", "blocks or files lost", pool.data_errors, "", above=0),),
         evidence=_cited(window, pool, "errors"),
         advice=(
-            f"zpool status -v {operand(whole.name)}   # which files; restore them from the backup",
-            (
-                f"then zpool clear {operand(whole.name)} and zpool scrub {operand(whole.name)}: the list is "
-                "emptied after two clean scrubs"
-            ),
+            "Restore the damaged files from the backup.",
+            run("zpool", "status", "-v", *name, note="damaged files"),
+            "Then clear and scrub: the list is emptied after two clean scrubs.",
+            run("zpool", "clear", *name),
+            run("zpool", "scrub", *name),
         ),
-        refuted_by="errors: No known data errors, after a scrub",
+        refuted_by='"No known data errors" after a scrub',
         disproof="errors: No known data errors",
+        damage=Damage.DATA,
+        view_subject=whole.name,
     )
 
 
@@ -337,57 +399,75 @@ def _late(window: Window, vdev: Vdev, before: Sequence[Mapping[Hashable, Vdev]],
         return
     first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
     grown = max(late - (first.slow_ios or 0), 0) if first is not None and len(before) > 1 else 0
-    growing = f", {grown} of them in the last minute" if grown else ", none of them while this was watched"
     yield Finding(
         severity=Severity.WARNING if grown or late >= limits["many"] else Severity.INFO,
         subject=f"{vdev.pool}/{vdev.vdev}",
-        cause=f"{human.plural(late, 'slow I/O')} of {vdev.vdev}, of 30 s or more, since the import{growing}",
+        title=f"SLOW I/O: {human.number(grown)} new" if grown else f"OLD SLOW I/O: {human.number(late)}",
+        cause=f"{human.number(late)} I/Os took 30 s or longer since the import, {_new(grown)}.",
+        impact="Requests to the pool can wait 30 s and longer.",
         values=(
             Value("slow_ios", "slow I/Os", late, "", above=limits["many"]),
-            Value("grown", "of them while this was watched", grown, "", above=0),
+            Value("grown", "new while watched", grown, "", above=0),
         ),
         evidence=cites(window.cite(vdev)),
-        advice=(_look(vdev), f"zpool events -v {operand(vdev.pool)}   # ereport.fs.zfs.delay: when, and of which size"),
-        refuted_by="no new ones under load",
+        advice=(
+            "Check the disk and its link.",
+            *_look(vdev),
+            run("zpool", "events", "-v", *operands(vdev.pool), note="ereport.fs.zfs.delay: times and sizes"),
+        ),
+        refuted_by="no new slow I/Os under load",
+        damage=Damage.SPEED,
+        view_subject=vdev.device or vdev.pool,
     )
+
+
+def _new(grown: int) -> str:
+    return f"{human.number(grown) if grown else 'none'} new"
 
 
 def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits) -> Finding:
     kinds = {"read": vdev.read_errors, "write": vdev.write_errors, "checksum": vdev.checksum_errors}
-    listed = ", ".join(f"{number} {kind}" for kind, number in kinds.items() if number)
+    listed = ", ".join(f"{human.number(number)} {kind}" for kind, number in kinds.items() if number)
     many = total >= limits["many"]
-    growing = f", {grown} of them in the last minute" if grown else ", none of them while this was watched"
     cable = vdev.checksum_errors and not vdev.read_errors and not vdev.write_errors
+    name = operands(vdev.pool)
     return Finding(
         severity=Severity.WARNING if grown or many else Severity.INFO,
         subject=f"{vdev.pool}/{vdev.vdev}",
-        cause=f"{human.number(total)} errors of {vdev.vdev} since they were last cleared ({listed}){growing}",
+        title=f"DEVICE ERRORS: {human.number(grown)} new" if grown else f"OLD DEVICE ERRORS: {human.number(total)}",
+        cause=f"{human.number(total)} errors ({listed}), {_new(grown)}.",
+        impact=(
+            "ZFS can take the device out of service, and redundancy with it."
+            if grown
+            else "The device is in service; errors are counted since the last clear."
+        ),
         values=(
-            Value("errors", "errors", total, "", above=limits["many"]),
-            Value("grown", "of them while this was watched", grown, "", above=0),
-            Value("read", "reads that failed", vdev.read_errors),
-            Value("write", "writes that failed", vdev.write_errors),
+            Value("errors", "errors since the last clear", total, "", above=limits["many"]),
+            Value("grown", "new while watched", grown, "", above=0),
+            Value("read", "read errors", vdev.read_errors),
+            Value("write", "write errors", vdev.write_errors),
             Value("checksum", "checksum errors", vdev.checksum_errors),
         ),
         evidence=cites(window.cite(vdev)),
         advice=(
-            _look(vdev),
-            *(("checksum errors alone: suspect cable, backplane, HBA and memory before the disk",) if cable else ()),
-            (
-                f"zpool clear {operand(vdev.pool)} {quoted(vdev.path or vdev.vdev)}; zpool scrub "
-                f"{operand(vdev.pool)}   # do they come back?"
-            ),
+            "Suspect cable, backplane, HBA and memory before the disk."
+            if cable
+            else "Check the disk, its cable and its HBA.",
+            *_look(vdev),
+            run("zpool", "clear", *name, vdev.path or vdev.vdev),
+            run("zpool", "scrub", *name, note="errors that return are real"),
         ),
         refuted_by="no new errors after zpool clear and a scrub",
+        view_subject=vdev.device or vdev.pool,
     )
 
 
-def _look(vdev: Vdev) -> str:
-    return (
-        f"journalctl -k | grep -w {operand(vdev.device)}; smartctl -x /dev/{quoted(vdev.device)}"
-        if vdev.device
-        else "journalctl -k"
-    )
+def _look(vdev: Vdev) -> Iterator[Advice]:
+    if vdev.device:
+        yield run("journalctl", "-k").pipe("grep", "-w", *operands(vdev.device))
+        yield run("smartctl", "-x", f"/dev/{vdev.device}")
+    else:
+        yield run("journalctl", "-k")
 
 
 def _cited(window: Window, pool: Pool | None, field: str) -> tuple[Cite, ...]:
@@ -396,15 +476,17 @@ def _cited(window: Window, pool: Pool | None, field: str) -> tuple[Cite, ...]:
 
 ZFS_POOL_DEGRADED = Rule(
     "zfs-pool-degraded",
-    "a ZFS pool is suspended, lacks devices, has lost data, is full, or its devices count errors",
+    "ZFS pool suspended, degraded or full, with lost data or device errors",
     Severity.CRITICAL,
     _check,
     (PoolState,),
     (
-        Threshold("many", 100.0, "errors of one device from which they matter even if they do not grow"),
-        Threshold("near_full", 0.9, "share of a pool filled that is a warning", "ratio"),
-        Threshold("full", 0.95, "share of a pool filled that is critical", "ratio"),
+        Threshold("many", 100.0, "errors of a device that matter without new ones"),
+        Threshold("near_full", 0.9, "used share of a pool, warning", "ratio"),
+        Threshold("full", 0.95, "used share of a pool, critical", "ratio"),
     ),
     covers=(Covers(PoolState), Covers(Pool)),
     remembers=True,
+    damage=Damage.REDUNDANCY,
+    view="disks",
 )

@@ -9,6 +9,7 @@ from msgspec import Struct
 from sdstop.analysis.pooling import PoolAnalysis, disk_of, pool_analyses
 from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vdev, draid
 from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
     Covers,
     Finding,
@@ -23,7 +24,6 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.core.shell import operand
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
@@ -62,10 +62,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         load = _load(window, row)
         if load is None:
-            yield Unchecked("what the volume does is not known yet", row.dataset)
+            yield Unchecked("collecting data", row.dataset)
             continue
         if load.read_bytes + load.written_bytes < limits["load"]:
-            yield RuledOut(row.dataset, f"{human.quantity(load.written_bytes, 'bytes_per_second')} written: no load")
+            yield RuledOut(row.dataset, f"{human.quantity(load.written_bytes, 'bytes_per_second')} written")
             continue
         yield _judge(window, row, row.volblocksize, load, layouts.get(row.pool), limits)
 
@@ -122,45 +122,64 @@ def _sector(window: Window, leaves: tuple[Vdev, ...]) -> int:
 def _judge(
     window: Window, row: DatasetSettings, block: int, load: _Load, layout: BlockLayout | None, limits: Limits
 ) -> Verdict:
-    said, values, advice = [], [], []
-    part = load.request is not None and load.request <= block * limits["part"] and load.written_bytes >= limits["load"]
+    titles: list[str] = []
+    causes: list[str] = []
+    impacts: list[str] = []
+    values: list[Value] = []
+    advice: list[Advice] = []
+    largest = block * limits["part"]
+    part = load.request is not None and load.request <= largest and load.written_bytes >= limits["load"]
     if part:
-        said.append(
-            f"writes come in pieces of {human.bytes_(load.request or 0)} on average: ZFS reads each block, changes "
-            "it and writes it whole"
-        )
-        advice.append("use a volblocksize like what its users write, or have them write whole, aligned blocks")
-    fits = layout is None or layout.share(block) >= limits["share"] * layout.data / (layout.data + layout.parity)
+        request = human.bytes_(load.request or 0)
+        titles.append(f"PARTIAL WRITES: {request} into {human.bytes_(block)}")
+        causes.append(f"Writes average {request}; the volume has blocks of {human.bytes_(block)}.")
+        impacts.append("Each such write reads, changes and rewrites a whole block.")
+        advice.append("Match volblocksize to the write size, or write whole aligned blocks.")
+    least = limits["share"] * layout.data / (layout.data + layout.parity) if layout is not None else None
+    fits = layout is None or least is None or layout.share(block) >= least
     if layout is not None and not fits:
         whole_row = layout.data * layout.sector
-        said.append(
-            f"on {layout.vdev} each of its blocks takes {human.bytes_(layout.takes(block))}: a row of data there is "
-            f"{human.bytes_(whole_row)}"
-        )
-        advice.append(
-            f"zfs create -V SIZE -o volblocksize={_power(whole_row)} {operand(row.pool)}/NEW"
-            "   # and copy it: the block of a "
-            "volume is fixed"
-        )
+        takes = human.bytes_(layout.takes(block))
+        titles.append(f"VOLBLOCKSIZE {human.bytes_(block)}: {human.percent(layout.share(block))}% data")
+        causes.append(f"On {human.safe(layout.vdev, 20)} each {human.bytes_(block)} block takes {takes}.")
+        impacts.append(f"{human.percent(layout.share(block))}% of the space is data; the rest is parity and padding.")
+        advice += [
+            f"Use a volblocksize of a whole row of data: {human.bytes_(_power(whole_row))}.",
+            run(
+                "zfs",
+                "create",
+                "-V",
+                "SIZE",
+                "-o",
+                f"volblocksize={_power(whole_row)}",
+                *operands(f"{row.pool}/NEW"),
+                note="then copy the data; the block size is fixed",
+            ),
+        ]
         values += [
-            Value("takes", "what a block takes on the disks", layout.takes(block), "bytes"),
-            Value("share", "of that, data", layout.share(block), "ratio", above=limits["share"]),
-            Value("row", "data of one row of the group", whole_row, "bytes"),
+            Value("takes", "space of a block", layout.takes(block), "bytes"),
+            Value("share", "data share of a block", layout.share(block), "ratio", below=least),
+            Value("row", "data of a row", whole_row, "bytes"),
         ]
     moved = f"{human.quantity(load.written_bytes, 'bytes_per_second')} written"
-    if not said:
-        return RuledOut(row.dataset, f"blocks of {human.bytes_(block)} fit what lies below; {moved}")
+    if not titles:
+        return RuledOut(row.dataset, f"blocks of {human.bytes_(block)} fit the layout; {moved}")
     files = [s for s in window.where(DatasetSettings, "pool", row.pool) if (s.recordsize or 0) > block]
     if files:
-        advice.append(f"or a file in a file system with recordsize {human.bytes_(files[0].recordsize or 0)} behind it")
+        advice.append(f"Or use a file on a dataset with recordsize={human.bytes_(files[0].recordsize or 0)}.")
     return Finding(
         severity=Severity.WARNING,
         subject=row.dataset,
-        cause=f"the volume has blocks of {human.bytes_(block)}, and {'; '.join(said)}",
+        title=titles[0],
+        cause=causes[0],
+        impact=impacts[0],
         values=(
-            Value("volblocksize", "block of the volume", block, "bytes"),
+            Value("volblocksize", "volblocksize", block, "bytes"),
             *values,
-            Value("request", "mean size of a write that comes", load.request, "bytes"),
+            *(Value("also", "also found", f"{titles[1]}: {causes[1]}") for _ in titles[1:]),
+            Value(
+                "request", "mean size of a write", load.request, "bytes", below=block * limits["part"] if part else None
+            ),
             Value("written", "written", load.written_bytes, "bytes_per_second", above=limits["load"]),
             Value("read", "read", load.read_bytes, "bytes_per_second"),
         ),
@@ -170,7 +189,9 @@ def _judge(
             *(window.cite(v) for v in window.rows(Vdev).values() if layout is not None and v.vdev == layout.vdev),
         ),
         advice=tuple(advice),
-        refuted_by="the same speed of a volume with larger blocks on the same pool",
+        refuted_by="equal speed of a volume with larger blocks on the same pool",
+        standing=True,
+        view_subject=row.device or row.dataset,
     )
 
 
@@ -181,16 +202,15 @@ def _power(size: int) -> int:
 
 ZVOL_SLOW_PATH = Rule(
     "zvol-slow-path",
-    "a ZFS volume under load has blocks that do not fit its RAID-Z or dRAID, or are written in parts",
+    "busy ZFS volume whose block size does not fit its layout or its writes",
     Severity.WARNING,
     _check,
     (DatasetSettings,),
     (
-        Threshold("load", 1048576.0, "bytes a second from which a volume is under load", "bytes_per_second"),
-        Threshold(
-            "share", 0.67, "share of data in a block, of what full rows have, below which it is too small", "ratio"
-        ),
-        Threshold("part", 0.5, "mean size of writes, of the volume's block, up to which they are parts of it", "ratio"),
+        Threshold("load", 1048576.0, "bytes per second of a busy volume", "bytes_per_second"),
+        Threshold("share", 0.67, "data share of a block, relative to that of full rows", "ratio"),
+        Threshold("part", 0.5, "mean size of partial writes, relative to the volume's block", "ratio"),
     ),
+    view="disks",
     covers=(Covers(DatasetSettings, where=_is_volume),),
 )

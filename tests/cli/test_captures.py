@@ -65,14 +65,24 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
             3,
             [f"UNKNOWN - nothing was judged; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
         ),
-        ([WARNING], 1, ["WARNING - 1 finding: too-loud b/c: b/c is loud | critical=0 warning=1 info=0 unchecked=0"]),
+        (
+            [WARNING],
+            1,
+            [
+                (
+                    "WARNING - 1 finding: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up "
+                    "| critical=0 warning=1 info=0 unchecked=0"
+                )
+            ],
+        ),
         (
             [WARNING, CRITICAL],
             2,
             [
-                "CRITICAL - 2 findings: too-loud c: c is loud; too-loud b/c " + COUNTS,
-                "CRITICAL: too-loud c: c is loud",
-                "WARNING: too-loud b/c: b/c is loud",
+                "CRITICAL - 2 findings: too-loud c: LOUD METER. c is loud. Neighbors can wake up; too-loud b/c "
+                + COUNTS,
+                "CRITICAL: too-loud c: LOUD METER. c is loud. Neighbors can wake up",
+                "WARNING: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up",
             ],
         ),
     ],

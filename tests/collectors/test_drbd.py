@@ -114,7 +114,7 @@ def test_its_own_engine_says_the_same_and_names_the_limit() -> None:
     assert value(running, "eta") == pytest.approx(213 - 60, abs=2)
     held = said.finding("r0", "rebuild-throttled")
     assert held.severity is Severity.INFO  # it ends soon
-    assert "held by its limit of 100 MiB/s (c-max-rate)" in held.summary
+    assert held.cause.startswith("Limited to 100 MiB/s by c-max-rate; ")
 
 
 def test_healthy_resources_are_whole_clusters() -> None:

@@ -224,7 +224,8 @@ def test_what_was_critical_and_is_gone_stays_critical() -> None:
     made = session(*(frame(n, text) for n, text in enumerate(["a 9\nb 1\nend\n", "b 1\nend\n", "b 1\nend\n"], 1)))
     (found,) = made.head().judgement.findings
     assert (found.id, found.severity) == ("dented:a/side", Severity.CRITICAL)
-    assert found.summary == "a, which was there, is gone; before: 9 dents"
+    assert found.cause == "a was critical, and is gone."
+    assert {value.name: value.value for value in found.values}["before"] == "9 dents"
     assert found.evidence == (Cite(SHELF, 1, "a"),)
     (episode,) = made.episodes()
     assert episode.until is None
@@ -235,7 +236,7 @@ def test_what_was_critical_and_is_gone_stays_critical() -> None:
 def test_it_stays_so_where_the_whole_source_is_gone_and_ends_when_it_is_back() -> None:
     texts = ["a 9\nend\n", None, "a 1\nend\n", "end\n"]
     found = [[f.summary for f in judged(*texts[:n]).findings] for n in range(1, 5)]
-    assert found == [["9 dents"], ["a, which was there, is gone; before: 9 dents"], [], []]
+    assert found == [["9 dents"], ["a was critical, and is gone. Before: critical."], [], []]
 
 
 def test_what_was_well_or_repaired_may_go() -> None:

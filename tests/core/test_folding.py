@@ -63,6 +63,10 @@ def finding(name: str, rule: str = "hung", severity: Severity = Severity.CRITICA
     return Finding(severity=severity, subject=name, cause=f"{name} waits", rule=rule, evidence=(cite,), **fields)
 
 
+def values(fold: Finding) -> dict[str, object]:
+    return {value.name: value.value for value in fold.values}
+
+
 def of(*numbers: Iterable[int]) -> list[Finding]:
     """Return a finding about each disk with these numbers."""
     return [finding(disk_name(number)) for each in numbers for number in each]
@@ -89,7 +93,9 @@ def test_the_lowest_thing_that_fits_best_is_named(numbers: list[range], subject:
     found = said(of(*numbers))
     assert list(found) == [f"hung:{subject}"]
     [fold] = found.values()
-    assert fold.summary == f"{words}; sda: sda waits" if numbers[0][0] == 0 else fold.summary.startswith(words)
+    assert fold.cause == f"{words}."
+    assert fold.title == f"{words.split(maxsplit=1)[0]} DISKS DO NOT RESPOND"
+    assert values(fold)["example"] == (f"{fold.members[0].subject}: {fold.members[0].cause}")
     assert {each.subject for each in fold.members} == {each.subject for each in of(*numbers)}
 
 
@@ -164,7 +170,9 @@ def test_severity_is_the_worst_and_counted_when_mixed() -> None:
     mixed = [finding(disk_name(n), severity=Severity.CRITICAL if n == 5 else Severity.WARNING) for n in range(12)]
     [fold] = said(mixed).values()
     assert fold.severity is Severity.CRITICAL
-    assert fold.summary == f"12 disks behind expander-0:0 of HBA {ONE} do not respond (1 critical); sdf: sdf waits"
+    assert fold.cause == f"12 disks behind expander-0:0 of HBA {ONE} do not respond."
+    assert {value.title: value.value for value in fold.values}["critical"] == 1
+    assert values(fold)["example"] == "sdf: sdf waits"
 
 
 def test_findings_of_different_rules_are_not_mixed_and_links_lead_to_the_folds() -> None:
@@ -172,7 +180,7 @@ def test_findings_of_different_rules_are_not_mixed_and_links_lead_to_the_folds()
     found = said([*of(range(12)), *slow])
     assert set(found) == {"hung:expander-0:0", "slow:expander-0:0"}
     assert found["hung:expander-0:0"].explains == ("slow:expander-0:0",)
-    assert found["slow:expander-0:0"].summary.startswith(f"12 disks behind expander-0:0 of HBA {ONE}: a device is slow")
+    assert found["slow:expander-0:0"].cause == f"12 disks behind expander-0:0 of HBA {ONE} are affected."
 
 
 def test_a_single_finding_that_explains_members_explains_the_fold() -> None:
@@ -199,7 +207,7 @@ def test_what_is_told_is_bounded_and_what_is_known_is_not() -> None:
     assert len(fold.evidence) == CITED
     assert len(fold.members) == 24
     assert dict(place_lines(fold))["Members"] == "sda, sdb, sdc, sdd, sde, sdf and 18 more"
-    assert {value.name: value.value for value in fold.values} == {"affected": 24, "all": 24}
+    assert values(fold) == {"affected": 24, "all": 24, "worst": 24, "example": "sda: sda waits"}
 
 
 def session(name: str, devices: str, target: str) -> Any:

@@ -140,7 +140,7 @@ FAST = Rule("too-fast", "s", Severity.WARNING, fast, (Speed,), (Threshold("most"
 def test_a_rule_needs_two_frames_for_a_rate() -> None:
     given = session((FAST,))
     assert given.feed(frame(1, 1)).judgement.unchecked == (
-        Unchecked("needs two frames", rule="too-fast", gap=Gap.EARLY),
+        Unchecked("collecting data: needs two samples", rule="too-fast", gap=Gap.EARLY),
     )
 
 
@@ -154,7 +154,7 @@ def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
     judgement = given.feed(frame(2, 5)).judgement
     (helpless,) = judgement.unchecked
     assert (helpless.rule, helpless.gap) == ("broken", Gap.FAULTY)
-    assert re.fullmatch(r"a bug in this rule: KeyError: 2 \(test_history.py:\d+\)", helpless.reason)
+    assert re.fullmatch(r"error in this rule: KeyError: 2 \(test_history.py:\d+\)", helpless.reason)
     assert given.guard.counts == {(Part.RULE, "broken"): 2}
     assert [r.rule for r in judgement.ruled_out] == ["too-fast"]
     assert judgement.ran == ("too-fast",)
@@ -227,7 +227,7 @@ def test_a_rule_that_needs_a_longer_window_says_so() -> None:
     slow = Rule("patient", "s", Severity.INFO, lambda _w, _l: (), (Speed,), seconds=10.0)
     given = session((slow,))
     given.feed(frame(1, 0))
-    assert "needs 10 s" in given.feed(frame(2, 1)).judgement.unchecked[0].reason
+    assert "1 of 10 s" in given.feed(frame(2, 1)).judgement.unchecked[0].reason
     given.feed_all(frame(n, n) for n in range(3, 12))
     assert given.head().judgement.unchecked == ()
 

@@ -203,7 +203,7 @@ def test_a_postmortem_is_filled_in_as_far_as_evidence_goes() -> None:
     for heading in ("Summary", "Impact", "Timeline", "Topology", "Findings, with evidence", "Ruled out", "What we ran",
                     "Root cause", "Actions"):  # fmt: skip
         assert f"\n## {heading}\n" in said
-    assert "**critical** md0: the queue stands at one member at a time and moves" in said
+    assert "**critical** md0: CONVOY: queue moving between members" in said
     assert "_to fill in_" in said.partition("## Root cause")[2]
     assert "- 46 x ST2000NM0033-9ZM (sda, sdb ... sdat)\n  - md0 (raid10 46 disks) **critical**" in said
     assert postmortem(story("clone-convoy")[0]) == said

@@ -49,19 +49,20 @@ def test_severity_is_what_may_still_fail(settings: dict[str, str], severity: Sev
 def test_it_names_the_slot_and_who_holds_the_only_copy() -> None:
     finding = degraded(**RAID10, slots="UUU_UU", flags={"sdd": ""})
     assert "1 of 6 members missing (slot 3)" in finding.summary
-    assert "the data of sdc is on no other member" in finding.summary
+    assert finding.impact == "sdc has the only copy of its data; losing sdc loses data."
     assert "sda" not in finding.summary
 
 
 def test_nothing_is_rebuilding_and_no_spare() -> None:
     finding = degraded(slots="UU_", flags={"sdc": ""})
-    assert "nothing is rebuilding: there is no spare" in finding.summary
+    assert finding.title == "NO REDUNDANCY: 1 member missing"
+    assert finding.cause.endswith("; no rebuild: no spare.")
     assert any(line.startswith("mdadm /dev/md0 --add") for line in finding.steps)
 
 
 def test_a_spare_that_is_not_used() -> None:
     finding = degraded(slots="UU_", flags={"sdc": ""}, spares=("sdx",))
-    assert "nothing is rebuilding" in finding.summary
+    assert "no rebuild" in finding.cause
     assert "no spare" not in finding.summary
     assert value(finding, "spares") == 1
     assert any("echo recover > /sys/block/md0/md/sync_action" in line for line in finding.steps)
@@ -69,7 +70,7 @@ def test_a_spare_that_is_not_used() -> None:
 
 def test_frozen_is_said() -> None:
     finding = judged(Node(slots="UU_", action="frozen")).finding("md0")
-    assert "nothing is rebuilding: it is frozen" in finding.summary
+    assert "no rebuild: it is frozen" in finding.cause
     assert any("echo idle > /sys/block/md0/md/sync_action" in line for line in finding.steps)
     assert any(cite.key.endswith("sync_action") and "frozen" in cite.excerpt for cite in finding.evidence)
 
@@ -83,21 +84,21 @@ def test_a_failed_member_that_is_still_listed() -> None:
 
 def test_a_running_recovery_is_named_and_nothing_is_added() -> None:
     finding = judged(Node(slots="UU_", done=100, total=1000)).finding("md0")
-    assert "recovery is running, 10.0 % done" in finding.summary
+    assert "recovery running, 10.0%" in finding.cause
     assert not any("--add" in line for line in finding.steps)
 
 
 def test_a_waiting_recovery_is_named() -> None:
-    assert "recovery is delayed" in judged(Node(slots="UU_", waiting="DELAYED")).finding("md0").summary
+    assert "recovery delayed" in judged(Node(slots="UU_", waiting="DELAYED")).finding("md0").summary
 
 
 def test_a_recovery_that_is_due() -> None:
-    assert "recover is due and has not begun" in judged(Node(slots="UU_")).finding("md0").summary
+    assert "recover pending" in judged(Node(slots="UU_")).finding("md0").summary
 
 
 def test_a_recovery_that_stands_is_not_called_running() -> None:
     shown = run(15, 0.0, slots="UU_")
-    assert "recovery stands still at" in Judged(COLLECTORS, [ARRAY_DEGRADED], shown).finding("md0").summary
+    assert "recovery stalled at 0.1%" in Judged(COLLECTORS, [ARRAY_DEGRADED], shown).finding("md0").summary
 
 
 def test_a_read_only_array_rebuilds_nothing() -> None:
@@ -134,14 +135,17 @@ def test_an_inactive_array_is_out_of_reach(sysfs: bool) -> None:  # noqa: FBT001
     node = Node(slots="--", layout="", activity="inactive", state="inactive", sysfs=sysfs, flags={"sda": "(S)"})
     finding = judged(node).finding("md0")
     assert finding.severity is Severity.CRITICAL
-    assert "inactive with 2 devices" in finding.summary
+    assert (finding.title, finding.cause) == (
+        "ARRAY INACTIVE: data inaccessible",
+        "The array does not run: 2 devices listed.",
+    )
 
 
 def test_a_broken_array() -> None:
     node = Node(level="raid0", layout="512k chunks", slots="--", activity="broken", state="broken")
     finding = judged(node).finding("md0")
     assert finding.severity is Severity.CRITICAL
-    assert "broken" in finding.summary
+    assert finding.title == "ARRAY BROKEN: writes fail"
 
 
 def test_without_sysfs_mdstat_is_enough() -> None:
@@ -172,9 +176,9 @@ def whole(more: dict[str, str], **settings: object) -> Judged:
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        ("faulty", "sdb is faulty in sysfs, not in mdstat"),
-        ("in_sync,blocked", "sdb is blocked: writes wait"),
-        ("spare", "sdb is not in sync"),
+        ("faulty", "sdb faulty in sysfs, not in mdstat"),
+        ("in_sync,blocked", "sdb blocked: writes wait"),
+        ("spare", "sdb not in sync"),
     ],
 )
 def test_a_member_that_contradicts_a_whole_array_leaves_it_unchecked(flags: str, words: str) -> None:
@@ -186,9 +190,9 @@ def test_a_member_that_contradicts_a_whole_array_leaves_it_unchecked(flags: str,
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({f"{SYSFS}/dev-sdb/state": "in_sync,write_error\n"}, "a write to it failed"),
-        ({f"{SYSFS}/dev-sdb/state": "want_replacement,in_sync\n"}, "it is to be replaced"),
-        ({f"{SYSFS}/dev-sdb/bad_blocks": "81920 8\n90000 8\n"}, "bad blocks has 2 ranges"),
+        ({f"{SYSFS}/dev-sdb/state": "in_sync,write_error\n"}, "A write failed."),
+        ({f"{SYSFS}/dev-sdb/state": "want_replacement,in_sync\n"}, "Its replacement is requested."),
+        ({f"{SYSFS}/dev-sdb/bad_blocks": "81920 8\n90000 8\n"}, "2 bad block ranges listed."),
     ],
 )
 def test_a_member_that_serves_and_is_marked_is_a_warning(more: dict[str, str], words: str) -> None:

@@ -60,7 +60,7 @@ def test_a_repair_rewrote_them() -> None:
 
 
 def test_a_running_check_counts_too() -> None:
-    assert "the running check" in checked("128", action="check", last="idle").finding("md0").summary
+    assert "The running check" in checked("128", action="check", last="idle").finding("md0").summary
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def replicated(**changes: object) -> Judged:
 def test_blocks_that_a_verify_found() -> None:
     finding = replicated(out_of_sync=256).finding("r0/store2")
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith("256 KiB differ between this node and store2, both UpToDate")
+    assert finding.cause == "256 KiB differ from store2; both sides are UpToDate."
     assert finding.explains == ("cluster-degraded:r0",)
 
 
@@ -119,15 +119,15 @@ def spared(**settings: object) -> Judged:
 def test_a_spare_took_over_and_none_is_left() -> None:
     finding = spared(slots="UUUU").finding("md0")
     assert finding.severity is Severity.WARNING
-    assert "no spare is left" in finding.summary
-    assert "sdz" in finding.summary
-    assert "mdadm /dev/md0 --remove /dev/sdz   # then replace the disk" in finding.steps
+    assert finding.title == "NO SPARE LEFT"
+    assert "sdz" in finding.cause
+    assert "mdadm /dev/md0 --remove /dev/sdz" in finding.steps
 
 
 def test_another_spare_is_there() -> None:
     finding = spared(slots="UUUU", spares=("sdx",)).finding("md0")
     assert finding.severity is Severity.INFO
-    assert finding.summary.startswith("1 spare left")
+    assert finding.impact.startswith("1 spare left")
 
 
 def test_a_degraded_array_is_another_matter() -> None:
@@ -170,11 +170,12 @@ def test_corrected_read_errors(counts: tuple[int, ...], severity: Severity) -> N
     finding = corrected(*counts).finding("md0/sdb")
     assert finding.severity is severity
     assert finding.totals is (len(set(counts)) == 1)
-    assert finding.summary.startswith(f"{counts[-1]} read errors of sdb were corrected")
+    errors = "1 read error" if counts[-1] == 1 else f"{counts[-1]} read errors"
+    assert finding.cause.startswith(f"{errors} corrected")
 
 
 def test_growing_ones_say_how_many() -> None:
-    assert "1 of them in 1m00: the disk is losing sectors" in corrected(3, 3, 4).finding("md0/sdb").summary
+    assert "1 of them in 1m00. The disk is losing sectors" in corrected(3, 3, 4).finding("md0/sdb").summary
 
 
 @pytest.mark.parametrize("counts", [(0,), (None,), (0, 0)])

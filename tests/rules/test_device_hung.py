@@ -68,7 +68,7 @@ def test_ten_seconds(seconds: int, fires: bool) -> None:  # noqa: FBT001  # a ta
         finding = said.finding("sdb")
         assert finding.severity is Severity.CRITICAL
         assert value(finding, "seconds") == seconds
-        assert "3 requests in flight and none completed for at least" in finding.summary
+        assert "3 requests in flight, none completed for at least" in finding.summary
     else:
         said.unchecked("")
         assert not [v for v in said.all if v.subject == "sdb"]
@@ -83,7 +83,7 @@ def test_frames_that_came_a_little_early_are_enough_to_find_nothing(span: float)
 def test_frames_that_came_a_little_early_are_not_enough_to_clear_what_stood_all_the_time() -> None:
     shown = frames(10, {"sdb": "hangs"})
     said = judged([*shown[:-1], (9.93, shown[-1][1])]).unchecked("")
-    assert said.reason == "needs 10 s of frames, has 9.9 s"
+    assert said.reason == "collecting data: 9.9 of 10 s"
 
 
 def test_just_below_the_threshold_is_ruled_out_with_the_figure() -> None:
@@ -123,7 +123,7 @@ def test_a_flush_that_completes_is_an_answer() -> None:
 
 def test_the_leaf_is_named_and_what_waits_for_it() -> None:
     finding = judged(frames(20, {"sdb": "hangs", "sda": "works", "md0": "hangs", "dm-0": "hangs"})).finding("sdb")
-    assert "dm-0, md0 wait for it" in finding.summary
+    assert finding.impact == "Blocked on it: dm-0, md0."
     assert value(finding, "above") == "dm-0, md0"
     said = judged(frames(20, {"sdb": "hangs", "md0": "hangs"}))
     assert [v.subject for v in said.all if isinstance(v, Finding)] == ["sdb"]
@@ -133,8 +133,8 @@ def test_the_leaf_is_named_and_what_waits_for_it() -> None:
 def test_a_partition_is_its_disk() -> None:
     said = judged(frames(20, {"sda": "hangs", "sda1": "hangs", "md0": "hangs"}))
     assert [v.subject for v in said.all if isinstance(v, Finding)] == ["sda"]
-    assert "its disk is judged" in said.unchecked("sda1").reason
-    assert "md0 waits for it" in said.finding("sda").summary
+    assert "whose disk is judged" in said.unchecked("sda1").reason
+    assert said.finding("sda").impact == "Blocked on it: md0."
 
 
 @pytest.mark.parametrize(("disk", "part"), [("sdc", "sdc1"), ("nvme0n1", "nvme0n1p2")])
@@ -147,7 +147,7 @@ def test_a_partition_is_its_disk_without_sysfs(disk: str, part: str) -> None:
 def test_a_stacked_device_alone_is_less_certain() -> None:
     finding = judged(frames(20, {"md0": "hangs", "sda": "works", "sda1": "idle", "sdb": "idle"})).finding("md0")
     assert finding.severity is Severity.WARNING
-    assert "no device below it has any of them" in finding.summary
+    assert "no device below has the requests" in finding.summary
     assert finding.confidence == 0.5
 
 
@@ -155,7 +155,7 @@ def test_a_stacked_device_alone_is_less_certain() -> None:
 def test_a_stacked_device_without_sysfs_is_no_more_certain(name: str) -> None:
     finding = judged(frames(40, {name: "hangs", "sda": "works"}, block={})).finding(name)
     assert finding.severity is Severity.WARNING
-    assert finding.summary.endswith("; what it is built upon is not known")
+    assert finding.impact.endswith("; the underlying devices are unknown.")
 
 
 @pytest.mark.parametrize("name", ["loop0", "sr0"])
@@ -190,7 +190,7 @@ def test_what_is_not_counted_is_not_called_good() -> None:
 def test_readings_that_lie_far_apart_need_three() -> None:
     shown = frames(40, {"sdb": "hangs"})[::20]
     judged(shown).finding("sdb")
-    assert judged(shown[:2]).unchecked("sdb").reason == "needs 3 readings that show it"
+    assert judged(shown[:2]).unchecked("sdb").reason == "collecting data: needs 3 samples"
 
 
 def test_the_threshold_is_of_config() -> None:
@@ -242,7 +242,7 @@ def test_one_request_nobody_waits_for_is_no_proof_where_the_kernel_may_keep_a_co
     assert finding.severity is (Severity.CRITICAL if certain else Severity.WARNING)
     assert finding.confidence == (None if certain else 0.5)
     assert ("for an idle device" in finding.summary) is not certain
-    assert ("a count that the kernel lost" in finding.refuted_by) is not certain
+    assert ("a stale count" in finding.refuted_by) is not certain
 
 
 @pytest.mark.parametrize(("in_flight", "certain"), [(1, False), (2, True), (3, True)])
@@ -278,5 +278,5 @@ def test_an_array_that_waits_for_it_is_proof() -> None:
 def test_who_waits_is_not_known() -> None:
     finding = one("6.12.1", None).finding("sdb")
     assert finding.severity is Severity.WARNING
-    assert "whether a task waits for it is not known" in finding.summary
+    assert "Blocked tasks are unknown" in finding.summary
     assert value(finding, "blocked") is None

@@ -65,7 +65,7 @@ def test_a_moment_is_not_the_limit() -> None:
 def test_few_readings_are_not_judged() -> None:
     session = judged(peers.disks(DISKS), full("sdd"), seconds=5)
     assert not findings(session)
-    assert "needs 8 readings" in session.head().judgement.unchecked[0].reason
+    assert "5 of 8 samples" in session.head().judgement.unchecked[0].reason
 
 
 def test_half_of_a_group_is_told_of_the_group() -> None:
@@ -92,7 +92,7 @@ def test_it_says_for_whom() -> None:
     session.feed_all(frames([(time, files | {QUESTION: processes(int(time))}) for time, files in shown]))
     (one,) = findings(session).values()
     assert one.subject == "vg0/data"
-    assert "10 x qemu-img" in one.summary
+    assert {value.name: value.value for value in one.values}["processes"] == "10 x qemu-img"
 
 
 def slows(device: str, second: int) -> Load:
@@ -125,7 +125,7 @@ def test_it_does_not_praise_a_disk_that_was_always_slower() -> None:
         return Load(10, 0, 400.0, busy=1.0) if device == "sdd" else Load(0, 80, 5.0, busy=0.4)
 
     (one,) = findings(judged(peers.disks(DISKS) | peers.pool(DISKS), load)).values()
-    assert "20 times as long as those of its peers" in one.summary
+    assert "20 times as long as those of its peers" in one.impact
     assert "as fast as" not in str(one.advice)
 
 

@@ -46,7 +46,7 @@ def judged(*disks: dict[str, str], mdstat: str = MDSTAT) -> Judged:
 def test_a_disk_in_a_state_without_service(state: str, severity: Severity) -> None:
     said = judged(disk("sda", 0), disk("sdb", 16, state))
     assert said.finding("sdb").severity is severity
-    assert said.finding("sdb").summary.startswith(f"{state}: ")
+    assert said.finding("sdb").cause == f"The kernel reports the state {state}."
     assert said.ruled_out("sda").summary
     check(said.finding("sdb"))
 

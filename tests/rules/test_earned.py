@@ -25,7 +25,7 @@ from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from tests.nodes.ceph import HERE, NAME, STATUS, status
 from tests.nodes.firmware import Board, Module, board
-from tests.nodes.frames import Judged
+from tests.nodes.frames import Judged, value
 from tests.nodes.md import Node
 from tests.nodes.zfs import MIRROR, tree
 from tests.nodes.zfs import status as zpool
@@ -61,7 +61,9 @@ def test_an_array_that_is_gone_after_its_third_loss_stays_critical() -> None:
     """A RAID6 without two members loses the third, and udev stops it before anybody looks again."""
     finding = arrays(raid6("UUU__"), NO_ARRAY, NO_ARRAY).finding("md0")
     assert finding.severity is Severity.CRITICAL
-    assert finding.summary.startswith("md0, which was there, is gone; before: 2 of 5 members missing")
+    assert finding.cause == "md0 was critical, and is gone."
+    assert finding.impact == "Before: NO REDUNDANCY: 2 members missing."
+    assert str(value(finding, "before")).startswith("2 of 5 members missing")
 
 
 def test_an_array_that_was_well_may_be_stopped() -> None:
@@ -90,7 +92,7 @@ def test_mdstat_and_sysfs_that_contradict_each_other_are_cited() -> None:
 @pytest.mark.parametrize("state", ["suspended", "clear", "frobnicated"])
 def test_an_unknown_state_of_an_array_is_not_good(state: str) -> None:
     verdict = arrays(Node(slots="UUU", state=state, action="idle").files()).unchecked("md0")
-    assert (verdict.reason, verdict.gap) == (f'state "{state}" is not known', Gap.FAULTY)
+    assert (verdict.reason, verdict.gap) == (f'unknown state "{state}"', Gap.FAULTY)
 
 
 def test_an_array_line_that_is_not_understood_is_not_skipped_silently() -> None:
@@ -145,15 +147,14 @@ def pool(*states: str, state: str = "DEGRADED") -> Judged:
 def test_leaves_with_too_many_errors_still_serve() -> None:
     finding = pool("DEGRADED", "DEGRADED", "DEGRADED", "ONLINE", "ONLINE").finding("tank")
     assert finding.severity is Severity.WARNING
-    assert "sda1 (DEGRADED), sdb1 (DEGRADED), sdc1 (DEGRADED); 2 more may fail in raidz2-0 without loss" in (
-        finding.summary
-    )
+    assert value(finding, "devices") == "sda1 (DEGRADED), sdb1 (DEGRADED), sdc1 (DEGRADED)"
+    assert finding.impact == "2 more can fail in raidz2-0 without data loss."
     assert pool("UNAVAIL", "FAULTED", "DEGRADED", "ONLINE", "ONLINE").finding("tank").severity is Severity.CRITICAL
 
 
 def test_an_unknown_state_of_a_leaf_is_not_good() -> None:
     verdict = pool("ONLINE", "HALFLINE", "ONLINE", state="ONLINE").unchecked("tank")
-    assert verdict.reason == "state not known: HALFLINE of sdb1"
+    assert verdict.reason == "unknown state: HALFLINE of sdb1"
 
 
 # --- clusters -------------------------------------------------------------------------------------------------

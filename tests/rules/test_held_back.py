@@ -155,7 +155,7 @@ def test_ten_seconds(seconds: int, kind: type) -> None:
     assert isinstance(said, kind)
     if isinstance(said, Finding):
         assert said.severity is Severity.WARNING  # nothing waits for it
-        assert "dmsetup resume vg0-data   # once no such command runs any more" in said.steps
+        assert "dmsetup resume vg0-data   # once no such command runs" in said.steps
 
 
 def test_a_change_of_tables_suspends_for_a_moment() -> None:

@@ -56,7 +56,7 @@ def test_tasks_that_wait_for_memory_most_of_the_time(some: float, full: float, s
     assert value(finding, "some") == pytest.approx(some)
     assert value(finding, "full") == pytest.approx(full)
     assert value(finding, "swap") == 1024 * 1024
-    assert "; 1 MiB in swap" in finding.summary
+    assert finding.impact == "1 MiB in swap."
 
 
 def test_without_swap_it_is_found_too() -> None:
@@ -73,12 +73,12 @@ def test_pages_that_come_back_from_swap_all_the_time(pages: float, stalled: floa
     shown = [(float(n), files(0.07 * n, 0, 1024, 50 + pages * n, stalled * n)) for n in range(0, 30, 2)]
     said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
     if not fires:
-        assert f"{pages} pages a second" in said.ruled_out("memory").summary
+        assert f"{pages} pages/s" in said.ruled_out("memory").summary
         return
     finding = said.finding("memory")
     assert finding.severity is Severity.WARNING
     assert value(finding, "pages") == pages
-    assert finding.summary.startswith(f"the node swaps: programs waited for I/O in {stalled * 100:.1f} % of the last")
+    assert finding.cause == f"Memory is swapped; tasks waited for I/O in {stalled * 100:.1f}% of 20 s."
     assert {"/proc/vmstat", "/proc/pressure/io"} <= {cite.key for cite in finding.evidence}
 
 
@@ -92,7 +92,7 @@ def test_what_is_over_counts_no_longer() -> None:
     shown = [(float(n), files(min(n, 30), 0)) for n in range(0, 60, 2)]
     said = Judged((NODE, PRESSURE), [MEMORY_SHORT], shown)
     assert said.ruled_out("memory").summary == (
-        "in 20 s, tasks waited for memory in 0 % of the time; 0 pages a second were read back from swap"
+        "in 20 s, tasks waited for memory in 0% of the time; 0 pages/s read back from swap"
     )
 
 
@@ -105,7 +105,7 @@ def test_swapping_of_which_a_half_is_unknown_is_not_good() -> None:
     shown = [(float(n), files(0, 0, 1024, 300 * n)) for n in range(0, 30, 2)]
     without = [(at, {k: v for k, v in each.items() if not k.endswith("/io")}) for at, each in shown]
     said = Judged((NODE, PRESSURE), [MEMORY_SHORT], without).unchecked("memory")
-    assert said.reason == "300 pages a second are read back from swap; I/O pressure unknown"
+    assert said.reason == "300 pages/s read back from swap; I/O pressure unknown"
     Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).ruled_out("memory")
 
 
@@ -117,7 +117,7 @@ def test_samples_that_come_late_are_judged_all_the_same() -> None:
 
 
 def test_a_short_time_is_not_judged() -> None:
-    assert judged(0.9, seconds=18).unchecked("memory").reason == "needs 20 s of samples, has 18 s"
+    assert judged(0.9, seconds=18).unchecked("memory").reason == "collecting data: 18 of 20 s"
 
 
 def test_without_pressure_data_nothing_is_said() -> None:

@@ -152,7 +152,7 @@ def test_rebalance_may_take_its_time() -> None:
 
 def test_before_an_own_estimate_the_sources_own_is_told_as_its() -> None:
     said = finding(fed(moving(50 << 20, remaining=7200), 5, 10), "rebuild-running")
-    assert "zpool status says 2h00" in said.summary
+    assert "zpool status reports 2h00 left" in said.summary
     assert value(said, "eta") is None
 
 
@@ -160,16 +160,17 @@ def test_paused_is_said_and_is_no_stall() -> None:
     session = fed(standing(0.0, state="paused", operation="scrub"), 200, 10, step=10)
     said = finding(session, "rebuild-running")
     assert said.severity is Severity.INFO
-    assert "is paused" in said.summary
-    assert said.steps == ("zpool scrub tank   # goes on where it was",)
+    assert (said.title, said.cause) == ("SCRUB PAUSED", "Paused by an administrator.")
+    assert said.steps == ("Resume the scan.", "zpool scrub tank   # resumes")
 
 
 @pytest.mark.parametrize("kind", ["md", "zfs", "drbd", "ceph", "powerflex", "other"])
 def test_each_kind_has_its_own_lines(kind: str) -> None:
     row = Rebuild("a/b{c}", "rebuild", "running", kind=kind)
     known = advice(row)
-    lines = filled(
-        row, known.end, *known.stalled, *known.yields, *known.unknown, *known.faster, *known.waiting.values()
+    waiting = (line for each in known.waiting.values() for line in each)
+    lines = tuple(
+        map(str, filled(row, *known.end, *known.stalled, *known.yields, *known.unknown, *known.faster, *waiting))
     )
     assert lines or kind == "other"
     assert all("{pool}" not in line and "{array}" not in line and "{md}" not in line for line in lines)

@@ -28,17 +28,17 @@ def test_its_own_estimate_beside_the_kernels() -> None:
     assert value(finding, "trend") == "steady"
     assert finding.confidence is not None
     assert finding.confidence > 0.9
-    assert "10.0 % done" in finding.summary
+    assert finding.title == "RECOVERY RUNNING: 10.0%"
 
 
 def test_one_frame_has_progress_and_no_estimate() -> None:
     finding = judged(run(0, 100.0)).finding("md0")
     assert (value(finding, "rate"), value(finding, "eta"), finding.confidence) == (None, None, None)
-    assert "a few more readings" in finding.summary
+    assert "a few more samples" in finding.cause
 
 
 def test_almost_done_is_not_done() -> None:
-    assert "99.9 % done" in judged(run(0, 0.0, done=999_999.0)).finding("md0").summary
+    assert judged(run(0, 0.0, done=999_999.0)).finding("md0").title == "RECOVERY RUNNING: 99.9%"
 
 
 def test_slowing_down_is_said() -> None:
@@ -61,11 +61,11 @@ def test_slowing_down_is_said() -> None:
 def test_every_operation_has_its_word(operation: str, action: str, word: str) -> None:
     finding = judged(run(20, 100.0, operation=operation, action=action, slots="UUUU")).finding("md0")
     assert finding.severity is Severity.INFO
-    assert finding.summary.startswith(word)
+    assert finding.title.startswith(f"{word.upper()} RUNNING: ")
 
 
 @pytest.mark.parametrize(
-    ("waiting", "word"), [("DELAYED", "shares a disk"), ("PENDING", "first write"), ("REMOTE", "another node")]
+    ("waiting", "word"), [("DELAYED", "on the same disk"), ("PENDING", "first write"), ("REMOTE", "another node")]
 )
 def test_what_waits_is_info(waiting: str, word: str) -> None:
     finding = judged([(0.0, Node(waiting=waiting).files())]).finding("md0")

@@ -53,7 +53,7 @@ def test_disks_that_could_do_far_more(busy: float, fires: bool) -> None:  # noqa
     said = judged(run(30, 100.0, busy=busy))
     if fires:
         assert "sda" not in said.finding("md0").subject
-        assert "only 38.0 % busy" in said.finding("md0").summary
+        assert said.finding("md0").title == "REBUILD SLOW: disks only 38.0% busy"
     else:
         said.ruled_out("md0")
 
@@ -73,7 +73,8 @@ def test_a_rebuild_that_one_member_holds_back_is_named_however_soon_it_ends(peer
     said = judged(run(30, 10.0, done=0.0, total=10.0 * 60 * 20, busy=peers, busier=0.99))
     if fires:
         finding = said.finding("md0")
-        assert "held back by one member; sda is 99.0 % busy" in finding.summary
+        assert finding.title == "REBUILD HELD BACK by one member"
+        assert finding.cause.startswith("sda is 99.0% busy")
         assert any("smartctl -x /dev/sda" in line for line in finding.steps)
     else:
         said.ruled_out("md0")
@@ -81,17 +82,17 @@ def test_a_rebuild_that_one_member_holds_back_is_named_however_soon_it_ends(peer
 
 def test_the_limit_is_what_it_waits_for() -> None:
     finding = slow(busy=0.1, most="10240 (local)")
-    assert "upper speed limit (rebuild-throttled)" in finding.summary
+    assert finding.cause == "Limited by its maximum speed (see rebuild-throttled)."
 
 
 def test_yielding_is_what_it_waits_for() -> None:
     finding = slow(busy=0.95, least="10240 (system)", foreground=100.0)
-    assert "other I/O, to which it yields" in finding.summary
+    assert finding.cause.startswith("Yields to other I/O")
 
 
 def test_one_slow_member_is_what_it_waits_for() -> None:
     finding = slow(busy=0.2, busier=0.99)
-    assert "sda is 99.0 % busy" in finding.summary
+    assert "sda is 99.0% busy" in finding.cause
     assert "speed limit" in ruled_out_there(finding)
     assert any("smartctl -x /dev/sda" in line for line in finding.steps)
     assert any(" sda " in cite.excerpt for cite in finding.evidence)
@@ -99,25 +100,25 @@ def test_one_slow_member_is_what_it_waits_for() -> None:
 
 def test_other_load_is_what_it_waits_for() -> None:
     finding = slow(busy=0.97, foreground=300.0)
-    assert "busy with other I/O on md0" in finding.summary
+    assert "busy with other I/O: 300 MiB/s" in finding.cause
 
 
 def test_the_disks_can_do_no_more() -> None:
     finding = slow(busy=0.97, foreground=1.0)
-    assert "this is what these disks can do" in finding.summary
+    assert "the disks are the limit" in finding.cause
     assert "other I/O on md0" in ruled_out_there(finding)
 
 
 def test_a_small_stripe_cache_is_suspected_when_no_disk_is_full() -> None:
     finding = slow(busy=0.5)
-    assert "stripe cache holds 256" in finding.summary
-    assert "the disks" in ruled_out_there(finding)
-    assert "stripe_cache_size" in finding.steps[0]
+    assert "stripe cache is small (256 stripes)" in finding.cause
+    assert "disks (busiest 50.0%)" in ruled_out_there(finding)
+    assert "stripe_cache_size" in finding.steps[1]
 
 
 def test_an_unknown_cause_is_called_so() -> None:
     finding = slow(busy=0.5, stripe_cache=4096)
-    assert "not among what was looked at" in finding.summary
+    assert finding.cause == "Limiting resource not identified."
 
 
 @pytest.mark.parametrize("operation", ["check", "repair"])
@@ -156,13 +157,12 @@ def test_the_one_thread_that_computes_parity(share: float, proven: bool) -> None
     """It wanders: no processor is busy more than a quarter of the time."""
     finding = Judged((*COLLECTORS, NODE, PROCESSES), [REBUILD_SLOW], working("md0_raid6", share)).finding("md0")
     if proven:
-        assert (
-            "what limits it is one processor: md0_raid6 takes 96.0 % of it, and computes all parity" in finding.summary
-        )
+        assert finding.cause == "Limited by one CPU: md0_raid6 takes 96.0% of it."
+        assert "computes all parity" in str(value(finding, "possible"))
         assert "group_thread_cnt" in finding.steps[0]
         assert any(cite.key == "answer:psutil.processes" for cite in finding.evidence)
     else:
-        assert "the busiest thread of it, md0_raid6, 94.0 %" in ruled_out_there(finding)
+        assert "its busiest thread md0_raid6 94.0%" in ruled_out_there(finding)
 
 
 @pytest.mark.parametrize("name", ["md1_raid6", "md0x_raid6"])

@@ -26,8 +26,7 @@ def test_near_the_upper_limit(rate: float, fires: bool) -> None:  # noqa: FBT001
     if fires:
         finding = said.finding("md0")
         assert finding.severity is Severity.WARNING
-        assert "sda" in finding.summary
-        assert "30.0 % busy" in finding.summary
+        assert "sda is only 30.0% busy" in finding.impact
         assert finding.explains == ("rebuild-slow:md0",)
         assert any("sync_speed_max" in line for line in finding.steps)
         assert any(line.startswith("sysctl dev.raid.speed_limit_max=") for line in finding.steps)
@@ -51,7 +50,7 @@ def test_busy_disks_are_the_limit_themselves(busy: float, fires: bool) -> None: 
 
 def test_a_limit_of_the_array_alone() -> None:
     finding = judged(run(30, 100.0, most="102400 (local)", busy=0.2)).finding("md0")
-    assert "sync_speed_max of this array" in finding.summary
+    assert value(finding, "set_by") == "sync_speed_max of this array"
 
 
 @pytest.mark.parametrize(
@@ -69,8 +68,8 @@ def test_yielding_to_others(rate: float, foreground: float, fires: bool) -> None
     said = judged(run(30, rate, least="10240 (system)", busy=0.9, foreground=foreground, speed=1000))
     if fires:
         finding = said.finding("md0")
-        assert "yields to other I/O on md0" in finding.summary
-        assert "sync_speed_min" in finding.steps[0]
+        assert finding.cause.startswith("Yields to other I/O: ")
+        assert "sync_speed_min" in finding.steps[1]
         assert value(finding, "foreground") == pytest.approx(foreground * 1024 * 1024)
     else:
         said.ruled_out("md0")

@@ -42,7 +42,7 @@ def test_degraded_is_said_exactly_while_it_is(looks: list[Look]) -> None:
         if finding is not None:
             check(finding)
             assert finding.severity is Severity.CRITICAL
-            assert "the data of vdb is on no other member" in finding.summary
+            assert finding.impact == "vdb has the only copy of its data; losing vdb loses data."
 
 
 def test_frozen_is_said_while_nothing_rebuilds(looks: list[Look]) -> None:
@@ -51,7 +51,7 @@ def test_frozen_is_said_while_nothing_rebuilds(looks: list[Look]) -> None:
     for look in frozen:
         finding = said(look, "array-degraded")
         assert finding is not None
-        assert "nothing is rebuilding: it is frozen" in finding.summary
+        assert "no rebuild: it is frozen" in finding.cause
         assert said(look, "rebuild-running") is None
         assert said(look, "rebuild-stalled") is None
 

@@ -207,9 +207,9 @@ def test_of_a_slow_mapping_the_disk_below_is_named_and_checked() -> None:
                   f"link:/sys/block/{mapping}/slaves/{disk}": f"../../{disk}"}  # fmt: skip
     one = finding(judged(peers.shown(files, mappings, one_slow("dm-3", 10.0))))
     assert one.subject == "md1/dm-3"
-    assert one.summary.startswith("dm-3 on sdd answers")
-    assert one.steps[0].startswith("smartctl -x /dev/sdd ")
-    assert "mdadm /dev/md1 --replace /dev/dm-3" in one.steps[2]
+    assert one.cause.startswith("Writes take 100 ms on sdd, 10.0 ms on its peers")
+    assert one.steps[1].startswith("smartctl -x /dev/sdd ")
+    assert "mdadm /dev/md1 --replace /dev/dm-3" in one.steps[3]
 
 
 @pytest.mark.parametrize("kind", ["mirror of md", "raidz2", "LVM stripe"])
@@ -227,7 +227,7 @@ def test_a_member_that_is_slow_only_lately_is_neither_good_nor_found(kind: str, 
     group = subject.removesuffix("/sdd")
     reasons = {u.reason: u.gap for u in judgement.unchecked if (u.rule, u.subject) == (rule, group)}
     good = [r for r in judgement.ruled_out if (r.rule, r.subject) == (rule, group)]
-    early = {"needs 30 s: sdd is slower than its peers, but only lately": Gap.EARLY}
+    early = {"collecting data: needs 30 s; sdd slower than its peers lately": Gap.EARLY}
     assert (bool(good), reasons, found(session)) == {
         "good": (True, {}, set()),
         "early": (False, early, set()),

@@ -85,17 +85,18 @@ def test_two_tasks_for_fifteen_seconds(count: int, seconds: float, fires: bool) 
         assert finding.severity is Severity.CRITICAL
         assert value(finding, "tasks") == count
         assert value(finding, "seconds") == seconds
-        assert "no finding accounts for it: dd" in finding.summary
+        assert "no finding explains it" in finding.cause
+        assert finding.impact.endswith("so far: dd.")
     elif seconds < 15:
-        assert said.unchecked("tasks", "io-stalled").reason == "2 in D state: needs 15 s of samples, has 14 s"
+        assert said.unchecked("tasks", "io-stalled").reason == "2 in D state; collecting data: 14 of 15 s"
     else:
-        assert "1 task did not run for 15 s: too few" in said.ruled_out("tasks", "io-stalled").summary
+        assert "1 task not run for 15 s: too few" in said.ruled_out("tasks", "io-stalled").summary
 
 
 def test_tasks_that_run_now_and_then_are_none() -> None:
     """A busy disk: always two tasks in D state, but they are woken."""
     shown = [files([task(70, switches=n), task(71, switches=n)]) for n in range(30)]
-    assert "2 in D state, none of them" in judged(*shown).ruled_out("tasks", "io-stalled").summary
+    assert "2 in D state, none for 15 s" in judged(*shown).ruled_out("tasks", "io-stalled").summary
 
 
 def test_other_tasks_at_each_sample_are_none() -> None:
@@ -142,7 +143,7 @@ def test_tasks_without_readable_switches_are_not_judged() -> None:
 
 def test_a_shorter_watch_uses_its_own_time_and_says_so() -> None:
     finding = judged(*still(3, 10), seconds=10.0).finding("tasks", "io-stalled")
-    assert "in any sample of 10 s" in finding.summary
+    assert "3 tasks have not run in 10 s" in finding.cause
 
 
 def test_what_another_finding_explains_is_left_to_it() -> None:
@@ -152,13 +153,13 @@ def test_what_another_finding_explains_is_left_to_it() -> None:
     ]
     said = judged(*shown)
     assert said.finding("dm-0", "volume-suspended").severity is Severity.CRITICAL
-    assert "accounted for by volume-suspended:dm-0" in said.ruled_out("tasks", "io-stalled").summary
+    assert "explained by volume-suspended:dm-0" in said.ruled_out("tasks", "io-stalled").summary
 
 
 def test_the_known_place_of_tasks_is_named_by_tasks_stuck_alone() -> None:
     said = judged(*still(3, **NFS))
     said.finding("/mnt/home", "tasks-stuck")
-    assert "accounted for by tasks-stuck:/mnt/home" in said.ruled_out("tasks", "io-stalled").summary
+    assert "explained by tasks-stuck:/mnt/home" in said.ruled_out("tasks", "io-stalled").summary
 
 
 def test_without_tasks_stuck_io_stalled_says_it() -> None:
@@ -199,9 +200,9 @@ def test_each_place_is_one_finding() -> None:
 @pytest.mark.parametrize(
     ("step", "busy", "severity", "words"),
     [
-        (0, 0, Severity.CRITICAL, "dm-0 completed nothing"),
-        (100, 100, Severity.WARNING, "dm-0 completed 800 requests"),
-        (100, 2000, Severity.INFO, "dm-0 completed 800 requests"),
+        (0, 0, Severity.CRITICAL, "the device completed nothing"),
+        (100, 100, Severity.WARNING, "the device completed 800 requests"),
+        (100, 2000, Severity.INFO, "the device completed 800 requests"),
     ],
 )
 def test_a_device_that_works_is_not_dead(step: int, busy: int, severity: Severity, words: str) -> None:
@@ -277,15 +278,15 @@ def test_in_the_first_seconds_it_is_provisional() -> None:
     """The kernel's averages reach back before the first sample; rules that would account for it need samples."""
     early = pressed(9, 80.0, frames=2).finding("load")
     assert early.totals
-    assert "in too few samples for most rules" in early.summary
+    assert "too few samples to explain it" in early.cause
     late = pressed(9, 80.0, frames=10).finding("load")
     assert not late.totals
-    assert late.summary.endswith("no finding accounts for it")
+    assert late.cause.endswith("no finding explains it.")
 
 
 def test_a_finding_accounts_for_it_even_of_info() -> None:
     shown = [files([task(70 + n, **NFS) for n in range(9)], full=80.0) for _ in range(10)]
-    assert "accounted for by tasks-stuck:/mnt/home" in judged(*shown).ruled_out("load").summary
+    assert "explained by tasks-stuck:/mnt/home" in judged(*shown).ruled_out("load").summary
 
 
 def test_without_processors_nothing_is_said() -> None:

@@ -39,7 +39,7 @@ def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 
 def test_check_has_one_finding_and_names_some_members(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = _run(capsys, "check").splitlines()[:2]
-    assert first.startswith(f"SDSTOP CRITICAL - 1 finding: device-hung {_HBA}: {_SAID}; sda: 3 requests in flight")
+    assert first.startswith(f"SDSTOP CRITICAL - 1 finding: device-hung {_HBA}: 24 DISKS DO NOT RESPOND. {_SAID}.")
     assert " | critical=1 warning=0 info=0 " in first
     assert second.endswith("; members sda, sdb, sdc, sdd, sde, sdf and 18 more; part of md0, md1")
 
@@ -49,15 +49,19 @@ def test_json_has_all_members_with_what_was_said_of_each(capsys: pytest.CaptureF
     assert (found["rule"], found["subject"], found["severity"]) == ("device-hung", _HBA, "critical")
     assert [member["subject"] for member in found["members"]] == _DISKS
     assert {member["severity"] for member in found["members"]} == {"critical"}
-    assert all("in flight and none completed for 40 s" in member["summary"] for member in found["members"])
-    assert found["values"] == {"affected": 24, "all": 24}
+    assert all("in flight, none completed for 40 s" in member["summary"] for member in found["members"])
+    assert {name: found["values"][name] for name in ("affected", "all", "worst")} == {
+        "affected": 24,
+        "all": 24,
+        "worst": 24,
+    }
     assert (len(found["evidence"]), found["part_of"]) == (4, ["md0", "md1"])
 
 
 def test_the_report_has_it_once(capsys: pytest.CaptureFixture[str]) -> None:
     text = _run(capsys, "report")
-    assert text.count("  CRITICAL  device-hung  ") == 1
-    assert f"  CRITICAL  device-hung  {_HBA}  since " in text
+    assert text.count(f"  CRITICAL  {_HBA}  24 DISKS DO NOT RESPOND\n    device-hung, since ") == 1
+    assert text.count("  CRITICAL  ") == 1
     assert "    Members: sda, sdb, sdc, sdd, sde, sdf and 18 more\n" in text
 
 

@@ -19,17 +19,6 @@ _SENTENCE = re.compile(r"[^\n]*\.")
 _NO_ANTECEDENT = re.compile(r"(?:it|its|they|there|the same)\b", re.IGNORECASE)
 _TWO_SENTENCES = re.compile(r"[^.]\. [A-Z]")
 
-UNCONVERTED = frozenset({
-    "array-degraded", "zfs-pool-degraded", "no-spare-left", "data-mismatch", "disk-offline",
-    "device-hung", "io-stalled", "volume-suspended", "stripe-convoy", "hot-stripe-member",
-    "slow-stripe-member", "rebuild-stalled", "rebuild-slow", "rebuild-throttled", "rebuild-running", "zfs-no-slog",
-    "zvol-slow-path", "cache-errors", "cache-sub-block-io", "cache-bypassed", "cache-full-of-dirty",
-    "cache-ineffective",
-
-    "device-saturated", "slow-device", "memory-short", "tasks-stuck", "load-unexplained",
-})  # fmt: skip
-"""Rules whose findings do not yet have this form."""
-
 
 def faults(finding: Finding) -> Iterator[str]:
     """Yield each way in which the texts of a finding differ from their form."""

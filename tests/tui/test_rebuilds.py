@@ -32,7 +32,7 @@ async def test_an_early_estimate_says_so() -> None:
 
 
 async def test_what_moved_too_little_has_mds_figures() -> None:
-    assert "  100 MiB/s  md says " in await line_of(run(1, 100.0))
+    assert "  100 MiB/s  mdstat: " in await line_of(run(1, 100.0))
 
 
 async def test_what_stands_has_neither_speed_nor_end() -> None:

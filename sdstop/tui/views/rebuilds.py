@@ -105,5 +105,5 @@ def _pace(rebuild: Rebuild, known: RebuildAnalysis | None, *, ranged: bool) -> l
     elif seen is not None and seen.eta is not None and rebuild.kind != "md":
         told.append(f"ETA about {duration(seen.eta)}")  # the source's ETA is a mean since the start
     elif rebuild.remaining is not None:
-        told.append(f"{advice(rebuild).teller} says {duration(rebuild.remaining)} left")
+        told.append(f"{advice(rebuild).teller}: {duration(rebuild.remaining)} left")
     return told
