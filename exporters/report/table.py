@@ -116,7 +116,7 @@ def heading(column: Column) -> str:
     title = column.title
     match column.unit:
         case "ratio":
-            return title if "%" in title else f"{title}%"
+            return title if "%" in title else f"{title} %"
         case "bytes":
             return f"{title} B"
         case "bytes_per_second":

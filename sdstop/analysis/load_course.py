@@ -24,7 +24,7 @@ class LoadSample(Struct, frozen=True):
 class LoadCourse:
     """Totals of all disks, one sample per run of the source, oldest first.
 
-    A window holds about a minute; this holds as much as the session's timeline. It is extended by each frame that the
+    A window holds about a minute; this has the range of the session's timeline. It is extended by each frame that the
     session judges, in the thread that judges; others may read it at the same time.
     """
 

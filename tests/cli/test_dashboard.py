@@ -18,7 +18,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Have a terminal and a dashboard that only notes what it is given."""
     given: list[Any] = []
 
-    def run(session: Session, frames: Any, options: Options) -> int:
+    def run(session: Session, frames: Any, options: Options, *_: Any) -> int:
         given.extend((session, frames, options, frames and frames.fileno()))
         return 0
 

@@ -116,7 +116,7 @@ def test_what_is_drawn_is_there() -> None:
     assert "Memory slots, filled and empty" in page(*story("vm-numa-unequal-dimms"))
     cached = page(*story("aoe-flashcache"))
     assert "Requests to cachedev" in cached
-    assert "92.7 % are not aligned to blocks of 4K" in cached
+    assert "92.7% are not aligned to blocks of 4K" in cached
     assert "block of cachedev" in cached
     assert "cut by frames of 3584 (eth1, MTU 4000)" in cached
     assert "Progress of md0" in page(*story("md-rebuild-stalled"))
@@ -143,13 +143,13 @@ def test_the_table_has_the_numbers_of_the_summary() -> None:
     content = page(*story("draid-one-dimm"))
     summary = "1 of 4 memory channels filled on each socket: 34.1 of 136.5 GB/s."
     assert summary in content
-    for cell in ("17.1 GB/s", "34.1 GB/s", "136.5 GB/s", "47.7 GB/s", "2133 MT/s", "2400 MT/s", "12.8 %"):
+    for cell in ("17.1 GB/s", "34.1 GB/s", "136.5 GB/s", "47.7 GB/s", "2133 MT/s", "2400 MT/s", "12.8%"):
         assert re.search(f'<td class="n">(of |&[gl]t; )?{cell}</td>', content), cell
-    assert "from 12.5 to 12.8 % done" in content
-    assert "12.7 %" not in content.partition('id="readings"')[0]
+    assert "from 12.5 to 12.8% done" in content
+    assert "12.7%" not in content.partition('id="readings"')[0]
     throttled = page(*story("vm-cgroup-io-max"))
     assert "122% of 100 IOPS, 4 KiB per request, 77.8% of the time." in throttled
-    assert '<tr><td>use of the limit at these times</td><td class="n">122 %</td>' in throttled
+    assert '<tr><td>use of the limit at these times</td><td class="n">122%</td>' in throttled
 
 
 def test_the_use_of_a_volume_is_quoted_from_its_own_statistics() -> None:

@@ -260,7 +260,7 @@ def test_bcache_does_not_tell_a_copy_from_a_slow_cache_device() -> None:
 def test_counters_that_were_reset_begin_anew() -> None:
     frames = [*node(0.92, None), *run(FLASHCACHE, 5, load(0.05))]
     said = judged([CACHE_BYPASSED], frames)
-    assert said.ruled_out("cachedev").summary == "5.0% of 5000 requests bypassed it in 5.0 s"
+    assert said.ruled_out("cachedev").summary == "5.0% of 5000 requests bypassed it in 5.0s"
 
 
 def test_a_minute_is_looked_at_however_long_it_runs_and_whenever_it_is_asked() -> None:
@@ -273,6 +273,6 @@ def test_a_minute_is_looked_at_however_long_it_runs_and_whenever_it_is_asked() -
     for place, came in ((30, 30_000), (40, 40_000), (71, 30_000), (120, 60_000)):
         judgement = session.look(place).judgement
         if place <= 40:
-            assert judgement.ruled_out[0].summary.startswith(f"0% of {came} requests bypassed it in {came // 1000} s")
+            assert judgement.ruled_out[0].summary.startswith(f"0% of {came} requests bypassed it in {came // 1000}s")
         else:
             assert value(judgement.findings[0], "requests") == came

@@ -220,7 +220,7 @@ def test_it_says_that_it_drains_and_what_writes_wait_for() -> None:
     """It grew over the minute and drains now: no time until it is full."""
     finding = drains([*range(600, 760, 4), *range(760, 700, -3)], 2.0).finding("bcache0")
     assert "drains to vda at 3.0 MiB/s" in finding.summary
-    assert finding.impact == "A write takes 2.0 s (1.0 s on vda)."
+    assert finding.impact == "A write takes 2.0s (1.0s on vda)."
     assert "all dirty in" not in finding.summary
     assert value(finding, "eta") is None
 
@@ -351,9 +351,7 @@ def test_a_line_that_says_too_little_is_not_called_good(state: str) -> None:
 def test_errors_that_grow(step: float) -> None:
     finding = judged([CACHE_ERRORS], run(BCACHE, 5, {"fast_errors": step}, {"fast_errors": 7})).finding("bcache0")
     assert finding.severity is Severity.CRITICAL
-    assert (
-        f"{round(step * 5)} I/O errors on the cache device in 5.0 s, {7 + round(step * 5)} in total." == finding.cause
-    )
+    assert f"{round(step * 5)} I/O errors on the cache device in 5.0s, {7 + round(step * 5)} in total." == finding.cause
     assert finding.steps[1].startswith("smartctl -x /dev/vdc")
 
 

@@ -164,7 +164,7 @@ def test_what_is_stale_is_not_called_good_without_a_word() -> None:
     stale = {"gateway": "gw1:443", "state": "stale", "age": 47.0, "trouble": "gw1:443 refuses connections"}
     said = judged(files={"answer:powerflex.gateway": json.dumps(stale)})
     (why,) = [unchecked.reason for unchecked in said.unchecked if unchecked.rule == "cluster-degraded"]
-    assert why == "cluster data is 47 s old: gw1:443 refuses connections"
+    assert why == "cluster data is 47s old: gw1:443 refuses connections"
 
 
 # --- mdm-no-redundancy --------------------------------------------------------------------------------------

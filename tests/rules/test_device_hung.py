@@ -90,7 +90,7 @@ def test_just_below_the_threshold_is_ruled_out_with_the_figure() -> None:
     # The 500 of a hang equals what a working device has at 50: from here on it stands.
     shown = [*frames(10, {"sdb": "works"}, start=40), *frames(8, {"sdb": "hangs"}, start=51)]
     said = judged(shown).ruled_out("sdb")
-    assert "9.0 s (sdb)" in said.summary
+    assert "9.0s (sdb)" in said.summary
 
 
 def test_the_time_counts_from_the_last_completion() -> None:

@@ -65,7 +65,7 @@ def test_what_each_kind_means(counters: dict[str, int], words: str, advice: str)
     finding = judged(counters).finding("eth0")
     assert finding.severity is Severity.WARNING
     assert words in finding.cause
-    assert finding.impact == "500 of 2.0M frames lost in 1m 00s."
+    assert finding.impact == "500 of 2.0M frames lost in 1m00."
     assert advice in "\n".join(finding.steps)
     assert any(cite.key == "/proc/net/dev" for cite in finding.evidence)
 

@@ -90,7 +90,7 @@ def test_its_members_are_full_with_something_else() -> None:
 
 def test_stood_since_before_anybody_looked() -> None:
     finding = judged(standing(30, before=0)).finding("md0", "rebuild-stalled")
-    assert "for at least 30 s" in finding.summary
+    assert "for at least 30s" in finding.summary
 
 
 def test_rests_of_a_throttled_rebuild_are_none() -> None:
@@ -121,7 +121,7 @@ def test_frozen_is_no_stall() -> None:
 
 
 def test_too_short_to_tell_is_not_good() -> None:
-    assert "10 s" in judged(standing(5, before=0)).unchecked("md0", "rebuild-stalled").reason
+    assert "10s" in judged(standing(5, before=0)).unchecked("md0", "rebuild-stalled").reason
 
 
 def test_frames_that_lie_far_apart_need_three_readings() -> None:

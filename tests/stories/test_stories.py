@@ -449,7 +449,7 @@ async def test_the_engineer_reads_of_the_memory_before_anything_else(
     assert first.id == "dimm-too-few-channels:memory"
     assert first.title == "ONE DIMM PER CPU"
     assert first.cause == "1 of 4 memory channels filled on each socket: 34.1 of 136.5 GB/s."
-    assert first.impact == "A full-speed rebuild needs 47.7 GB/s of memory; 27h 08m left as it is."
+    assert first.impact == "A full-speed rebuild needs 47.7 GB/s of memory; 27h08 left as it is."
     values = {value.name: value.value for value in first.values}
     assert values["peak0"] == values["peak1"] == pytest.approx(17.064e9)
     assert first.explains == (second.id,)

@@ -41,14 +41,14 @@ def answer(n: int) -> Evidence:
     return Evidence("answer:psutil.processes", data=json.dumps(processes).encode())
 
 
-def node(**more: object) -> Node:
-    return Node((*MEMBERS, "md0"), moving, raid10("md0", MEMBERS), DISK, {1: [answer(0)], 60: [answer(59)]}, **more)  # type: ignore[arg-type]
+def node() -> Node:
+    return Node((*MEMBERS, "md0"), moving, raid10("md0", MEMBERS), DISK, {1: [answer(0)], 60: [answer(59)]})
 
 
 async def page(shown: Screen, key: object, view: str = "2") -> DevicePage:
     """Open the page of a row of a view."""
     await shown.press(view)
-    assert shown.app.main.shown.main.point(key)  # type: ignore[arg-type]
+    assert shown.app.main.shown.main.point(key)
     await shown.press("enter")
     opened = shown.app.screen
     assert isinstance(opened, DevicePage)

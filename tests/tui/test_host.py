@@ -145,7 +145,7 @@ async def test_a_line_leads_to_the_modules_that_stand_in_it_and_to_the_firmware_
         text = await shown.press("enter")
         assert "socket 0, channel A, socket 1, channel A" in text
         assert "P1-DIMMA1" in text
-        assert "Processor that it is at" in text
+        assert "Processor socket, from 0, if the slots" in shown.app.screen.text()  # type: ignore[attr-defined]
         await shown.press("j")
         await shown.press("enter", "g")
         await shown.press(*["k"] * 30)

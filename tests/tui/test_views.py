@@ -152,7 +152,7 @@ async def test_a_rebuild_has_a_bar() -> None:
     async with screen(node.session(3), (120, 30)) as shown:
         await shown.press("2")
         line = shown.line("recovery ")
-        assert "██████                    25.0%  128M of 512M  12.1 MiB/s  md says 30s left" in line
+        assert "██████                    25.0%  128M of 512M  12.1 MiB/s  mdstat: 30s left" in line
 
 
 async def test_many_members_fit_one_line_each() -> None:

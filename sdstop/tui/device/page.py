@@ -88,8 +88,10 @@ class DevicePage(Sheet):
         yield self.foot
 
     def text(self) -> str:
-        """Return the text of all panes that are shown."""
-        return "\n\n".join(pane.text() for pane in self.query(Pane) if pane.rows and pane.size.height)
+        """Return the text of the page's panes that are shown."""
+        frame = {self.status, self.tabs, self.bar}
+        shown = (pane for pane in self.query(Pane) if pane not in frame and pane.rows and pane.size.height)
+        return "\n\n".join(pane.text() for pane in shown)
 
     def _failed(self, said: str, scene: Scene) -> None:
         for pane in self.query(Pane):
@@ -174,7 +176,7 @@ class DevicePage(Sheet):
         self.brief.display = False
         stack = stack_rows(scene, self._thing, known, width) if self._thing is not None and len(known) > 1 else []
         self.below.display, self.who.display, self.known.display = bool(stack), False, False
-        self.below.styles.height = min(len(stack) + 1, max(room // 2, 1))
+        self.below.styles.height = min(len(stack) + 1, max(room // 3, 2))
         self.stack.put(stack, scene.palette)
         subject = FactSubject(self.subject.name, tuple(parts))
         self.fields.put(fact_rows(subject, scene, width), scene.palette)

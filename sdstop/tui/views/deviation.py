@@ -53,7 +53,7 @@ def deviations(members: Sequence[DriveState]) -> list[float | None]:
 def block_lines(members: Sequence[DriveState], palette: Palette, width: int, room: int) -> list[Line]:
     """Return rows of blocks, each followed by the deviations if there is room for both; nothing if not all fit.
 
-    Where full names do not fit, blocks leave out what all of them begin with.
+    Where full names do not fit, blocks leave out the common prefix.
     """
     changes = deviations(members)
     names = [palette.word(drive.name, 12) for drive in members]

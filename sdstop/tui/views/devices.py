@@ -69,7 +69,7 @@ def queue_history(scene: Scene, name: str, width: int = PAST) -> list[float | No
 
 
 _NOTHING = frozenset({"-", "0", "0.0"})
-"""Cells that stand back."""
+"""Cells painted faintly."""
 
 
 def figure(

@@ -162,7 +162,7 @@ class Disks(View):
         self._show_detail()
 
     def _share_lines(self, rows: int) -> None:
-        """Give the table what it needs; what is left shows the members against their median."""
+        """Size the table by its rows; the remaining lines show the members against their median."""
         left = self.room - (_DETAIL if self.detail.display else 0) - rows - self.main.heads
         members = compared(self.scene, "") if left >= _AGAINST else []
         self.against.display = bool(block_lines(members, self.scene.palette, self.app.size.width, left - 1))
@@ -202,7 +202,7 @@ class Disks(View):
         drive = item.drive if isinstance(item, DeviceRow | ArrayHeading | PoolHeading | VdevRow) else None
         if drive is None:
             self.detail.title = "Device"
-            self.detail.put([words(text((" Enter opens what is under the cursor", FAINT)))], scene.palette)
+            self.detail.put([words(text((" Enter opens the row under the cursor", FAINT)))], scene.palette)
             return
         self.detail.title = f"Device {scene.palette.word(drive.name, 60)}"
         self.detail.put(detail_rows(drive, scene), scene.palette)

@@ -153,6 +153,6 @@ def _strong(severity: Severity | None, palette: Palette) -> Style:
 
 
 def _beside(drawn: Line, said: Sequence[Line], at: int) -> Line:
-    """Return a line of a strip with what stands beside it, in exactly the width of both."""
+    """Return a line of a strip with its numbers, in exactly the width of both."""
     right = said[at] if at < len(said) else ()
     return (*drawn, *right, Segment(" " * max(_BESIDE - width_of(right), 0)))

@@ -51,7 +51,7 @@ class LinkHistory(Struct, frozen=True):
         return f"{scene.palette.word(self.name, 40)}, MiB/s"
 
     def note(self, scene: Scene) -> str:
-        """Return what the graph shows."""
+        """Return the directions, the mark and the time range of the graph."""
         if not self.rows:
             return "no traffic data"
         held = self.rows[-1][0] - self.rows[0][0] + self.rows[0][1]
@@ -106,7 +106,7 @@ def _sizes(link: LinkHistory) -> Axis:
 
 
 _HEADER = 18
-"""Bytes of an Ethernet frame besides its payload."""
+"""Bytes of an Ethernet header and checksum."""
 
 
 def _mtu(link: LinkHistory) -> str:

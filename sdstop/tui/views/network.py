@@ -192,7 +192,7 @@ class Network(View):
         self._show_graph()
 
     def _share_lines(self, interfaces: int, stack: int) -> None:
-        """Give the table what it needs, up to half; then the stack; the rest is the graph's."""
+        """Size the table by its rows, up to half, then the stack; the graph gets the remaining lines."""
         height = self.room
         table = min(max(interfaces, 1) + 2, max(height // 2, 6))
         below = min(max(stack, 1), 6) + 1 if height >= 20 or not interfaces else 0

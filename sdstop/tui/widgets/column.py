@@ -27,7 +27,7 @@ class TableColumn(Struct, frozen=True):
     dropped first, and those with 0 never. A column with `widest` grows into spare room up to that width; to reach
     `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped. A column that is not `chosen` is searched and
     sorted by, but shown only if the user chooses it. `seconds` is the time of a graph's cell; the last cell is now.
-    `style` is that of the heading: the hue of what the column shows.
+    `style` is that of the heading, such as the hue of reads.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Graphs: bars, areas over time and stacks of glyphs. Pure functions of numbers that return lines in roles.
 
 Values over time are one sample each, the newest last; None is a missing sample and stays a gap, while a measured zero
-is drawn as the lowest dot. Braille shows two samples a cell and four steps a row; `samples` says how many fit.
+is drawn as the lowest dot. Braille shows two samples a cell and four steps a row; `samples` is the number that fits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def joined(cells: Iterable[tuple[str, Style]]) -> Line:
 def bar(ratio: float | None, width: int, palette: Palette, style: Style = OTHER, *, mark: float | None = None) -> Line:
     """Return a bar of `width` cells; ratios above 1 are full, a visible use has at least an eighth of a cell.
 
-    `mark` is the position of a threshold from 0 to 1. None is not known: a dotted line, because an empty bar means 0.
+    `mark` is the position of a threshold from 0 to 1. None is unknown: a dotted line, because an empty bar means 0.
     """
     if width <= 0:
         return ()
@@ -127,7 +127,7 @@ class Axis(Struct, frozen=True):
     The scale ends at `top`, or else at a step of 1, 2 or 5 that is at least `floor`. `limit` is drawn as a line, named
     by `limit_label` or its number. `number` formats numbers; labels take `gutter` cells at the left, of which the
     current value has its name (of reads and writes, or the first one only). It is that of the newest sample, or of
-    `now` if the graph goes on after the moment that is looked at.
+    `now` if the graph goes on after the displayed moment.
     """
 
     number: Callable[[float | None], str]
@@ -163,7 +163,7 @@ def traffic(
 ) -> list[Line]:
     """Return a graph of two directions from one baseline on one scale: `up` (reads) above, `down` (writes) below.
 
-    Both ends have their maximum, and the current values stand beside the baseline.
+    Both ends have their maximum, and the current values are beside the baseline.
     """
     room = axis.room(width)
     fit = samples(room, palette)

@@ -92,7 +92,7 @@ class Palette(Struct, frozen=True):
         return style + _BOLD if bold and severity is Severity.CRITICAL else style
 
     def chip(self, severity: Severity | None) -> Style:
-        """Return the style of a chip or block of a severity; it stands beside a word or mark."""
+        """Return the style of a chip or block of a severity; always beside a word or mark."""
         return _CHIPS[severity]
 
     def glyphs(self, drawn: str) -> str:

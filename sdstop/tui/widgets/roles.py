@@ -2,7 +2,7 @@
 
 Views paint in roles: styles whose colors are names of this table. A pane resolves them once, where its lines become
 cells. Contrast of text against its background is at least 4.5; neighboring heat steps are evenly spaced (OKLab).
-Only what a finding accuses has the color of its severity.
+Only parts that a finding accuses have the color of its severity.
 """
 
 from __future__ import annotations
