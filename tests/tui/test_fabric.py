@@ -149,13 +149,13 @@ async def test_a_disk_is_called_after_the_vdev_of_the_pool_that_it_is_in() -> No
 async def test_a_filter_finds_bays_arrays_and_models_with_what_they_hang_on() -> None:
     async with screen(parted().session(RULES)) as shown:
         await shown.press("5", "/")
-        text = await shown.type("md0 slot 3")
+        text = await shown.type('"md0 slot 3"')
         assert [row.item.node.name for row in shown.app.main.shown.main.rows] == [
             "0000:82:00.0", "expander-130:0", "sdd",
         ]  # fmt: skip
-        assert "filter 'md0 slot 3'" in text
+        assert 'hit of "md0 slot 3"' in text
         await shown.press("escape", "/")
-        await shown.type("bay 7")
+        await shown.type('"bay 7"')
         assert [row.item.node.name for row in shown.app.main.shown.main.rows][-1] == "sdh"
         await shown.press("escape", "/")
         await shown.type("MG07SCA14TA")

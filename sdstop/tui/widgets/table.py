@@ -57,7 +57,7 @@ class LineTable(Pane):
         self.columns = tuple(columns)
         self.sort = sort
         self.down = not self._column(sort).rising if sort else True
-        self.query: RowQuery | None = None
+        self.wanted: RowQuery | None = None
         self.hits = 0
         self.whole = whole
         self.steady = steady
@@ -130,23 +130,23 @@ class LineTable(Pane):
     @property
     def needle(self) -> str:
         """Text of the active search, "" without one."""
-        return self.query.text if self.query is not None else ""
+        return self.wanted.text if self.wanted is not None else ""
 
     def search(self, wanted: str | RowQuery | None) -> None:
         """Show only the hits of a search; "" or None shows all rows. Raises QueryError."""
         if isinstance(wanted, str):
             wanted = parse(wanted, self._names) if wanted.strip() else None
-        if wanted is not self.query:
-            self.query = wanted
+        if wanted is not self.wanted:
+            self.wanted = wanted
             self._rearrange()
 
     def hit(self, row: Row) -> bool:
         """Return whether a row is a hit of the active search."""
-        return self.query is not None and row.key is not None and self.query.holds(row, self._names)
+        return self.wanted is not None and row.key is not None and self.wanted.holds(row, self._names)
 
     def match(self, needle: str, step: int) -> bool:
         """Move to the next (1) or previous (-1) hit of the active search; without one, to a row with `needle`."""
-        if self.query is None:
+        if self.wanted is None:
             return super().match(needle, step)
         count = len(self.rows)
         for index in ((self.at + step * i) % count for i in range(1, count + 1)):
@@ -158,7 +158,7 @@ class LineTable(Pane):
     @property
     def narrowing(self) -> bool:
         """Whether the active search hides rows: not those of findings, nor of a table without the compared columns."""
-        return self.query is not None and not self.whole and self.query.judges(self._names)
+        return self.wanted is not None and not self.whole and self.wanted.judges(self._names)
 
     def sort_by(self, name: str | None, *, down: bool | None = None) -> None:
         """Sort by the column with a heading or field name; None keeps the original order.
@@ -193,9 +193,9 @@ class LineTable(Pane):
         self.hits = 0
         for heading, members in groups:
             whole = not narrowing or (
-                self.query is not None and heading is not None and self.query.holds(heading, self._names)
+                self.wanted is not None and heading is not None and self.wanted.holds(heading, self._names)
             )
-            found = [row for row in members if self.hit(row)] if self.query is not None else []
+            found = [row for row in members if self.hit(row)] if self.wanted is not None else []
             self.hits += len(found) + (heading is not None and self.hit(heading))
             kept = members if whole else found
             if heading is not None and (kept or whole or (not members and heading.key is None)):  # the last is a note
@@ -280,7 +280,7 @@ class LineTable(Pane):
     def note(self) -> str:
         """Return the note, preceded by the active filter."""
         said = super().note()
-        if self.query is None:
+        if self.wanted is None:
             return said
         found = f"{plural(self.hits, 'hit')} of {self.palette.word(self.needle, 30)}"
         return f"{found} {self.palette.dot} {said}" if said else found

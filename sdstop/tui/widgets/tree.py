@@ -77,7 +77,7 @@ class TreeTable(LineTable):
         self._all = sum(1 + branch.count for branch in self._roots)
         self._above, self._branches = {}, {}
         notes = super()._arranged(rows)
-        if self.query is not None:
+        if self.wanted is not None:
             self.hits += sum(self.hit(row) for row in all_rows(self._roots))
         return [*self._shown(self._roots, "", None), *notes]
 
