@@ -67,8 +67,13 @@ class DeviceFold(Struct, frozen=True):
 
 
 def device_folds(window: Window, findings: Sequence[Finding]) -> list[DeviceFold]:
-    """Return the devices of a node in few lines, in an order that does not change with the load."""
-    return window.once("device folds", lambda: list(_folds(window, findings)))
+    """Return the devices of a node in few lines: accused volumes and caches first, in an order without the load."""
+    return window.once("device folds", lambda: sorted(_folds(window, findings), key=lambda fold: not _leads(fold)))
+
+
+def _leads(fold: DeviceFold) -> bool:
+    first = fold.devices[0]
+    return fold.severity is not None and not (fold.inner or fold.group or first.whole or first.kind == "md")
 
 
 def unfolded(folds: Sequence[DeviceFold], room: int) -> list[DeviceFold]:
