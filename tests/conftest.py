@@ -21,8 +21,11 @@ from tests.needs import NEEDS, missing
 for variable in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(variable, None)
     os.unsetenv(variable)
-# Nor settings and columns of whoever runs the tests.
-os.environ |= {"XDG_CONFIG_HOME": "/nonexistent/config", "XDG_STATE_HOME": "/nonexistent/state"}
+# Nor the settings and columns of the user who runs the tests: no file can be made there.
+os.environ |= {
+    "XDG_CONFIG_HOME": "/proc/none/config",
+    "XDG_STATE_HOME": "/proc/none/state",
+}  # nothing can be made there
 sys.dont_write_bytecode = False  # of hypothesis either, whose modules pytest rewrites: 2 s for each process
 
 from hypothesis import is_hypothesis_test, settings  # noqa: E402

@@ -18,7 +18,7 @@ from sdstop.readings.disk import DiskActivity
 ALIKE = 1.2
 """Multiple of the median up to which the figures of devices count as alike."""
 _SLACK = 0.05
-"""Difference of busy time that is no difference: idle disks vary."""
+"""Difference of busy time that counts as equal, because idle disks vary."""
 _FAR, _FAR_BUSY = 2.0, 0.2
 """Multiple of the median busy time, and difference to it, from which a device has a line of its own."""
 _MOST = 6
@@ -52,7 +52,7 @@ class DeviceFigures(Struct, frozen=True):
 class DeviceFold(Struct, frozen=True):
     """Devices in one line: an array or a single device, or several of a group.
 
-    `label` says what they are, `group` names the array or pool that they are part of, "" for none. `inner` is set for
+    `label` is their name or kind, `group` the array or pool that contains them, "" for none. `inner` is set for
     members below a line of their array. `flag` is a word for their fault, "" for none.
     """
 

@@ -69,7 +69,7 @@ def silent_member(layout: GroupColumns, moments: Sequence[Moment[DiskActivity]])
 def uncounted_member(window: Window, layout: GroupColumns, moments: Sequence[Moment[DiskActivity]]) -> str | None:
     """Return a member whose requests the kernel does not count, None if all are counted.
 
-    Only counters that do not move are no counters: dm, DRBD and bcache devices are counted regardless of queue/iostats.
+    Only counters that never move count as missing: dm, DRBD and bcache are counted regardless of queue/iostats.
     """
     off = window.of_run(BlockDevice, ("iostats off", layout.columns), lambda: _switched_off(window, layout))
     for name in off:

@@ -270,7 +270,7 @@ def test_the_exporter_and_the_dashboard_have_no_date_of_it_either(
     session.feed_all(frames)
     assert capture_name(session) == "sdstop-ticket_txt.tar.gz"
     assert session.ran_back == 0.0
-    assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time not known", "+3.0 s")
+    assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time not known", "+3.0s")
 
 
 def samples(*rates: int) -> str:

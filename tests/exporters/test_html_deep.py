@@ -15,7 +15,7 @@ from sdstop.collectors.fabric.sas import OFTEN, PORTS, SAS
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.session import Session
 from sdstop.exporters.report.html import page
-from sdstop.exporters.report.html.drawing import LABEL, WIDTH, Axis
+from sdstop.exporters.report.html.drawing import LABEL, WIDTH, DiagramAxis
 from sdstop.exporters.report.html.phys import phy_errors
 from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, sizes_over_time
 from sdstop.exporters.report.series import MOST, ReportSeries
@@ -43,8 +43,8 @@ def linked(*readings: tuple[Phy, ...]) -> tuple[Session, ReportSeries]:
     return watched(Origin("n"), frames(shown))
 
 
-def axis(series: ReportSeries) -> Axis:
-    return Axis.of(series.times, ["", ""])
+def axis(series: ReportSeries) -> DiagramAxis:
+    return DiagramAxis.of(series.times, ["", ""])
 
 
 def drawn(content: str, title: str) -> str:
@@ -78,13 +78,13 @@ def test_sizes_of_real_requests_are_where_they_came() -> None:
 
 def test_what_is_drawn_stands_at_its_time() -> None:
     """A value is of the time since the moment before it, however far these are apart; a clock set back is no axis."""
-    uneven = Axis.of([10.0, 10.5, 14.0, 20.0], [])
+    uneven = DiagramAxis.of([10.0, 10.5, 14.0, 20.0], [])
     assert uneven.cell(0, 1) == (LABEL, 0.0)
     assert uneven.cell(1, 3) == (LABEL, 0.4 * WIDTH)
     assert uneven.cell(3, 4) == (LABEL + 0.4 * WIDTH, 0.6 * WIDTH)
-    back = Axis.of([10.0, 12.0, 11.0], [])
+    back = DiagramAxis.of([10.0, 12.0, 11.0], [])
     assert back.cell(1, 2) == (LABEL, WIDTH / 2)
-    assert Axis.of([], []).at == []
+    assert DiagramAxis.of([], []).at == []
 
 
 def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:

@@ -115,7 +115,10 @@ def test_old_samples_are_not_shown(interval: float, limit: float, monkeypatch: p
         refused = answer(page, Request("GET", path))
         assert refused.status == 503
         assert refused.headers == (("Retry-After", "1"),)
-        assert refused.body.decode() == f"the newest sample is {duration(now[0] - 1)} old, the limit is {limit:.0f} s\n"
+        assert (
+            refused.body.decode()
+            == f"the newest sample is {duration(now[0] - 1)} old, the limit is {duration(limit)}\n"
+        )
     assert answer(page, Request("GET", "/-/healthy")).status == 200
     page.feed(frame(int(now[0]), refusal(Outcome.TIMEOUT)))  # a source that hangs is no old sample
     assert [answer(page, Request("GET", path)).status for path in paths] == [200, 200]

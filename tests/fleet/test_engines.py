@@ -103,7 +103,7 @@ def test_one_node_with_its_course(server: str) -> None:
     assert told.courses["array-degraded", "critical"][-1] == 1
     assert (told.failing, told.unchecked) == (("sas",), {"phy-errors": 1})
     assert ("Kernel", "6.1.0") in told.facts
-    assert ("Stalled for I/O", "25.0 % of a minute") in told.facts
+    assert ("Stalled for I/O", "25.0% of a minute") in told.facts
 
 
 def test_once_with_a_selector(server: str) -> None:

@@ -104,7 +104,7 @@ def test_a_process_that_waits_for_its_groups_limit(group: Group) -> None:
     check(finding)
     assert finding.subject == f"vol:{group.device}@{group.name}"
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith("reads: at its bandwidth limit")
+    assert finding.title.startswith("AT BANDWIDTH LIMIT: reads")
     assert value(finding, "bytes") == pytest.approx(MIB, rel=0.15)
     assert value(finding, "size") == pytest.approx(65536)
     assert value(finding, "stalled") == pytest.approx(1.0, abs=0.1)  # dd does nothing but wait

@@ -79,7 +79,7 @@ def test_a_pair_of_unequal_mtu_within_a_namespace(nets: list[Net]) -> None:
     seen = net.look()
     severity, summary, keys = seen["findings"]["mtu-mismatch:big/small"]
     assert severity == "warning"
-    assert "big sends up to 9000, small takes 1500" in summary
+    assert "big has MTU 9000, its peer small 1500" in summary
     assert set(keys) == {"/sys/class/net/big/mtu", "/sys/class/net/small/mtu"}
     assert "mtu-mismatch:same0/same1" in seen["good"]
     assert list(seen["findings"]) == ["mtu-mismatch:big/small"]
@@ -117,7 +117,7 @@ def test_a_bridge_whose_ports_differ(nets: list[Net]) -> None:
     seen = net.look()
     severity, summary, _ = seen["findings"]["mtu-mismatch:br0"]
     assert severity == "warning"
-    assert "p0 9000, p1 1500" in summary
+    assert "p0 has MTU 9000, p1 1500" in summary
     assert seen["rows"]["interface"]["br0"]["mtu"] == 1500  # the kernel makes it the smallest
     assert seen["rows"]["interface"]["p0"]["master"] == "br0"
     assert set(seen["rows"]["interface_link"]) == {"('p0', 'br0', 'bridge')", "('p1', 'br0', 'bridge')"}

@@ -332,4 +332,4 @@ def test_unchecked_is_said_for_a_rule_whose_data_raises(monkeypatch: pytest.Monk
     monkeypatch.setattr("sdstop.core.diagnosis._missing", boom)
     judgement = judge(fresh(window), RULES, {})
     assert len(judgement.unchecked) == len(RULES)
-    assert all("a bug" in verdict.reason for verdict in judgement.unchecked)
+    assert all("error in this rule" in verdict.reason for verdict in judgement.unchecked)

@@ -22,7 +22,7 @@ _HEIGHT = 13
 Row = tuple[str, Sequence[float | None]]
 
 
-class Axis(Struct, frozen=True):
+class DiagramAxis(Struct, frozen=True):
     """Time axis: position of each sample as a share of the width, and evenly spaced labels.
 
     The value of a sample covers the time since the previous sample.
@@ -32,7 +32,7 @@ class Axis(Struct, frozen=True):
     labels: Sequence[str]
 
     @classmethod
-    def of(cls, times: Sequence[float], labels: Sequence[str]) -> Axis:
+    def of(cls, times: Sequence[float], labels: Sequence[str]) -> DiagramAxis:
         """Return an axis of Unix seconds; evenly spaced if the clock was set back."""
         if len(times) > 1 and all(a < b for a, b in pairwise(times)):
             return cls([(taken - times[0]) / (times[-1] - times[0]) for taken in times], labels)
@@ -67,7 +67,7 @@ def word(x: float, y: float, shown: str, *, right: bool = False, dim: bool = Fal
 def heat(
     rows: Sequence[Row],
     top: float,
-    axis: Axis,
+    axis: DiagramAxis,
     *,
     title: str,
     shown: Callable[[float], str],
@@ -83,7 +83,7 @@ def heat(
     return svg(LABEL + WIDTH, height + 15 * len(notes), *parts, _times(axis.labels, height), *said, title=title)
 
 
-def _strip(at: int, row: Row, top: float, axis: Axis, shown: Callable[[float], str]) -> Markup:
+def _strip(at: int, row: Row, top: float, axis: DiagramAxis, shown: Callable[[float], str]) -> Markup:
     name, values = row
     y = at * _HEIGHT
     parts = [word(LABEL - 6, y + 10, name, right=True)]
@@ -133,7 +133,7 @@ def _times(times: Sequence[str], height: float) -> Markup:
     return join(*marks)
 
 
-def lines(rows: Sequence[Row], top: float, axis: Axis, *, title: str, shown: Callable[[float], str]) -> Markup:
+def lines(rows: Sequence[Row], top: float, axis: DiagramAxis, *, title: str, shown: Callable[[float], str]) -> Markup:
     """Return a line chart between 0 and `top`; each line's name is at the height of its last value."""
     height, bottom = 150.0, 126.0
     parts = [
@@ -153,7 +153,7 @@ def lines(rows: Sequence[Row], top: float, axis: Axis, *, title: str, shown: Cal
     return svg(LABEL + WIDTH, height, *parts, _times(axis.labels, height), title=title)
 
 
-def _path(values: Sequence[float | None], top: float, bottom: float, axis: Axis) -> Iterable[str]:
+def _path(values: Sequence[float | None], top: float, bottom: float, axis: DiagramAxis) -> Iterable[str]:
     pen = "M"
     for at, value in enumerate(values):
         if value is None:
@@ -167,7 +167,7 @@ def _path(values: Sequence[float | None], top: float, bottom: float, axis: Axis)
 _PARTS = ("var(--data)", "var(--data2)", "var(--data3)")
 
 
-def stack(rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
+def stack(rows: Sequence[Row], axis: DiagramAxis, *, title: str) -> Markup:
     """Return stacked shares over time, the first at the bottom; the stack ends at an unknown share."""
     height, bottom, high = 130.0, 106.0, 100.0
     count = max((len(values) for _, values in rows), default=0)

@@ -19,7 +19,7 @@ _KINDS = {
 }
 
 
-def phy_errors(series: ReportSeries, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
+def phy_errors(series: ReportSeries, axis: drawing.DiagramAxis) -> Iterator[tuple[str, str, Markup]]:
     """Yield (title, caption, drawing) for each kind of error that occurred."""
     for kind, what in _KINDS.items():
         phys = series.of(kind).get("", {})

@@ -27,7 +27,7 @@ Values = Sequence[float | None]
 
 def plots(session: Session, series: ReportSeries, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
     """Yield every plot that has data."""
-    axis = drawing.Axis.of(series.times, _labels(series))
+    axis = drawing.DiagramAxis.of(series.times, _labels(series))
     if len(series.times) > 1:
         yield from _in_force(session, look, episodes)
         yield from _members(series, look, axis)
@@ -99,7 +99,7 @@ def _axis(marks: Sequence[str], height: float) -> Markup:
     )  # fmt: skip
 
 
-def _members(series: ReportSeries, look: Look, axis: drawing.Axis) -> Iterator[Markup]:
+def _members(series: ReportSeries, look: Look, axis: drawing.DiagramAxis) -> Iterator[Markup]:
     """Yield a heat map for each array: requests outstanding at each member, on one scale."""
     slots = {(m.array, m.device): m.slot if m.slot is not None else 1 << 20 for m in look.window.rows(Member).values()}
     for array, members in sorted(series.of("queue").items()):
@@ -122,7 +122,7 @@ def _members(series: ReportSeries, look: Look, axis: drawing.Axis) -> Iterator[M
         yield _figure(f"Members of {array}", said, drawn)
 
 
-def _rebuilds(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
+def _rebuilds(series: ReportSeries, axis: drawing.DiagramAxis) -> Iterator[Markup]:
     for array, operations in sorted(series.of("rebuild").items()):
         rows = [(operation, values) for operation, values in sorted(operations.items())]
         known = [value for _, values in rows for value in values if value is not None]
@@ -141,7 +141,7 @@ def _rebuilds(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
         yield _figure(f"Rebuild of {array}", said, drawn)
 
 
-def _caches(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
+def _caches(series: ReportSeries, axis: drawing.DiagramAxis) -> Iterator[Markup]:
     for cache, parts in sorted(series.of("cache").items()):
         rows = [(which, parts[which]) for which in ("hit", "miss", "bypass") if which in parts]
         if any(value is not None for _, values in rows for value in values):
@@ -149,7 +149,7 @@ def _caches(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
             yield _figure(f"Cache {cache}", "hits, misses and bypassed requests", drawn)
 
 
-def _disks(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
+def _disks(series: ReportSeries, axis: drawing.DiagramAxis) -> Iterator[Markup]:
     """Yield the busy time of disks that are not members, busiest first."""
     disks = series.of("busy").get("", {})
     means = {name: fmean(v) for name, values in disks.items() if (v := [x for x in values if x is not None])}

@@ -77,14 +77,16 @@ def _drawn(
     return title, told, drawing.bars(rows, title=title)
 
 
-def sizes_over_time(series: ReportSeries, window: Window, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
+def sizes_over_time(
+    series: ReportSeries, window: Window, axis: drawing.DiagramAxis
+) -> Iterator[tuple[str, str, Markup]]:
     """Yield (title, caption, drawing) for each counter: requests per second by size over time."""
     counters = series.of("size")
     came = {whose: {int(size): _sum(values) for size, values in counters[whose].items()} for whose in counters}
     busy = sorted((whose for whose in came if _sum(came[whose].values())), key=lambda w: (-_sum(came[w].values()), w))
     bounds = [at * len(series.times) // COLUMNS for at in range(COLUMNS + 1)]
     bounds = sorted(set(bounds)) if len(series.times) < COLUMNS else bounds
-    thin = drawing.Axis([axis.at[end - 1] for end in bounds[1:]], axis.labels)
+    thin = drawing.DiagramAxis([axis.at[end - 1] for end in bounds[1:]], axis.labels)
     for whose in sorted(busy[:MOST_OVER_TIME]):
         counter, _, device = whose.partition(" ")
         sums, by_size = came[whose], _read(counters[whose])

@@ -12,8 +12,8 @@ from sdstop.analysis.thing_parts import Part, parts_of, thing_of, with_derived
 from sdstop.core.thing import Thing
 from sdstop.tui.device.graphs import LABELS, Course, courses, graph_lines, shown_seconds
 from sdstop.tui.device.identity import identity, title_words
-from sdstop.tui.device.stack import Layer, kind_word, layer_line, layers, load_words, peer_lines, siblings
-from sdstop.tui.device.who import BY_PROCESS, Program, program_words, programs, who_rows
+from sdstop.tui.device.stack import StackLayer, kind_word, layer_line, layers, load_words, peer_lines, siblings
+from sdstop.tui.device.who import BY_PROCESS, DeviceUser, program_words, programs, who_rows
 from sdstop.tui.facts import AllFields, FactLink, FactSubject, fact_rows
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.sheet import Sheet
@@ -138,7 +138,7 @@ class DevicePage(Sheet):
 
     def _load(
         self, scene: Scene, thing: Thing | None, parts: Sequence[Part], shown: Sequence[Course],
-        known: Sequence[Layer], width: int, room: int,
+        known: Sequence[StackLayer], width: int, room: int,
     ) -> None:  # fmt: skip
         """Fill the graphs, then stack, users and identity."""
         listed = programs(scene) if _does_io(thing, scene) else []
@@ -171,7 +171,9 @@ class DevicePage(Sheet):
         pane.title = course.pair.title
         pane.put([words(line) for line in lines], scene.palette, f"last {past:.0f} s")
 
-    def _unloaded(self, scene: Scene, parts: Sequence[Part], known: Sequence[Layer], width: int, room: int) -> None:
+    def _unloaded(
+        self, scene: Scene, parts: Sequence[Part], known: Sequence[StackLayer], width: int, room: int
+    ) -> None:
         """Show all fields of a thing that no source samples, and its stack if that has more than the thing."""
         self.brief.display = False
         stack = stack_rows(scene, self._thing, known, width) if self._thing is not None and len(known) > 1 else []
@@ -250,7 +252,7 @@ def _does_io(thing: Thing | None, scene: Scene) -> bool:
     return row is not None and bool(row.completed_per_second or row.in_flight or row.queue)
 
 
-def stack_rows(scene: Scene, thing: Thing, known: Sequence[Layer], width: int) -> list[Row]:
+def stack_rows(scene: Scene, thing: Thing, known: Sequence[StackLayer], width: int) -> list[Row]:
     """Return a row for each layer, which opens the page of its things, then the peers."""
     rows: list[Row] = []
     before = ""
@@ -273,7 +275,7 @@ def fact_lines(facts: Sequence[tuple[str, str]], scene: Scene, width: int) -> li
 
 
 def brief_rows(
-    scene: Scene, thing: Thing | None, known: Sequence[Layer], listed: Sequence[Program],
+    scene: Scene, thing: Thing | None, known: Sequence[StackLayer], listed: Sequence[DeviceUser],
     facts: Sequence[tuple[str, str]], width: int, most: int,
 ) -> list[Row]:  # fmt: skip
     """Return at most `most` lines: the stack from top to bottom, its ratio to peers, who does I/O, and identity."""
@@ -295,7 +297,7 @@ def brief_rows(
     return [words(text(f" {scene.palette.fit(line, width - 1)}")) for line in (*found, *wrapped)[:most]]
 
 
-def _brief_layer(layer: Layer, scene: Scene) -> str:
+def _brief_layer(layer: StackLayer, scene: Scene) -> str:
     figures = load_words(layer)
     known = f"{layer.name} {figures}" if figures != "?" or not layer.things else layer.name
     return scene.palette.word(known, 60)

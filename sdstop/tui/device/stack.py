@@ -25,7 +25,7 @@ _KINDS = (
 """Kinds that name a thing better than its other kinds do."""
 
 
-class Layer(Struct, frozen=True):
+class StackLayer(Struct, frozen=True):
     """Things of one kind in one place of the stack: `above`, `this`, `below` or `peers`.
 
     `requests` are per second and `wait` is in seconds, of all together; None: unknown. `depth` is the indentation.
@@ -48,17 +48,17 @@ def kind_word(thing: Thing, scene: Scene) -> str:
     return known or (drive.kind if drive is not None else "") or next(iter(sorted(thing.kinds)), "thing")
 
 
-def layers(scene: Scene, thing: Thing) -> list[Layer]:
+def layers(scene: Scene, thing: Thing) -> list[StackLayer]:
     """Return the layers of a thing, users first, then its peers."""
     stages = scene.window.topology.path(thing)
     at = next(place for place, stage in enumerate(stages) if thing in stage)
-    found: list[Layer] = []
+    found: list[StackLayer] = []
     for place, stage in enumerate(stages):
         where = "above" if place < at else "below" if place > at else "this"
         things = [thing] if place == at else stage
         found += (_layer(where, each, scene) for each in _by_kind(things, scene))
     if found[-1].place == "this" and thing.device is not None and _is_disk(thing, scene):
-        found.append(Layer("below", "controller", note="not recorded"))
+        found.append(StackLayer("below", "controller", note="not recorded"))
     return found
 
 
@@ -74,14 +74,14 @@ def _by_kind(things: Iterable[Thing], scene: Scene) -> Iterator[tuple[Thing, ...
     yield from (tuple(sorted(group, key=lambda thing: natural(thing.label))) for group in groups.values())
 
 
-def _layer(place: str, things: tuple[Thing, ...], scene: Scene) -> Layer:
+def _layer(place: str, things: tuple[Thing, ...], scene: Scene) -> StackLayer:
     requests, waited = load_together(scene, things)
     worst = scene.worst()
     severity = worst_of(worst.get(name) for thing in things for name in {thing.name, thing.label})
     kind = kind_word(things[0], scene)
     first, last = things[0].label, things[-1].label
     name = f"{first} {kind}" if len(things) == 1 else f"{first} .. {last}  {counted(len(things), kind)}"
-    return Layer(place, name, things, requests, waited, severity)
+    return StackLayer(place, name, things, requests, waited, severity)
 
 
 def load_together(scene: Scene, things: Sequence[Thing]) -> tuple[float | None, float | None]:
@@ -140,7 +140,7 @@ def peer_lines(scene: Scene, thing: Thing) -> list[tuple[str, str]]:
     return [*found, ("vs peers", "  ".join(ratios))] if ratios else found
 
 
-def layer_line(layer: Layer, depth: int, first: bool, width: int, scene: Scene) -> Line:  # noqa: FBT001
+def layer_line(layer: StackLayer, depth: int, first: bool, width: int, scene: Scene) -> Line:  # noqa: FBT001
     """Return the line of a layer with its place, indented, and its load at the right end."""
     palette = scene.palette
     style = PLAIN if layer.severity is None else palette.severity(layer.severity)
@@ -156,7 +156,7 @@ def layer_line(layer: Layer, depth: int, first: bool, width: int, scene: Scene) 
     return (*line, *text(" " * gap, (figures, style if layer.severity else FAINT if figures == "?" else PLAIN)))
 
 
-def load_words(layer: Layer) -> str:
+def load_words(layer: StackLayer) -> str:
     """Return the load of a layer: `1177 io/s 11.3 ms`; ? if no source reports it."""
     if layer.requests is None:
         return "?"

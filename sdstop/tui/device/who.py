@@ -17,7 +17,7 @@ from sdstop.tui.widgets.pane import Row, words
 BY_PROCESS = "by process, not disk"
 
 
-class Program(Struct, frozen=True):
+class DeviceUser(Struct, frozen=True):
     """Processes of one name that do I/O."""
 
     name: str
@@ -34,23 +34,23 @@ class Program(Struct, frozen=True):
         return sum(process.write_bytes_per_second for process in self.processes)
 
 
-def programs(scene: Scene) -> list[Program]:
+def programs(scene: Scene) -> list[DeviceUser]:
     """Return the programs of the whole node that do I/O, the busiest first."""
     found: dict[str, list[ProcessActivity]] = {}
     for process in busy_processes(scene):
         found.setdefault(process.name, []).append(process)
-    listed = [Program(name, tuple(processes)) for name, processes in found.items()]
+    listed = [DeviceUser(name, tuple(processes)) for name, processes in found.items()]
     return sorted(listed, key=lambda program: -(program.read + program.write))
 
 
-def program_words(program: Program, scene: Scene) -> str:
+def program_words(program: DeviceUser, scene: Scene) -> str:
     """Return a program in short: `10 x qemu-img w 27.0M`."""
     count = len(program.processes)
     flows = [f"{side} {rate(value)}" for side, value in (("r", program.read), ("w", program.write)) if value]
     return f"{f'{count} x ' if count > 1 else ''}{scene.palette.word(program.name, 40)} {' '.join(flows)}"
 
 
-def who_rows(listed: Sequence[Program], scene: Scene, width: int) -> list[Row]:
+def who_rows(listed: Sequence[DeviceUser], scene: Scene, width: int) -> list[Row]:
     """Return a row for each program, which opens the busiest of its processes."""
     found = []
     for program in listed:

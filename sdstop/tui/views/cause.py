@@ -21,7 +21,7 @@ from sdstop.tui.widgets.roles import role
 _TEXT = 8
 """Column at which texts begin, below the title."""
 _LONGEST = 71
-"""Cells within which title, why, hurt and the first action stand whole on 80 columns."""
+"""Maximum cells of title, why, hurt and the first action, so that they fit on 80 columns."""
 CHIPS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " info", None: UNKNOWN_WORD}
 ROLES = {Severity.CRITICAL: "crit", Severity.WARNING: "warn"}
 
@@ -154,7 +154,7 @@ def body_lines(cause: Cause, width: int, actions: int) -> list[Line]:
 
 
 def follows_line(cause: Cause, width: int) -> Line:
-    """Return the findings that follow from one, as many as fit by title."""
+    """Return the findings that follow from one, by title, cut at the width."""
     palette = cause.scene.palette
     lead = f" {'`' if palette.ascii else chr(0x2514)} +{len(cause.follows)} follow: "
     room = width - len(lead) - 1

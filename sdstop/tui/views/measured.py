@@ -1,4 +1,4 @@
-"""Measured: the numbers behind a finding, each with what it was compared with and a bar with the threshold."""
+"""Measured: the numbers behind a finding, each with the number it was compared with and a bar with the threshold."""
 
 from __future__ import annotations
 

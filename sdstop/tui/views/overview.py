@@ -1,6 +1,6 @@
 """Overview: the first finding in full with the picture that proves it, then the path, the devices and who does the I/O.
 
-What a node is decides what is shown: a pane without content gives its rows to the next. The picture belongs to the
+The panes depend on the node: one without content gives its rows to the next. The picture belongs to the
 finding under the cursor; selecting another swaps picture and numbers, and nothing else moves.
 """
 
@@ -35,7 +35,7 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
 
 WIDE, VERY_WIDE = 110, 190
-"""Widths from which panes stand side by side, and from which they have room for more figures."""
+"""Minimum widths for panes side by side, and for panes with more figures."""
 _LEFT, _LEFT_VERY, _RIGHT = 92, 112, 40
 """Cells of the left of two panes, and of the right one at least."""
 _HEALTH = 13
@@ -77,7 +77,7 @@ class _Room:
         self.left = max(lines, 0)
 
     def take(self, lines: int, least: int = 0) -> int:
-        """Take so many lines or what is left; nothing if that is less than `least`."""
+        """Take lines, at most the rest; none if these are fewer than `least`."""
         taken = max(min(lines, self.left), 0)
         if taken < least:
             return 0
@@ -85,7 +85,7 @@ class _Room:
         return taken
 
     def grow(self, picture: Picture | None, lines: int, kept: int = 0, *, whole: bool = False) -> int:
-        """Return the lines of a picture that has `lines`, with those that it can use of what is left beyond `kept`."""
+        """Return the lines of a picture that has `lines`, with those of the rest beyond `kept` that it can use."""
         if picture is None or not lines:
             return lines
         most = picture.whole or picture.steps[-1] if whole else picture.steps[-1]

@@ -65,7 +65,7 @@ def _of(ranked: list[RankedPath], finding: Finding | None, scene: Scene) -> Rank
 
 
 def strip_lines(strip: PathStrip, scene: Scene, width: int) -> list[Line]:
-    """Return the four lines of a strip; stages that nobody measured give way first, then branches."""
+    """Return the four lines of a strip; unmeasured stages give way first, then branches."""
     palette = scene.palette
     most = max((width - 1) // _LEAST, 1)
     shown = list(strip.stages)
@@ -114,7 +114,7 @@ def _first(said: Iterable[str], room: int, palette: Palette) -> str:
 
 
 def _loads(stage: Stage) -> Iterator[str]:
-    """Yield what a stage carries, with what it could carry if that is known, in ever shorter forms."""
+    """Yield the load of a stage, with its capacity if known, in ever shorter forms."""
     shown = decimal_rate if stage.kind is StageKind.MEMORY else flow
     about = "~" if stage.derived_use else ""
     rate = f"{number(stage.requests)}/s" if stage.requests is not None else ""

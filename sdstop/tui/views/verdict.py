@@ -1,4 +1,4 @@
-"""Verdict: what the first screen says of a node without findings: what was checked and found good, and what was not."""
+"""Verdict: the first pane of a node without findings, with the checks that passed and those that were not made."""
 
 from __future__ import annotations
 
