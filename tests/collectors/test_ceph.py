@@ -81,7 +81,7 @@ def test_dozens_of_hours_are_shown_as_such() -> None:
     eta = value(finding, "eta")
     assert isinstance(eta, float)
     assert eta / 3600 == pytest.approx(75, rel=0.02)
-    assert "3d " in finding.summary
+    assert "3d0" in finding.summary
 
 
 def test_a_recovery_that_stands_is_stalled() -> None:

@@ -41,6 +41,6 @@ def test_ranges_keep_their_bounds(counts: dict[int, int], larger: int) -> None:
 def test_a_cell_names_the_sizes_that_are_most_in_their_order() -> None:
     column = schema(RequestSizes).column("sizes")
     counts = {512: 20, 1024: 1, 3584: 18, 4096: 40, 65536: 22}
-    assert cell(column, cumulative(counts)) == "101: 512 19.8 %, 3.5K 17.8 %, 4K 39.6 %, 64K 21.8 %"
+    assert cell(column, cumulative(counts)) == "101: 512 19.8%, 3.5K 17.8%, 4K 39.6%, 64K 21.8%"
     assert cell(column, {}) == "0"
     assert cell(column, None) == "-"
