@@ -109,9 +109,10 @@ def test_a_machine_that_waits_for_its_limit(reads: int, fires: bool) -> None:  #
         assert finding.severity is Severity.WARNING
         assert value(finding, "disk_wait") == pytest.approx(0.001)  # what QEMU holds back has not reached the disk
         assert value(finding, "wait") is None
-        assert finding.steps[0].startswith("virsh blkdeviotune web")
+        assert "Raise the limit of this disk with virsh blkdeviotune" in finding.steps[0]
+        assert finding.steps[1].startswith("virsh blkdeviotune web DISK")
     else:
-        assert "90.0 % of 100 IOPS" in said.ruled_out("vol:/dev/vg/web@web").summary
+        assert "90.0% of 100 IOPS" in said.ruled_out("vol:/dev/vg/web@web").summary
 
 
 def test_two_drives_of_a_group_are_counted_together() -> None:
@@ -135,7 +136,7 @@ def test_two_drives_of_a_group_are_counted_together() -> None:
 def test_a_drive_in_a_file_is_not_called_good() -> None:
     row = {"machine": "web", "drive": "vda", "source": "/img.qcow2", "device": None, "limits": {"iops": 100}}
     said = Judged((qemu.QEMU,), [VOLUME_QOS_SATURATED], [(1.0, {f"answer:{DRIVES}": json.dumps([row])})])
-    assert "nothing that sdstop reads counts" in said.unchecked("vol:/img.qcow2@web").reason
+    assert said.unchecked("vol:/img.qcow2@web").reason == "no counter for this limit"
 
 
 def rows(files: Mapping[str, str]) -> list[Limit]:
@@ -224,8 +225,9 @@ def test_the_kernels_client_does_not_know_the_limit() -> None:
     for key in (ASKED, "slug:rbd_config_image_list_vms_web-1_--format_json"):
         said = Judged((rbd.RBD,), [QOS_PARTIAL], [(1.0, {key: json.dumps(CONFIG), **mapped})])
         finding = said.finding("vol:vms/web-1")
-        assert "not enforced" in finding.summary
-        assert "rbd0" in finding.summary
+        assert finding.title == "LIMIT NOT ENFORCED"
+        assert "(rbd0) ignores rbd_qos_*" in finding.cause
+        assert "vms/web-1 can use everything" in finding.impact
     alone = Judged((rbd.RBD,), [QOS_PARTIAL], [(1.0, {ASKED: json.dumps(CONFIG)})])
     alone.ruled_out("vol:vms/web-1")
 
