@@ -245,7 +245,7 @@ def test_a_story_opens(window: Callable[..., Tmux], user: User) -> None:
     for path in (user.home / "clone-convoy", *(user.home / "clone-convoy").rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     shown = window(SMALL, "--from", "clone-convoy")
-    shown.until("REPLAY", "!CRIT md0")
+    shown.until("REPLAY", "!CRIT CONVOY", "md0")
     shown.press("q")
     shown.until("left with 0")
 
@@ -256,12 +256,12 @@ async def test_uevents_reach_who_is_not_root(window: Callable[..., Tmux], user: 
     behind = tmp_path / "behind"
     behind.write_bytes(bytes(1 << 20))
     plug = Plug(behind)
-    shown = window(SMALL, "--config", "slow.toml")
+    shown = window((120, 24), "--config", "slow.toml")  # where its interval has room
     shown.until("every 3600 s")
     shown.press("2")
     shown.until("Arrays and disks")
     shown.press("/", *plug.name, "Enter")
-    shown.until(f"filter '{plug.name}'")
+    shown.until(f"no hit of {plug.name}")
     try:
         plug.insert()
         await until(lambda: listed(shown.screen().splitlines()), shown.screen)

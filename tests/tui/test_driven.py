@@ -75,7 +75,7 @@ def test_clicks(size: tuple[int, int], drive: Drive) -> None:
     window.click("%util", "DEVICE")
     window.until("▴%util")
     window.click("help", "? help")
-    window.until("Help", "Rows")
+    window.until("─ Help ─", "  Views")
     window.press("Escape")
     window.until("Arrays and disks")
     window.click("t T", "? help")
@@ -107,7 +107,7 @@ def test_times_are_those_of_the_node(size: tuple[int, int], drive: Drive) -> Non
     window.press("b")
     window.until("time, UTC")
     window.type("01:00")
-    window.until("oldest frame is 08:23:02Z")
+    window.until("nothing before 08:23:02, the oldest frame", "REPLAY 08:23:02Z")
     window.press("q")
     window.until("left with 0")
 

@@ -106,7 +106,7 @@ async def test_keys_are_answered_while_a_step_takes_seconds() -> None:
                 text = shown.text()
                 if "judging" in text:
                     break
-            assert "REPLAY judging 2026-09-21 14:13:" in text
+            assert "REPLAY judging 14:13:" in text
             meanwhile = await pressed(shown, lambda: app.lookup.busy)
             if median(meanwhile) <= max(ANSWERED, 4 * median(idle)):
                 break
@@ -138,5 +138,5 @@ async def test_a_step_that_nobody_waits_for_ends_after_its_rule() -> None:
         assert called == [20, 19, 19, 19]
         shown.app.session.rules = ()
         shown.app.simulate_key("T")
-        assert "REPLAY 2026-09-21" in await shown.press("L")
+        assert "REPLAY 14:13:40Z   2026-09-21 " in await shown.press("L")
         assert shown.app.playhead.at_end

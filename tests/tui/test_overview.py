@@ -18,8 +18,8 @@ from sdstop.tui.views.measured import measures
 from sdstop.tui.views.overview import Needs, arrange
 from tests.fixtures import replayed
 from tests.nodes.block import Load, Node, raid10, refused
-from tests.tui.array import BLIND, FINE, HUNG, SLOW, UNRECORDED, array_node, slow
 from tests.tui.first_screen import SIZES, check_first_screen, joined, panes, view
+from tests.tui.members import BLIND, FINE, HUNG, SLOW, UNRECORDED, array_node, slow
 from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, roles, screen
 

@@ -58,7 +58,7 @@ def test_a_mistake_in_a_found_file_is_one_line(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     path = written(tmp_path, "sdstop/config.toml", "[ui]\ntheme = 3\n")
     assert execute(["report", "--from", "fixtures/clone-convoy"]) == 2
-    assert one_line(capsys.readouterr().err).startswith(f"sdstop: {path}: ui.theme: expected text")
+    assert one_line(capsys.readouterr().err).startswith(f"sdstop: {path}: ui.theme: expected one of auto, dark,")
 
 
 def test_chosen_columns_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from sdstop.core.session import Session
 from sdstop.tui.terminal import Depth
 from tests.fixtures import replayed
 from tests.nodes.block import STARTED, Load, Node, raid10, refused
-from tests.tui.array import BLIND, FINE, HUNG, MEMBERS, SLOW, UNRECORDED, array_node, moving, slow
+from tests.tui.members import BLIND, FINE, HUNG, MEMBERS, SLOW, UNRECORDED, array_node, moving, slow
 from tests.tui.rules import says
 from tests.tui.screens import LOOKS, LOW, SMALL, WIDE, FakeFeed, roles, screen
 

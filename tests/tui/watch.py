@@ -8,6 +8,8 @@ import threading
 import time
 from pathlib import Path
 
+# Instead of this folder, whose array.py is not the standard library's.
+sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from sdstop.core.evidence import Frame, Origin
@@ -65,7 +67,8 @@ def main() -> int:
     node = Node((*MEMBERS, "md0"), _load, raid10("md0", MEMBERS))
     session = Session(Origin("test-node", live=True), node.session(0).collectors, (), remember=900)
     ascii_only = True if "--ascii" in sys.argv else None
-    options = Options(ascii=ascii_only, mouse="--no-mouse" not in sys.argv, version="9.9")
+    theme = "terminal" if "--theme=terminal" in sys.argv else "auto"
+    options = Options(ascii=ascii_only, mouse="--no-mouse" not in sys.argv, theme=theme, version="9.9")
     return run(session, PipeFeed(node.frames(600)), options)
 
 
