@@ -178,7 +178,7 @@ def test_progress_and_colour_are_for_terminals_alone(node: Path) -> None:
     )
     words = ("report", "--root", str(node), "--duration", "400ms", "--interval", "200ms")
     plain = _on_terminal(*words, environment={"NO_COLOR": "1"})
-    assert "sdstop: watching for 0.4 s" in plain
+    assert "sdstop: watching for 0.4s" in plain
     assert not re.search(r"\x1b\[[0-9;]*m", plain)
     assert not re.search(r"\x1b\[[0-9;]*m", _on_terminal(*words, "--no-color"))
     coloured = _on_terminal(*words)
