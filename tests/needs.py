@@ -124,6 +124,7 @@ NEEDS = {
         Need("network namespaces", lambda: _succeeds("unshare", "--net", "true"), "run as root"),
         Need("loop devices", _has_loop_devices, "run as root on a kernel with loop devices"),
         Need("I/O limits", _can_limit_io, "run as root with a control group controller io or blkio"),
+        Need("zones", lambda: Path("/usr/share/zoneinfo/Europe/Berlin").is_file(), "apt-get install tzdata", "tzdata"),
         Need("clone", lambda: os.uname().machine in CLONE, f"run on {' or '.join(CLONE)}"),
         Need("bonding", lambda: _succeeds("unshare", "--net", "ip", "link", "add", "bond7", "type", "bond"),
              "boot a kernel with the module bonding"),

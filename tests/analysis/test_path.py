@@ -200,6 +200,17 @@ def test_a_slow_member_of_a_real_array_is_named() -> None:
     assert path.mismatches == ()
 
 
+def test_one_frame_moves_nothing_and_not_zero_bytes() -> None:
+    origin, frames = opened("draid-one-dimm")
+    session = Session(origin, BUILTIN, ())
+    session.feed(frames[0])
+    path = _path(session.head().window, "rebuild of")
+    through = [stage for stage in path.stages if stage.kind in {StageKind.HBA, StageKind.PCIE, StageKind.MEMORY}]
+    assert [stage.kind for stage in through] == [StageKind.HBA, StageKind.PCIE, StageKind.MEMORY]
+    assert all((stage.bytes, stage.used, stage.full) == (None, None, False) for stage in through)
+    assert all(stage.carries for stage in through)
+
+
 def test_arithmetic_accuses_only_with_a_finding() -> None:
     path = _path(_recorded("draid-one-dimm"), "rebuild of")
     memory = _stage(path, StageKind.MEMORY)

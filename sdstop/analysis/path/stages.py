@@ -263,30 +263,33 @@ def bus_stages(window: Window, disks: Iterable[Thing], *, all_data: bool) -> Ite
     hbas = {thing.named(Naming.PCI) for thing in above}
     found = [load for load in loads(window, DISK_RATE, FLASH_RATE, EFFICIENCY) if load.hba.hba in hbas]
     if found:
+        counted = bool(window.last(SECONDS).moments(DiskActivity))
         top = max(found, key=lambda load: load.moves / load.carries if load.carries else 0.0)
         moves = added(load.moves for load in found)
-        used = top.moves / top.carries if top.carries else None
+        used = top.moves / top.carries if top.carries and counted else None
         name = f"{len(found)} HBAs" if len(found) > 1 else f"HBA {top.hba.hba.removeprefix('0000:')}"
         yield Stage(
             kind=StageKind.HBA, name=name,
-            things=by_name(above), load=Load(read_bytes=moves),
+            things=by_name(above), load=Load(read_bytes=moves) if counted else None,
             carries=added(load.carries for load in found if load.carries) or None, used=used,
             full=used is not None and used >= FULL, note="the fullest one's use" if len(found) > 1 else "",
         )  # fmt: skip
-        yield from _pcie(top.hba, top.moves, len(found))
+        yield from _pcie(top.hba, top.moves if counted else None, len(found))
     if all_data:
         yield from _memory(window, names)
         yield from _processors(window)
 
 
-def _pcie(hba: Hba, moves: float, count: int) -> Iterator[Stage]:
+def _pcie(hba: Hba, moves: float | None, count: int) -> Iterator[Stage]:
     if hba.speed is None or hba.width is None:
         return
     carries = pcie_payload(hba.speed, hba.width, EFFICIENCY)
-    used = moves / carries
+    used = moves / carries if moves is not None else None
     yield Stage(
-        kind=StageKind.PCIE, name=f"PCIe {hba.speed / 1e9:g} GT/s x{hba.width}", load=Load(read_bytes=moves),
-        carries=carries, used=used, full=used >= FULL, note="of the fullest HBA" if count > 1 else "",
+        kind=StageKind.PCIE, name=f"PCIe {hba.speed / 1e9:g} GT/s x{hba.width}",
+        load=Load(read_bytes=moves) if moves is not None else None,
+        carries=carries, used=used, full=used is not None and used >= FULL,
+        note="of the fullest HBA" if count > 1 else "",
     )  # fmt: skip
 
 
@@ -297,12 +300,13 @@ def _memory(window: Window, disks: Sequence[str]) -> Iterator[Stage]:
         return
     peak = added(peaks)
     rows = [load_of(window, thing) for name in disks if (thing := window.topology.named(Naming.DEV, name)) is not None]
-    moved = PASSES * added((load.bytes or 0.0) for load in rows if load is not None)
-    used = moved / peak
+    known = [load.bytes for load in rows if load is not None and load.bytes is not None]
+    moved = PASSES * added(known) if known else None
+    used = moved / peak if moved is not None else None
     yield Stage(
         kind=StageKind.MEMORY, name="memory", subject="memory",
-        load=Load(read_bytes=moved), carries=peak, used=used, derived_use=True,
-        full=used >= REACHED, note=f"derived: data crosses memory {PASSES:g} times",
+        load=Load(read_bytes=moved) if moved is not None else None, carries=peak, used=used, derived_use=True,
+        full=used is not None and used >= REACHED, note=f"derived: data crosses memory {PASSES:g} times",
     )  # fmt: skip
 
 
