@@ -13,7 +13,7 @@ from sdstop.analysis.group_columns import device_of, is_rotational, layout_of
 from sdstop.analysis.hysteresis import is_above
 from sdstop.analysis.inferred import inferred
 from sdstop.analysis.judged_group import JudgedGroup, Laggard
-from sdstop.analysis.laggard import Wait, slowest, times
+from sdstop.analysis.laggard import Wait, extent, slowest, sudden, times
 from sdstop.analysis.neighbour import Neighbour, neighbour
 from sdstop.analysis.peer_samples import (
     SECONDS,
@@ -37,7 +37,12 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
 
 STAYS = 30.0
-"""Seconds for which a member must be slow: a crowd of seeking streams on one disk may last longer than SECONDS."""
+"""Seconds for which a member must be slow: a crowd of seeking streams on one disk may last longer than SECONDS.
+
+The more its work on each request exceeds its peers', the fewer seconds suffice; a crowd does not lengthen that work.
+"""
+SUDDEN = 5
+"""Samples in which an extremely slow member is known."""
 COARSEST = 3.0
 """Sampling interval in seconds above which a moving crowd averages out."""
 CRITICAL = 3.0
@@ -157,9 +162,10 @@ def _of_pattern(
     if coarse:
         return no(f"samples are {max(coarse):.0f} s apart; a moving queue shows at about 1 s only")
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
+    early = _sudden(window, judged, seconds, limits)
     if len(seconds) < fewest:
-        return no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member")
-    longer, slow, lately = _slow(window, judged, seconds, limits)
+        return replace(no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member"), slow=early)
+    longer, slow, lately = _slow(window, judged, seconds, limits, early)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
@@ -179,20 +185,51 @@ FEWEST_PASTED = 3
 
 
 def _slow(
-    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits
+    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits, early: tuple[Laggard, ...]
 ) -> tuple[Sequence[Second], tuple[Laggard, ...], str]:
-    """Return the members that are slow in the last seconds and were in the last STAYS, with these longer samples.
+    """Return the members that are slow in the last seconds and were for long enough, with these longer samples.
 
-    The last string is the reason why it is too early to judge a member that is slow only lately, else empty.
+    `early` are extremely slow, and named without more. The last string is the reason why it is too early to judge a
+    member that is slow only lately, else empty.
     """
     now = _slowest(judged, seconds, limits)
     if not now:
-        return (), (), ""
-    longer = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
-    lasting = {wait.disk for wait in _slowest(judged, longer, limits)}
-    found = [_laggard(window, judged, wait, longer, len(seconds), limits) for wait in now if wait.disk in lasting]
-    lately = "" if found else f"collecting data: needs {STAYS:g} s; {now[0].disk} slower than its peers lately"
-    return longer, tuple(found), lately
+        return seconds, early, ""
+    longest = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
+    found: list[Laggard] = []
+    needs: list[float] = []
+    for wait in now:
+        needed = _needed(judged, seconds, wait, limits)
+        longer = longest if needed >= STAYS else seconds_of(judged.layout, recent(window, needed, limits.seconds))
+        if any(other.disk == wait.disk for other in _slowest(judged, longer, limits)):
+            found.append(_laggard(window, judged, wait, longest, len(seconds), limits))
+        needs.append(needed)
+    known = {laggard.member for laggard in found}
+    found.extend(laggard for laggard in early if laggard.member not in known)
+    lately = "" if found else f"collecting data: needs {needs[0]:g} s; {now[0].disk} slower than its peers lately"
+    return longest, tuple(found), lately
+
+
+def _needed(judged: JudgedGroup, seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float:
+    """Return for how many seconds a member must be slow: STAYS at the threshold, fewer far above it."""
+    times = extent(seconds, wait, limits, rotational=judged.rotational is True)
+    return float(round(max(SECONDS, STAYS * min(1.0, limits.slow_wait / times))))
+
+
+def _sudden(
+    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits
+) -> tuple[Laggard, ...]:
+    """Return the members that are extremely slow in the last few samples; warnings until they stay so."""
+    found: list[Laggard] = []
+    last = seconds[-SUDDEN:]
+    while len(last) == SUDDEN and judged.group is not None and len(found) < MOST:
+        without = frozenset(laggard.member for laggard in found)
+        rotational, mirrored = judged.rotational is True, judged.mirrored
+        wait = sudden(last, limits, rotational=rotational, mirrored=mirrored, without=without)
+        if wait is None:
+            break
+        found.append(replace(_laggard(window, judged, wait, last, SUDDEN, limits), critical=False))
+    return tuple(found)
 
 
 def _slowest(judged: JudgedGroup, seconds: Sequence[Second], limits: StripeLimits) -> list[Wait]:
