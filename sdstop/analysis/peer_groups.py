@@ -16,6 +16,8 @@ from sdstop.analysis.judged_group import JudgedGroup, Laggard
 from sdstop.analysis.laggard import Wait, extent, slowest, sudden, times
 from sdstop.analysis.neighbour import Neighbour, neighbour
 from sdstop.analysis.peer_samples import (
+    BLOCKS,
+    FEWEST_BLOCKS,
     SECONDS,
     GroupColumns,
     blocks_of,
@@ -33,7 +35,7 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.joins import CONTAINS, GroupKind
 from sdstop.core.peer_group import PeerGroup
 from sdstop.core.thing import Thing
-from sdstop.readings.disk import DiskActivity
+from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.service import Service
 
 STAYS = 30.0
@@ -128,12 +130,21 @@ def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits
     moments = recent(window, SECONDS, limits.seconds)
     seconds = seconds_of(layout, moments)
     if group is not None and not seconds and window.rows(Service):
-        printed = services_of(window, layout, {device_of(member): member for member in group.members})
+        printed = services_of(window, layout, _by_device(group))
         if printed:
             return _of_printed(window, judged, printed, limits)
     action = synchronising(window, upper, moments)
+    if not action and seconds and not window.rows(Disk) and (coarse := _coarse(moments)) is not None:
+        # Printed rates without counters: the minutes of counters, which judge coarse samples, do not exist.
+        unchecked = _too_coarse(coarse)
+        return replace(_of_printed(window, judged, seconds[-BLOCKS:], limits, least=FEWEST_IN_BLOCK / coarse),
+                       unchecked=unchecked)  # fmt: skip
     judged = _of_pattern(window, judged, seconds, moments, limits, action)
     return _of_minutes(window, judged, limits, action)
+
+
+def _by_device(group: PeerGroup) -> dict[str, Thing]:
+    return {device_of(member): member for member in group.members}
 
 
 def _of_pattern(
@@ -158,9 +169,8 @@ def _of_pattern(
         return no(f"{action} running or just finished; its I/O masks the load distribution")
     if (uncounted := uncounted_member(window, layout, moments)) is not None:
         return no(f"no I/O statistics of {uncounted} (queue/iostats = 0)")
-    coarse = [m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST]
-    if coarse:
-        return no(f"samples are {max(coarse):.0f} s apart; a moving queue shows at about 1 s only")
+    if (coarse := _coarse(moments)) is not None:
+        return no(_too_coarse(coarse))
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
     early = _sudden(window, judged, seconds, limits)
     if len(seconds) < fewest:
@@ -178,6 +188,15 @@ def _of_pattern(
         reason = f"{silent} completes nothing, so its queue cannot be measured"
         return replace(no(reason), seconds=(), verdict=None)
     return judged
+
+
+def _coarse(moments: Sequence[Moment[DiskActivity]]) -> float | None:
+    """Return the longest interval in seconds if a moving queue averages out in it, else None."""
+    return max((m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST), default=None)
+
+
+def _too_coarse(seconds: float) -> str:
+    return f"samples are {seconds:.0f} s apart; a moving queue shows at about 1 s only"
 
 
 FEWEST_PASTED = 3
@@ -248,6 +267,8 @@ def _slowest(judged: JudgedGroup, seconds: Sequence[Second], limits: StripeLimit
 def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, action: str | None) -> JudgedGroup:
     """Add the members that are slow over a minute, or stall again and again."""
     edges = marks(window)
+    blocks: tuple[Second, ...] = ()
+    waits: tuple[Wait, ...] = ()
     known = {laggard.member for laggard in judged.slow}
     more: list[Laggard] = []
     if edges:
@@ -257,10 +278,15 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
             blocks = blocks_of(window, judged.layout)
             memo[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action, known))
         blocks, waits = memo[key]
+    elif judged.group is not None and window.rows(Service):
+        blocks = services_of(window, judged.layout, _by_device(judged.group))
+        blocks = blocks if len(blocks) >= FEWEST_BLOCKS else ()
+        waits = tuple(_slow_over_minutes(judged, blocks, limits, action, known))
+    if blocks:
         more = [_laggard(window, judged, wait, blocks, len(blocks), limits) for wait in waits]
         newest = recent(window, SECONDS, limits.seconds)
         silent = silent_member(judged.layout, newest) if judged.slow_unchecked else None
-        if blocks and not judged.seconds and action is None and judged.slow_unchecked and silent is None:
+        if not judged.seconds and action is None and judged.slow_unchecked and silent is None:
             judged = replace(judged, seconds=blocks, slow_unchecked="")
     still = standstill.worst(window, judged.layout.names)
     if still is not None:
@@ -303,10 +329,12 @@ FEWEST_IN_BLOCK = 2.0
 """Requests in a block, below which a member's wait in it is not judged."""
 
 
-def _of_printed(window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits) -> JudgedGroup:
-    """Judge the intervals that a tool printed: slow members only."""
+def _of_printed(
+    window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits, *, least: float = 0.0
+) -> JudgedGroup:
+    """Judge the intervals that a tool printed: slow members only; `least` is the fewest requests per second of one."""
     judged = replace(judged, seconds=printed, unchecked="service times of a tool, without the pattern of the queue")
-    limits = replace(limits, slow_ios=0.0)
+    limits = replace(limits, slow_ios=min(limits.slow_ios, least))
     if len(printed) < FEWEST_PASTED:
         limits = replace(limits, slow_wait=limits.slow_once, slow_of_two=limits.slow_once)
     rotational, mirrored = judged.rotational is True, judged.mirrored
