@@ -16,6 +16,7 @@ from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
+from sdstop.rules.cluster_degraded.drbd import drbd_advice, node_name
 
 DRBD = "drbd"
 PACEMAKER = "pacemaker"
@@ -82,7 +83,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
             *((Value("says", "reported by the cluster", cluster.says),) if cluster.says else ()),
         ),
         evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
-        advice=_advice(cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
+        advice=_advice(window, cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
         refuted_by="all nodes and devices healthy, and no degraded data",
         damage=first.damage,
     )
@@ -104,21 +105,21 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
         if last:
             title = "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT"
             count, impact = f"a single {'reachable ' if unknown else ''}copy", "can lose these data"
-        bad = next((f"; {node.node} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
+        bad = next((f"; {node_name(node)} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
         severity = Severity.CRITICAL if last else Severity.WARNING
         cause = fitting(f"{size} has {count}{bad}.", f"{size} has {count}.")
         yield _Part(severity, Damage.REDUNDANCY, f"{title}: {size}", cause, f"Another failure {impact}.")
     elif alone is not None:
-        cause = f"Only {alone.node} has current data."
+        cause = f"Only {node_name(alone)} has current data."
         yield _Part(
             Severity.CRITICAL, Damage.REDUNDANCY, "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT",
-            f"Only the copy of {alone.node} is reachable." if unknown else cause,
+            f"Only the copy of {node_name(alone)} is reachable." if unknown else cause,
             "Another failure makes the data unavailable.",
         )  # fmt: skip
     if unknown:
         yield _Part(
             Severity.INFO, Damage.REDUNDANCY, "COPY UNKNOWN",
-            f"The data of {_listed([n.node for n in unknown])} is unknown ({unknown[0].state}).",
+            f"The data of {_listed([node_name(n) for n in unknown])} is unknown ({unknown[0].state}).",
             "The copy can be outdated.",
         )  # fmt: skip
 
@@ -127,7 +128,7 @@ def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDev
     """Yield nodes and devices that failed; an UNCLEAN node of Pacemaker is reported by the cluster."""
     failed = [node for node in down if cluster.kind != PACEMAKER or node.state != "UNCLEAN"]
     if failed:
-        cause = f"{_listed([f'{n.node} is {n.state}' for n in failed])}."
+        cause = _sentence(_listed([f"{node_name(n)} is {n.state}" for n in failed]))
         yield _Part(
             Severity.WARNING, Damage.REDUNDANCY, _counted(len(failed), "NODE DOWN", "NODES DOWN"), cause,
             "The cluster can lose fewer nodes than configured.",
@@ -138,6 +139,12 @@ def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDev
             Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), "DEVICE FAILED", "DEVICES FAILED"), cause,
             "The cluster has fewer devices for its copies.",
         )  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    """Return a sentence; the name of a node at its beginning stays as it is."""
+    begins = text.partition(" ")[0] in {"the", "this", "volume", "no"}
+    return f"{text[:1].upper() if begins else text[:1]}{text[1:]}."
 
 
 def _counted(count: int, one: str, several: str) -> str:
@@ -156,7 +163,7 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
             Severity.CRITICAL if stops else Severity.WARNING,
             Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
             "I/O SUSPENDED" if stops else "REPLICATION FAULT",
-            f"{cause[:1].upper()}{cause[1:]}.",
+            _sentence(cause),
             "Every request waits." if stops else "The sides no longer have the same data.",
         )
     elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
@@ -218,17 +225,17 @@ def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
     managers = Value("managers", "managers up", cluster.managers_up, "", of=cluster.managers)
     state = Value("state", "state", cluster.state)
-    if cluster.kind == PACEMAKER:
-        return (managers, state)
-    return (
+    common = (
         Value("failed", "inaccessible data", cluster.failed, "bytes", above=0),
         Value("degraded", "degraded data", cluster.degraded, "bytes", above=0),
         Value("nodes", "healthy nodes", cluster.nodes_up, "", of=cluster.nodes),
-        managers,
-        Value("devices", "failed devices", bad, "", above=0),
-        state,
-        Value("epoch", "session of the managers", cluster.epoch),
     )
+    devices = Value("devices", "failed devices", bad, "", above=0)
+    if cluster.kind == DRBD:
+        return (*common, devices, state)
+    if cluster.kind == PACEMAKER:
+        return (managers, state)
+    return (*common, managers, devices, state, Value("epoch", "session of the managers", cluster.epoch))
 
 
 def _listed(names: list[str]) -> str:
@@ -289,11 +296,13 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
 
 
 def _advice(
-    cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
+    window: Window, cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
 ) -> tuple[Advice, ...]:
     steps: list[Advice] = []
     if lacking:
         steps.append("Do not touch other nodes or disks until all copies are restored.")
+    if cluster.kind == DRBD:
+        return (*steps, *drbd_advice(window, cluster))
     steps += _TOOLS.get(cluster.kind, ("Use the cluster's own tools.",))
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
@@ -315,7 +324,6 @@ def _advice(
 _TOOLS: Mapping[str, tuple[Advice, ...]] = {
     "powerflex": (run("scli", "--query_cluster"), run("scli", "--query_all_sds")),
     "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
-    DRBD: (run("drbdadm", "status", "--verbose"),),
     PACEMAKER: (run("crm_mon", "-1", "-r", "-f"), run("corosync-quorumtool", "-s")),
 }
 
