@@ -28,6 +28,7 @@ SOURCES = (
     "limits.qemu",
     "devicemapper.mapper",
     "devicemapper.suspended",
+    "devicemapper.multipath",
     "devicemapper.raids",
     "devicemapper.lvm",
     "devicemapper.dmcache",

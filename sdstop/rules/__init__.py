@@ -15,6 +15,7 @@ ORDER = (
     "device_hung",
     "disk_offline",
     "volume_suspended",
+    "path_failed",
     "session_down",
     "stripe_convoy",
     "hot_stripe_member",
