@@ -8,6 +8,7 @@ from sdstop.core.collector import Collector
 
 SOURCES = (
     "system.node",
+    "system.pressure",
     "system.processes",
     "system.tasks",
     "block.diskstats",
