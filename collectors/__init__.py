@@ -45,6 +45,7 @@ SOURCES = (
     "ceph.osds",
     "drbd.resources",
     "pacemaker.cluster",
+    "pacemaker.corosync",
     "aoe.targets",
     "fabric.sas",
     "fabric.hba",
