@@ -46,6 +46,8 @@ SOURCES = (
     "drbd.resources",
     "pacemaker.cluster",
     "pacemaker.corosync",
+    "gluster.volumes",
+    "gluster.heal",
     "aoe.targets",
     "fabric.sas",
     "fabric.hba",

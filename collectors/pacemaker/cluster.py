@@ -214,7 +214,12 @@ def _wrong(said: PacemakerStatus) -> Iterable[str]:
 
 def _policy(host: Host, said: PacemakerStatus, name: str, key: str) -> ClusterPolicy:
     devices = sum(known.agent.startswith("stonith:") for known in said.resources)
-    failed = [event.target for event in said.fencings if event.state == "failed"]
+    by_time = sorted(said.fencings, key=lambda event: event.when)
+    worked = {event.target: event.when for event in by_time if event.state == "success"}
+    failed = [
+        event.target for event in said.fencings
+        if event.state == "failed" and event.when >= worked.get(event.target, 0.0)
+    ]  # fmt: skip
     return ClusterPolicy(
         cluster=name,
         fencing=None if said.fencing is None else int(said.fencing),

@@ -110,11 +110,12 @@ class Ticket(Struct, frozen=True):
 
 
 class Fencing(Struct, frozen=True):
-    """A fencing action that failed or is pending: `action` of `target`, ordered by `origin`."""
+    """A fencing action: `state` is success, failed or pending, `when` the time it ended, 0 if unknown."""
 
     target: str
     action: str
     state: str
+    when: float
 
 
 class PacemakerStatus(Struct, frozen=True, kw_only=True):
@@ -189,7 +190,7 @@ def parse_status(text: str) -> PacemakerStatus:
             for item in root.findall("tickets/ticket") if (name := item.get("id"))
         ),
         fencings=tuple(
-            Fencing(target, item.get("action", ""), item.get("status", "unknown"))
+            Fencing(target, item.get("action", ""), item.get("status", "unknown"), _moment(item.get("completed", "")))
             for item in root.findall("fence_history/fence_event") if (target := item.get("target"))
         ),
         daemon=daemon.get("state") or None if daemon is not None else None,
@@ -198,8 +199,8 @@ def parse_status(text: str) -> PacemakerStatus:
 
 
 _READ = frozenset({
-    "action", "active", "blocked", "disabled", "exitreason", "exitstatus", "expected_up", "failed", "failure_ignored",
-    "fencing-enabled", "health", "is_dc", "last-rc-change", "maintenance", "maintenance-mode", "managed", "multi_state",
+    "action", "active", "blocked", "completed", "disabled", "exitreason", "exitstatus", "expected_up", "failed",
+    "failure_ignored", "fencing-enabled", "health", "is_dc", "last-rc-change", "maintenance", "maintenance-mode", "managed", "multi_state",
     "name", "no-quorum-policy", "node", "online", "op_key", "orphaned", "pending", "present", "resource",
     "resource_agent", "role", "standby", "standby_onfail", "state", "status", "stonith-enabled", "stop-all-resources",
     "target", "target_role", "task", "type", "unclean", "version", "weight", "with_quorum",
@@ -385,9 +386,13 @@ _TIMES = ("%Y-%m-%d %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S%z")
 
 def moment_of(failure: Failure) -> float:
     """Return the time of a failure as a number that orders failures of one cluster; 0 if unknown."""
+    return _moment(failure.when)
+
+
+def _moment(text: str) -> float:
     for form in _TIMES:
         try:
-            return calendar.timegm(time.strptime(failure.when.removesuffix("Z").strip(), form))
+            return calendar.timegm(time.strptime(text.removesuffix("Z").strip(), form))
         except ValueError:
             continue
     return 0.0

@@ -178,7 +178,7 @@ def _lost(side: _Side) -> Iterator[_Fault]:
     if down:
         yield _Fault(
             Severity.WARNING, Damage.REDUNDANCY, _counted(len(down), "NODE DOWN", "NODES DOWN"),
-            fitting(f"{_listed(down)} is offline after a shutdown.", "A node is offline after a shutdown."),
+            fitting(f"{_listed(down)} is offline after a shutdown or fencing.", "A node was shut down or fenced."),
             "The cluster can lose fewer nodes than configured.", down, _of_node(down[0]),
         )  # fmt: skip
 

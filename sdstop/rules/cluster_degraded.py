@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
 from sdstop.analysis.cluster_manager import PACEMAKER, manager_verdict
+from sdstop.analysis.gluster_pool import GLUSTER, pool_verdict
 from sdstop.collectors.powerflex.readings import Gateway
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -37,7 +38,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             why = gateway.trouble or "no gateway answers"
             yield Unchecked(f"cluster data is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
-        yield manager_verdict(window, cluster) if cluster.kind == PACEMAKER else _judged(window, cluster)
+        yield _VERDICTS.get(cluster.kind, _judged)(window, cluster)
 
 
 class _Part(Struct, frozen=True):
@@ -285,6 +286,10 @@ _TOOLS: Mapping[str, tuple[Advice, ...]] = {
     "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
     DRBD: (run("drbdadm", "status", "--verbose"),),
 }
+
+
+_VERDICTS: Mapping[str, Callable[[Window, Cluster], Verdict]] = {PACEMAKER: manager_verdict, GLUSTER: pool_verdict}
+"""Verdicts on kinds of clusters that count no copies of data."""
 
 
 CLUSTER_DEGRADED = Rule(

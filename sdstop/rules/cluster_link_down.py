@@ -22,7 +22,6 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.readings.cluster import Cluster
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -34,8 +33,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         subject = f"{cluster}/link{link}"
         down = [row for row in rows if row.state != "connected"]
         others = {number for name, number in by_link if name == cluster and number != link}
-        reported = window.get(Cluster, cluster) is not None
-        cut = [row for row in down if row.member != 0 or not reported]
+        membership = window.get(ClusterMembership, cluster)
+        alone = membership is not None and membership.pacemaker in {"not used", "stopped"}
+        cut = [row for row in down if row.member != 0 or alone]
         if cut:
             yield _found(window, subject, cut, len(rows), others)
         elif down:

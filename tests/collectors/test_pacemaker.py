@@ -114,6 +114,10 @@ def test_a_fencing_that_failed() -> None:
     said = status(UNCLEAN, FENCER).replace("<failures>", f"{event}<failures>")
     assert judged(said).finding("san", "cluster-degraded").title == "FENCING FAILED"
     assert judged(said).finding("san", "cluster-fencing").cause == "The last fencing of store2 failed."
+    later = event.replace("</fence_history>", '<fence_event action="reboot" target="store2" status="success" '
+                          'completed="2026-11-23 04:51:08Z"/></fence_history>')  # fmt: skip
+    said = status(UNCLEAN, FENCER).replace("<failures>", f"{later}<failures>")
+    assert judged(said).ruled_out("san", "cluster-fencing").summary.startswith("fencing enabled, 1 fence device")
 
 
 CONFIG = "cmd:cibadmin -Q -o crm_config"
@@ -148,7 +152,7 @@ def test_a_node_that_was_shut_down_is_a_warning() -> None:
     nodes = node("store1", leads=True) + node("store2", online=False, expected_up=False)
     finding = judged(status(nodes)).finding("san", "cluster-degraded")
     assert finding.severity is Severity.WARNING
-    assert finding.cause == "store2 is offline after a shutdown."
+    assert finding.cause == "store2 is offline after a shutdown or fencing."
 
 
 GONE = node("store1", leads=True) + node("store2", online=False)
