@@ -72,6 +72,7 @@ class Entry(Struct, frozen=True):
     """A file or directory in split brain: its path in the volume, or gfid:UUID where no brick knows the path."""
 
     name: str
+    gfid: str
     bricks: tuple[str, ...]
 
 
@@ -213,6 +214,37 @@ def parse_split_brain(text: str) -> SplitBrain:
             gfid = file.get("gfid") or path
             name, bricks = by_gfid.get(gfid, ("", []))
             by_gfid[gfid] = (name if name.startswith("/") else path.strip("<>"), [*bricks, brick])
-    entries = [Entry(name, tuple(bricks)) for name, bricks in by_gfid.values()]
+    entries = [Entry(name, gfid, tuple(bricks)) for gfid, (name, bricks) in by_gfid.items()]
     entries.sort(key=lambda entry: (not entry.name.startswith("/"), entry.name))
     return SplitBrain(len(entries), tuple(entries[:MOST_ENTRIES]), tuple(silent))
+
+
+_KEPT_OPTIONS = frozenset({"cluster.quorum-count", "cluster.quorum-type", "cluster.self-heal-daemon"})
+
+
+def without_names(data: bytes) -> bytes:
+    """Return an answer without options that are not read and paths of entries that are not named; b"" if malformed.
+
+    Options hold addresses and hosts (auth.allow); entries beyond those named are `<gfid:UUID>`. Text is kept as it is:
+    counts of entries name bricks only.
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    if text.startswith("Gathering count"):
+        return data
+    try:
+        root = _root(text)
+        named = {entry.name for entry in parse_split_brain(text).entries}
+    except Refused:
+        return data
+    except Malformed:
+        return b""
+    for options in root.iter("options"):
+        for each in [each for each in options if _text(each, "name") not in _KEPT_OPTIONS]:
+            options.remove(each)
+    for file in root.iter("file"):
+        if (file.text or "").strip().strip("<>") not in named:
+            file.text = f"<gfid:{file.get('gfid', '-')}>"
+    import xml.etree.ElementTree as ET  # noqa: PLC0415
+
+    kept: bytes = ET.tostring(root, encoding="utf-8")
+    return kept

@@ -24,6 +24,7 @@ SPLIT = ("gluster", "--mode=script", "--xml", "volume", "heal", "*", "info", "sp
 PACE = 300.0
 MOST_PENDING = 2000
 """Entries to heal above which split brain is not looked for: each entry is locked and read on all bricks for it."""
+UNCOUNTED = "not counted for dispersed volumes"
 MOST_VOLUMES = 16
 """Volumes that are asked in one run."""
 
@@ -38,7 +39,7 @@ class GlusterHeal(Reading, frozen=True, kw_only=True):
     family: ClassVar[str] = "gluster_heal"
     title: ClassVar[str] = "GlusterFS entries to heal"
     remembered: ClassVar[bool] = True
-    rows_of = Source("{origin}", "Number of entries")
+    rows_of = Source("{origin}", "{needle}")
     fields_of: ClassVar = {"split": Source("{searched}", "<file")}
 
     volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
@@ -47,6 +48,7 @@ class GlusterHeal(Reading, frozen=True, kw_only=True):
     silent: Annotated[int, Metric("Silent", "Bricks that did not answer")]
     why: Annotated[str | None, Fact("Reason", "Reason for which entries were not counted", plain=True)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
     searched: Annotated[str, Fact("Searched", "Key of the evidence of split brain", export=False,
                                   names=Name.EVIDENCE)] = ""  # fmt: skip
 
@@ -56,10 +58,11 @@ class GlusterSplitBrain(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "gluster_split_brain"
     title: ClassVar[str] = "GlusterFS files in split brain"
-    rows_of = Source("{origin}", ">{entry}<")
+    rows_of = Source("{origin}", 'gfid="{gfid}"')
 
     volume: Annotated[str, Label("Volume", "Name of the volume", names=Name.VOLUME)]
     entry: Annotated[str, Label("Entry", "Path in the volume, or gfid:UUID without a path", names=Name.PATH)]
+    gfid: Annotated[str, Fact("GFID", "Its identifier on the bricks", names=Name.IDENTIFIER)]
     bricks: Annotated[str, Fact("Bricks", "Bricks that hold it, spaces between", export=False, names=Name.EVIDENCE)]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
@@ -76,37 +79,49 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _healing(host: Host, volume: Volume) -> Iterator[Reading]:
+    if volume.dispersed:  # gluster has no cheap count for these, and they have no split brain
+        yield GlusterHeal(
+            volume=volume.name, pending=None, split=0, silent=0, why=UNCOUNTED, origin=command_key(INFO),
+            needle=f"<name>{volume.name}<",
+            searched=command_key(INFO),
+        )  # fmt: skip
+        return
     count = (*COUNT[:4], volume.name, *COUNT[5:])
     counts: dict[str, int | None] = {}
     why = None
     try:
         counts = parse_counts(host.run(count, 10.0).text)
     except Refused as error:
-        why = "self-heal daemon disabled" if "disabled" in str(error) else "not counted"
+        words = {"disabled": "self-heal daemon disabled", "not running": "a self-heal daemon does not run"}
+        why = next((known for word, known in words.items() if word in str(error)), "not counted")
     known = [entries for entries in counts.values() if entries is not None]
     pending = max(known) if known else None
     silent = sum(entries is None for entries in counts.values())
     found: SplitBrain | None = None
     split = (*SPLIT[:5], volume.name, *SPLIT[6:])
-    if pending != 0 and (pending or 0) <= MOST_PENDING and not volume.dispersed:
+    if pending != 0 and (pending or 0) <= MOST_PENDING:
         try:
             found = parse_split_brain(answer(split, host.run(split, 15.0)))
         except Refused:
             found = None
-    clean = pending == 0 and not silent
     yield GlusterHeal(
         volume=volume.name,
         pending=pending,
-        split=found.count if found is not None else 0 if clean or volume.dispersed else None,
+        split=found.count if found is not None else 0 if pending == 0 and not silent else None,
         silent=silent,
         why=why,
         origin=command_key(count),
+        needle="Number of entries" if known else "Gathering count",
         searched=command_key(split) if found is not None else command_key(count),
     )
     for entry in found.entries if found is not None else ():
         yield GlusterSplitBrain(
-            volume=volume.name, entry=entry.name, bricks=" ".join(entry.bricks), origin=command_key(split)
-        )  # fmt: skip
+            volume=volume.name,
+            entry=entry.name,
+            gfid=entry.gfid,
+            bricks=" ".join(entry.bricks),
+            origin=command_key(split),
+        )
 
 
 GLUSTER_HEAL = Collector(

@@ -13,6 +13,7 @@ from sdstop.collectors.gluster.answers import (
     parse_peers,
     parse_processes,
     parse_volumes,
+    without_names,
 )
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
@@ -41,7 +42,11 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
     family: ClassVar[str] = "gluster_volume"
     title: ClassVar[str] = "GlusterFS volumes"
     rows_of = Source(command_key(INFO), "<name>{volume}<")
-    things: ClassVar = {"volume": Identity(ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}")}
+    things: ClassVar = {
+        "volume": Identity(
+            ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}", aliases=(("{volume}", Naming.VOLUME),)
+        )
+    }
 
     volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
     state: Annotated[str, State("State", "Started, Stopped or Created")]
@@ -132,7 +137,7 @@ def _processes(host: Host) -> tuple[dict[str, list[Process]], str]:
 
 
 def _stopped(volumes: int) -> Cluster:
-    return _cluster("glusterd stopped", 0, None, None, f"glusterd does not run; {volumes} volumes are configured here")
+    return _cluster("glusterd stopped", 0, None, None, f"glusterd does not run; volumes configured here: {volumes}")
 
 
 def _pool(peers: Sequence[Peer], silent: str) -> Cluster:
@@ -288,6 +293,7 @@ GLUSTER = Collector(
         Command(INFO, "volumes and their bricks, from this server's own files", "root"),
         Command(PEERS, "the other servers, from this server's own state", "root"),
         Command(STATUS, "which bricks and self-heal daemons run; all servers are asked", "root"),
+        Need("cmd:gluster*", "the same, as others recorded it", redact=without_names),
         Need(f"list:{VOLUMES}", "whether volumes are configured where glusterd does not run", "root"),
         Need("/proc/sys/kernel/hostname", "this node's name"),
     ),

@@ -34,6 +34,13 @@ _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon if Pacemaker is not running: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
 
+RESOURCE_STATES = (
+    "blocked", "multiple", "failed", "unclean", "stopped", "unpromoted", "partial", "starting", "disabled", "orphaned",
+    "unmanaged", "running",
+)  # fmt: skip
+"""States of a resource, worst first."""
+
+
 class ClusterResource(Reading, frozen=True, kw_only=True):
     """A resource managed by a high-availability cluster; the instances of a clone share a row.
 

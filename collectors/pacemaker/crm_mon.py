@@ -200,10 +200,10 @@ def parse_status(text: str) -> PacemakerStatus:
 
 _READ = frozenset({
     "action", "active", "blocked", "completed", "disabled", "exitreason", "exitstatus", "expected_up", "failed",
-    "failure_ignored", "fencing-enabled", "health", "is_dc", "last-rc-change", "maintenance", "maintenance-mode", "managed", "multi_state",
-    "name", "no-quorum-policy", "node", "online", "op_key", "orphaned", "pending", "present", "resource",
-    "resource_agent", "role", "standby", "standby_onfail", "state", "status", "stonith-enabled", "stop-all-resources",
-    "target", "target_role", "task", "type", "unclean", "version", "weight", "with_quorum",
+    "failure_ignored", "fencing-enabled", "health", "is_dc", "last-rc-change", "maintenance", "maintenance-mode",
+    "managed", "multi_state", "name", "no-quorum-policy", "node", "online", "op_key", "orphaned", "pending", "present",
+    "resource", "resource_agent", "role", "standby", "standby_onfail", "state", "status", "stonith-enabled",
+    "stop-all-resources", "target", "target_role", "task", "type", "unclean", "version", "weight", "with_quorum",
 })  # fmt: skip
 """Attributes that are read, apart from `id` of the elements in `_NAMED`."""
 _NAMED = frozenset({"ban", "failure", "group", "resource", "ticket"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sdstop.collectors.gluster.heal import GlusterHeal
+from sdstop.collectors.gluster.heal import UNCOUNTED, GlusterHeal
 from sdstop.collectors.gluster.volumes import GlusterVolume
 from sdstop.core.advice import run
 from sdstop.core.finding import (
@@ -37,7 +37,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif volume is not None and volume.healers and volume.healers_up == 0:
             yield _found(window, row, volume, "dead")
         elif row.pending is None:
-            yield Unchecked(f"entries to heal unknown: {row.why or 'no brick answered'}", row.volume, gap=Gap.OPEN)
+            calm = row.why == UNCOUNTED
+            why = row.why or "no brick answered"
+            yield Unchecked(f"entries to heal unknown: {why}", row.volume, calm=calm, gap=Gap.OPEN)
         elif row.pending == 0 and row.silent:
             yield Unchecked(f"{row.silent} bricks did not answer", row.volume, gap=Gap.OPEN)
         elif row.pending == 0:
@@ -81,7 +83,7 @@ def _found(window: Window, row: GlusterHeal, volume: GlusterVolume | None, why: 
         impact="Their copies differ: a brick that fails now can take the only good one.",
         values=(
             Value("pending", "entries to heal", row.pending, "", above=0),
-            Value("silent", "bricks that did not answer", row.silent or None),
+            *((Value("silent", "bricks that did not answer", row.silent),) if row.silent else ()),
             Value("split", "entries in split brain", row.split),
             *(
                 (Value("healers", "self-heal daemons online", volume.healers_up, "", of=volume.healers),)

@@ -51,7 +51,7 @@ def _found(window: Window, row: GlusterHeal, entries: Sequence[GlusterSplitBrain
             Value("pending", "entries to heal", row.pending),
             *(Value(f"entry{number}", "in split brain", each.entry) for number, each in enumerate(entries[:10], 1)),
         ),
-        evidence=cites(window.cite(row, "split"), *(window.cite(each) for each in entries[:3])),
+        evidence=cites(window.cite(row, "split"), *(window.cite(each) for each in entries[:1])),
         advice=_advice(row.volume, first),
         refuted_by="0 entries in gluster volume heal VOLUME info split-brain",
     )

@@ -79,7 +79,7 @@ def _found(window: Window, row: GlusterVolume, bricks: Sequence[GlusterBrick]) -
         impact=impact,
         values=(
             Value("bricks", "bricks online", row.bricks_up, "", of=row.bricks),
-            Value("unknown", "bricks unknown", row.bricks_unknown or None),
+            *((Value("unknown", "bricks unknown", row.bricks_unknown),) if row.bricks_unknown else ()),
             Value("tolerates", "bricks that may still fail", row.tolerates, "", below=1),
             Value("type", "type", row.type),
             Value("quorum", "quorum of writes", row.quorum),

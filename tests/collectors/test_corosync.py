@@ -108,7 +108,7 @@ def links(*states: str) -> str:
 ALL = sockets(*COROSYNC, "pacemakerd", *DAEMONS)
 GOOD = {
     CONF: NODES, UNIX: ALL, QUORUM: votes(1, 2), LINKS: links("connected", "connected"),
-    "list:/var/lib/pacemaker/cib": "cib.xml\n",
+    "list:/var/lib/pacemaker/cib": "cib.xml",
     f"link:{WANTS}/corosync.service": "/lib/systemd/system/corosync.service",
     f"link:{WANTS}/pacemaker.service": "/lib/systemd/system/pacemaker.service",
 }  # fmt: skip
