@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
+from sdstop.analysis.cluster_manager import PACEMAKER, manager_verdict
+from sdstop.analysis.gluster_pool import GLUSTER, pool_verdict
 from sdstop.collectors.powerflex.readings import Gateway
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -19,12 +21,9 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Cluster
 from sdstop.rules.cluster_degraded.drbd import drbd_advice, node_name
 
 DRBD = "drbd"
-PACEMAKER = "pacemaker"
-"""Kind of cluster that holds no data but runs the services for it, which stop without quorum or when a node is lost."""
 
 _ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
 _SUSPENDED = "I/O is suspended"
-FENCING_DISABLED = "fencing is disabled"
 
 
 _CEPH = "ceph"
@@ -40,7 +39,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             why = gateway.trouble or "no gateway answers"
             yield Unchecked(f"cluster data is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
-        yield _judged(window, cluster)
+        yield _VERDICTS.get(cluster.kind, _judged)(window, cluster)
 
 
 class _Part(Struct, frozen=True):
@@ -61,7 +60,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     alone = _alone(cluster, nodes)
     parts = [
         *_copies(window, cluster, nodes, alone),
-        *_members(cluster, down, devices),
+        *_members(down, devices),
         *_reported(cluster, down),
         *_events(window, cluster, away),
     ]
@@ -124,13 +123,12 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
         )  # fmt: skip
 
 
-def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
-    """Yield nodes and devices that failed; an UNCLEAN node of Pacemaker is reported by the cluster."""
-    failed = [node for node in down if cluster.kind != PACEMAKER or node.state != "UNCLEAN"]
-    if failed:
-        cause = _sentence(_listed([f"{node_name(n)} is {n.state}" for n in failed]))
+def _members(down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
+    """Yield nodes and devices that failed."""
+    if down:
+        cause = _sentence(_listed([f"{node_name(n)} is {n.state}" for n in down]))
         yield _Part(
-            Severity.WARNING, Damage.REDUNDANCY, _counted(len(failed), "NODE DOWN", "NODES DOWN"), cause,
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(down), "NODE DOWN", "NODES DOWN"), cause,
             "The cluster can lose fewer nodes than configured.",
         )  # fmt: skip
     if devices:
@@ -154,9 +152,7 @@ def _counted(count: int, one: str, several: str) -> str:
 def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
     """Yield faults that the cluster itself reports."""
     says = cluster.says or ""
-    if cluster.kind == PACEMAKER and says:
-        yield from _of_pacemaker(cluster, down)
-    elif cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
+    if cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
         stops = _SUSPENDED in says
         cause = next((part for part in says.split("; ") if stops and part.startswith(_SUSPENDED)), says.split("; ")[0])
         yield _Part(
@@ -177,29 +173,6 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
             fitting(*reported),
             "Requests can fail or wait." if stops else "Redundancy or service can be reduced.",
         )
-
-
-def _of_pacemaker(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
-    if cluster.state == "no leader":
-        yield _Part(
-            Severity.CRITICAL, Damage.AVAILABILITY, "NO LEADER", "The cluster has no designated controller.",
-            "Resources are not started, moved or fenced.",
-        )  # fmt: skip
-    elif cluster.state == "no quorum":
-        policy = (cluster.says or "").partition("no quorum: ")[2].partition(";")[0]
-        yield _Part(
-            Severity.CRITICAL, Damage.AVAILABILITY, "NO QUORUM",
-            f"{cluster.managers_up} of {cluster.managers} nodes are online: no quorum.",
-            f"{policy[:1].upper()}{policy[1:]}." if policy else "Resources can be stopped.",
-        )  # fmt: skip
-    unclean = [node for node in down if node.state == "UNCLEAN"]
-    if unclean:
-        disabled = ", but fencing is disabled" if FENCING_DISABLED in (cluster.says or "") else ""
-        yield _Part(
-            Severity.CRITICAL, Damage.AVAILABILITY, _counted(len(unclean), "NODE UNCLEAN", "NODES UNCLEAN"),
-            f"{_listed([node.node for node in unclean])} UNCLEAN: fencing has not completed.",
-            f"Resources of {unclean[0].node} wait for fencing{disabled}.",
-        )  # fmt: skip
 
 
 def _events(window: Window, cluster: Cluster, away: list[ClusterNode]) -> Iterator[_Part]:
@@ -285,8 +258,6 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.healthy is None and cluster.state is not None:
         return Unchecked(f'unknown state "{human.safe(cluster.state, 40)}"', cluster.cluster, gap=Gap.FAULTY)
     parts = [cluster.state or "managers unknown"]
-    if cluster.kind == PACEMAKER:
-        return RuledOut(cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
     if cluster.nodes is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes healthy")
     if cluster.degraded is None:
@@ -324,8 +295,11 @@ def _advice(
 _TOOLS: Mapping[str, tuple[Advice, ...]] = {
     "powerflex": (run("scli", "--query_cluster"), run("scli", "--query_all_sds")),
     "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
-    PACEMAKER: (run("crm_mon", "-1", "-r", "-f"), run("corosync-quorumtool", "-s")),
 }
+
+
+_VERDICTS: Mapping[str, Callable[[Window, Cluster], Verdict]] = {PACEMAKER: manager_verdict, GLUSTER: pool_verdict}
+"""Verdicts on kinds of clusters that count no copies of data."""
 
 
 CLUSTER_DEGRADED = Rule(
