@@ -43,6 +43,7 @@ SOURCES = (
     "ceph.rbd",
     "ceph.cluster",
     "ceph.osds",
+    "ceph.local",
     "drbd.resources",
     "pacemaker.cluster",
     "aoe.targets",

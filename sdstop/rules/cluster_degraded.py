@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from sdstop.collectors.powerflex.readings import Gateway
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Damage, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
@@ -27,19 +38,18 @@ FENCING_DISABLED = "fencing is disabled"
 
 
 _CEPH = "ceph"
-_STOPPED = re.compile(r"\b(?:pauserd|pausewr|OSD_FULL|POOL_FULL)\b")
-"""Health checks of Ceph that say that clients' I/O stops."""
+"""Kind of cluster whose health checks and OSDs have rules of their own."""
+
+
+def _is_covered(cluster: Cluster) -> bool:
+    return cluster.kind != _CEPH
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
-    for gateway in window.rows(Gateway).values():
-        if gateway.state == "stale":
-            age = human.duration(gateway.age) if gateway.age is not None else "some time"
-            why = gateway.trouble or "no gateway answers"
-            yield Unchecked(f"cluster data is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
-        yield _judged(window, cluster)
+        if _is_covered(cluster):
+            yield _judged(window, cluster)
 
 
 class _Part(Struct, frozen=True):
@@ -159,17 +169,13 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
             f"{cause[:1].upper()}{cause[1:]}.",
             "Every request waits." if stops else "The sides no longer have the same data.",
         )
-    elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
+    elif cluster.healthy == 0 and not down:
         reported = [f"The cluster reports {human.safe(cluster.state, 40)}{detail}." for detail in (f": {says}", "")]
         reported = reported if says else reported[1:]
-        stops = cluster.kind == _CEPH and bool(cluster.state == "HEALTH_ERR" or _STOPPED.search(says))
         yield _Part(
-            Severity.CRITICAL if stops else Severity.WARNING,
-            Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
-            "CLUSTER UNHEALTHY",
-            fitting(*reported),
-            "Requests can fail or wait." if stops else "Redundancy or service can be reduced.",
-        )
+            Severity.WARNING, Damage.REDUNDANCY, "CLUSTER UNHEALTHY", fitting(*reported),
+            "Redundancy or service can be reduced.",
+        )  # fmt: skip
 
 
 def _of_pacemaker(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
@@ -280,7 +286,7 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     parts = [cluster.state or "managers unknown"]
     if cluster.kind == PACEMAKER:
         return RuledOut(cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
-    if cluster.nodes is not None:
+    if cluster.nodes is not None and cluster.nodes_up is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes healthy")
     if cluster.degraded is None:
         return Unchecked("amount of degraded data unknown", cluster.cluster)
@@ -314,7 +320,6 @@ def _advice(
 
 _TOOLS: Mapping[str, tuple[Advice, ...]] = {
     "powerflex": (run("scli", "--query_cluster"), run("scli", "--query_all_sds")),
-    "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
     DRBD: (run("drbdadm", "status", "--verbose"),),
     PACEMAKER: (run("crm_mon", "-1", "-r", "-f"), run("corosync-quorumtool", "-s")),
 }
@@ -326,6 +331,7 @@ CLUSTER_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Cluster,),
+    covers=(Covers(Cluster, where=_is_covered),),
     remembers=True,
     damage=Damage.REDUNDANCY,
     view="cluster",
