@@ -81,6 +81,7 @@ def _checks(host: Host, answers: Mapping[str, str], said: CephStatus, name: str,
     origin = command_key(ceph.HEALTH) if where in {None, " ".join(ceph.HEALTH)} else f"cmd:{where}"
     for check in said.checks:
         more = named.get(check.code)
+        details = check.details if more is None else more.details
         yield CephCheck(
             cluster=name,
             code=check.code,
@@ -89,13 +90,13 @@ def _checks(host: Host, answers: Mapping[str, str], said: CephStatus, name: str,
             harmless=int(check.is_calm),
             count=check.count,
             message=check.message,
-            details="\n".join(more.details) if more is not None and more.details else None,
+            details="\n".join(details) or None,
             origin=key if more is None else origin,
         )
 
 
 def _unanswered(host: Host, key: str) -> list[Reading]:
-    """Return what this node knows of a cluster whose monitors do not answer."""
+    """Return the rows known here of a cluster whose monitors do not answer."""
     fsid, count = configured(host)
     name = name_of(fsid) if fsid else KIND
     local = _local_monitor(host)
@@ -130,7 +131,7 @@ class _LocalMonitor(Struct, frozen=True):
 
 
 def _local_monitor(host: Host) -> _LocalMonitor | None:
-    """Return what a monitor of this node reports; None if none runs here, or it is in a quorum.
+    """Return the report of a monitor of this node; None if none runs here, or it is in a quorum.
 
     {"name": "a", "state": "probing", "quorum": [], "outside_quorum": ["a"],
      "monmap": {"mons": [{"rank": 0, "name": "a"}, {"rank": 1, "name": "b"}]}}
@@ -315,7 +316,7 @@ CEPH = Collector(
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
         Need(CONFIG_FILE, "its id and its monitors, if these do not answer", keep=only_identity),
         Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or a user who can read the keyring"),
-        Command(ceph.HEALTH, "what its health checks name, if any", "root, or a user who can read the keyring"),
+        Command(ceph.HEALTH, "things named by its health checks, if any", "root, or a user who can read the keyring"),
         Command(ceph.MONITOR, "a monitor of this node, if the cluster does not answer", "root, or group ceph"),
         Need(f"list:{LOCAL}*", "monitors of this node"),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),

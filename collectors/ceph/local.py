@@ -95,7 +95,7 @@ def _disk(host: Host, folder: str) -> str | None:
     """Return the device that an OSD stores on.
 
     `block` is a link to an LVM volume (through a link in /dev to the device) or to a partition; a volume on a single
-    disk stands for the disk. Without the link, data is in files: the device of the file system counts.
+    disk is replaced by the disk. Without the link, data is in files: the device of the file system counts.
     """
     try:
         target = host.link(f"{folder}/block")
@@ -156,6 +156,8 @@ def read(host: Host) -> Iterable[CephDaemon]:
                 running=None if active is None else int((kind, name) in active),
                 folder=folder,
                 local=_disk(host, folder) if kind == "osd" else None,
+                origin=f"list:{posixpath.dirname(folder)}",
+                needle=posixpath.basename(folder),
             )
         )
     if not rows:

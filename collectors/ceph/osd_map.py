@@ -142,7 +142,7 @@ def parse_rules(text: str) -> dict[int, CrushRule]:
 
 
 class PoolUsage(Struct, frozen=True):
-    """Use of a pool in bytes: `stored` by clients, `used` raw, with all copies; `free` is what it can still take."""
+    """Use of a pool in bytes: `stored` by clients, `used` raw, with all copies; `free` can still be stored."""
 
     objects: int | None
     stored: int | None

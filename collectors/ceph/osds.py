@@ -42,7 +42,7 @@ PACE = 120.0
 
 
 class _Map(Struct, frozen=True):
-    """What a sample knows of a cluster; `key` is the evidence of its OSDs."""
+    """Map of a cluster at one sample; `key` is the evidence of its OSDs."""
 
     name: str
     key: str

@@ -99,7 +99,7 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     family: ClassVar[str] = "ceph_daemon"
     title: ClassVar[str] = "Ceph daemons of this node"
     joined: ClassVar[bool] = True
-    rows_of = Source("{origin}", '"{daemon}"')
+    rows_of = Source("{origin}", "{needle}")
     things: ClassVar = {
         "device": Identity(
             Stated("kind", {"osd": ThingKind.OSD}, ThingKind.NODE),
@@ -117,7 +117,8 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     running: Annotated[int | None, Metric("Running", "Whether its process runs (1 = yes)")]
     folder: Annotated[str, Fact("Directory", "Its data directory", names=Name.PATH)]
     local: Annotated[str | None, Fact("Device", "Block device that it stores on", names=Name.DEVICE)] = None
-    origin: Annotated[str, _ORIGIN] = f"answer:{DAEMONS}"
+    origin: Annotated[str, _ORIGIN] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def name(self) -> str:

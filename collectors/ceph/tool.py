@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"\[[^\]]*v[12]:[^\]]*\](?!:)|[^\s,;]+")
 
 
 class Unanswered(Failed):
-    """The monitors did not answer in time: there is no quorum, or no way to them."""
+    """The monitors did not answer in time: no quorum, or no way to them."""
 
 
 def only_identity(data: bytes) -> bytes:

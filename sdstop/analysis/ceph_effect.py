@@ -153,11 +153,11 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "OSD_DOWN": ("OSD_HOST_DOWN", "OSD_RACK_DOWN", "OSD_ROOT_DOWN", "OSD_CHASSIS_DOWN", "PG_DEGRADED"),
     "OSD_SLOW_PING_TIME_BACK": ("OSD_SLOW_PING_TIME_FRONT",),
 }
-"""Checks that follow from another one, as long as they are no worse."""
+"""Checks that follow from another one, unless they are worse."""
 
 
 def effect_of(check: CephCheck, pools: Mapping[int, CephPool]) -> Effect:
-    """Return the effect of a check, by what it names; a muted one is a degree less severe."""
+    """Return the effect of a check; a muted one is a degree less severe."""
     found = _effect(check, pools)
     if not check.muted:
         return found
@@ -242,7 +242,7 @@ def _blocked(check: CephCheck) -> float:
 
 
 def explained(window: Window, cluster: str, codes: Iterable[str], severity: Severity) -> tuple[str, ...]:
-    """Return the findings about health checks that a fault explains: active ones that are no worse than it."""
+    """Return the findings about health checks that a fault explains: active ones, unless they are worse."""
     pools = {row.number: row for row in window.rows(CephPool).values() if row.cluster == cluster}
     wanted = frozenset(codes)
     return tuple(

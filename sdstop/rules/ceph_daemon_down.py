@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.osd import is_osd, words_of
-from sdstop.collectors.ceph.readings import CephDaemon
+from sdstop.collectors.ceph.readings import DAEMONS, CephDaemon
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
@@ -72,7 +72,9 @@ def _found(window: Window, daemon: CephDaemon, osd: ClusterDevice | None) -> Fin
             Value("disk", "disk", daemon.local),
             Value("state", "state in the cluster", osd.state if osd is not None else None),
         ),
-        evidence=cites(window.cite(daemon), window.cite(osd) if osd is not None else None),
+        evidence=cites(
+            window.quote(f"answer:{DAEMONS}"), window.cite(daemon), window.cite(osd) if osd is not None else None
+        ),
         advice=(
             f"Find out why {name} ended, then start it.",
             run("systemctl", "status", *operands(unit)),

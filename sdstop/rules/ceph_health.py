@@ -119,7 +119,7 @@ def _unanswered(window: Window, cluster: Cluster) -> Finding:
         )
     else:
         title = "MONITORS DO NOT ANSWER"
-        cause = f"{f'None of {total} monitors' if total else 'No monitor'} answered this node within 5 s."
+        cause = f"No monitor{f' of {total}' if total else ''} answered this node within 5 s."
     return Finding(
         severity=Severity.CRITICAL,
         subject=cluster.cluster,
@@ -187,9 +187,8 @@ def _cause(check: CephCheck, things: Mapping[str, Sequence[str]]) -> str:
     flags = flags_in(check.message) if check.code.startswith("OSDMAP_FLAGS") else ()
     if flags:
         return fitting(f"Flags set: {', '.join(sorted(flags))}{muted}.", f"{len(flags)} flags set{muted}.")
-    names = "; ".join(
-        f"{_title(kind, things[kind])} {_short(things[kind])}" for kind in ("pools", "osds") if kind in things
-    )
+    titles = {"pools": f"{_title('pools', things.get('pools', ()))} ", "osds": ""}
+    names = "; ".join(f"{titles[kind]}{_short(things[kind])}" for kind in titles if kind in things)
     groups = f"PG {_short(things['pgs'])}" if "pgs" in things else ""
     daemons = _short(things["daemons"]) if "daemons" in things else ""
     every = "; ".join(filter(None, (names, groups, daemons)))

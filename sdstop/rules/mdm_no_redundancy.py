@@ -28,7 +28,8 @@ _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
 
 
 def _has_managers(cluster: Cluster) -> bool:
-    return cluster.kind not in _WITHOUT
+    """Return whether managers can be judged; Ceph without a quorum has lost them already (see ceph-health)."""
+    return cluster.kind not in _WITHOUT and not (cluster.kind == "ceph" and cluster.leader is None)
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

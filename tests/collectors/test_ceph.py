@@ -259,7 +259,7 @@ def test_monitors_that_do_not_answer_are_a_fault() -> None:
     finding = unanswered()
     assert finding.subject == NAME
     assert (finding.severity, finding.title) == (Severity.CRITICAL, "MONITORS DO NOT ANSWER")
-    assert finding.cause == "None of 2 monitors answered this node within 5 s."
+    assert finding.cause == "No monitor of 2 answered this node within 5 s."
 
 
 def test_a_monitor_of_this_node_knows_that_there_is_no_quorum() -> None:
