@@ -218,6 +218,8 @@ def _defects(said: CephStatus) -> Iterator[str]:
         return
     if said.osds_up is not None and said.osds_in is not None and said.osds_up < said.osds_in:
         yield f"num_up_osds is {said.osds_up} and num_in_osds {said.osds_in}, without a health check"
+    missing = [(said.degraded, "degraded_objects"), (said.unfound, "unfound_objects")]
+    yield from (f"{name} is {count}, without a health check" for count, name in missing if count > 0)
     bad = [word for word, count in said.states.items() if count and word not in _CALM]
     if bad:
         yield f"placement groups are {', '.join(sorted(bad))[:60]}, without a health check"

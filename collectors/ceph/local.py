@@ -151,6 +151,7 @@ def read(host: Host) -> Iterable[CephDaemon]:
             CephDaemon(
                 cluster=name_of(fsid) if fsid else KIND,
                 daemon=f"{kind}.{name}",
+                ident=None if kind == "osd" else name,
                 kind=kind,
                 node=node,
                 running=None if active is None else int((kind, name) in active),

@@ -71,8 +71,8 @@ class CephPool(Reading, frozen=True, kw_only=True):
     least: Annotated[int | None, Metric("Least", "Copies or pieces below which the pool serves no I/O (min_size)")]
     needed: Annotated[int | None, Metric("Needed", "Copies or pieces below which data is lost")]
     root: Annotated[str | None, Fact("Root", "CRUSH root of its rule", names=Name.VOLUME)]
-    media: Annotated[str | None, Fact("Media", "Device class of its rule", names=Name.VOLUME)]
-    domain: Annotated[str | None, Fact("Domain", "Kind of failure domain: host, rack, osd", names=Name.VOLUME)]
+    media: Annotated[str | None, Fact("Media", "Device class of its rule", plain=True)]
+    domain: Annotated[str | None, Fact("Domain", "Kind of failure domain: host, rack, osd", plain=True)]
     domains: Annotated[int | None, Metric("Domains", "Failure domains that its rule can use")]
     domains_up: Annotated[int | None, Metric("Domains up", "Those of them with an OSD that is up")]
     full: Annotated[int, Metric("Full", "Whether the pool refuses writes because it is full (1 = yes)")]
@@ -111,11 +111,12 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     joins = (Join("device", "local", Relation.STORED),)
 
     cluster: Annotated[str, _CLUSTER]
-    daemon: Annotated[str, Label("Daemon", "Kind and id: osd.3, mon.a", names=Name.HOST)]
+    daemon: Annotated[str, Label("Daemon", "Kind and id: osd.3, mon.a", names=Name.EVIDENCE)]
+    ident: Annotated[str | None, Fact("Id", "Id of a monitor or manager, often a host name", names=Name.HOST)]
     kind: Annotated[str, Fact("Kind", "osd, mon or mgr", plain=True)]
     node: Annotated[str, Fact("Node", "Host name of this node", names=Name.HOST)]
     running: Annotated[int | None, Metric("Running", "Whether its process runs (1 = yes)")]
-    folder: Annotated[str, Fact("Directory", "Its data directory", names=Name.PATH)]
+    folder: Annotated[str, Fact("Directory", "Its data directory", names=Name.EVIDENCE)]
     local: Annotated[str | None, Fact("Device", "Block device that it stores on", names=Name.DEVICE)] = None
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""

@@ -51,8 +51,6 @@ ADDRESSES = "/proc/net/fib_trie"
 DRIVER = "/bin/emc/scaleio/drv_cfg.txt"
 PACE = 10.0
 """Seconds between samples, as in the vendor's own tool."""
-_TRANSIENT = frozenset({"DeviceInit", "InitialTest", "InitialTestDone", "NormalTesting", "RemovePending"})
-"""States of devices that are added, tested or removed: neither in full service nor failed."""
 _LINK = re.compile(r"emc-vol-([0-9a-fA-F]{1,32})-([0-9a-fA-F]{1,32})")
 _LEAF = re.compile(r"\|-- ([0-9.]{7,15})\s+/32 host LOCAL")
 _GUID = re.compile(r"^ini_guid\s+([0-9A-Fa-f-]{36})\s*$", re.MULTILINE)
@@ -187,8 +185,7 @@ def _devices(host: Host, system: System, here: LocalNode) -> Iterator[ClusterDev
         path = text(row.get("deviceCurrentPathName"))
         original = text(row.get("deviceOriginalPathName"))
         state, error = text(row.get("deviceState")), text(row.get("errorState"))
-        bad = [word for word in (error,) if word not in {None, "None"}]
-        bad += [state] if state is not None and state != "Normal" and state not in _TRANSIENT else []
+        bad = [word for word, good in ((error, "None"), (state, "Normal")) if word not in {None, good}]
         found = ClusterDevice(
             cluster=system.cluster,
             node=system.objects.name("Sds", node) or "?",
@@ -199,7 +196,7 @@ def _devices(host: Host, system: System, here: LocalNode) -> Iterator[ClusterDev
             path=path,
             original=original,
             state=", ".join(bad) or state,
-            healthy=None if not bad and (state is None or state in _TRANSIENT) else int(not bad),
+            healthy=None if state is None and error is None else int(not bad),
             media=text(row.get("mediaType")) or text(row.get("autoDetectMediaType")),
             model=" ".join(filter(None, (text(row.get("vendorName")), text(row.get("modelName"))))) or None,
             serial=text(row.get("serialNumber")),

@@ -37,6 +37,8 @@ _SUSPENDED = "I/O is suspended"
 FENCING_DISABLED = "fencing is disabled"
 
 
+_ABSENT = frozenset({"DeviceInit", "InitialTest", "InitialTestDone", "NormalTesting", "RemovePending"})
+"""States of PowerFlex's devices that are added, tested or removed: not in full service, but not failed either."""
 _CEPH = "ceph"
 """Kind of cluster whose health checks and OSDs have rules of their own."""
 
@@ -144,8 +146,10 @@ def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDev
         )  # fmt: skip
     if devices:
         cause = f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}."
+        absent = all(d.state in _ABSENT for d in devices)
+        fault = "NOT IN SERVICE" if absent else "FAILED"
         yield _Part(
-            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), "DEVICE FAILED", "DEVICES FAILED"), cause,
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), f"DEVICE {fault}", f"DEVICES {fault}"), cause,
             "The cluster has fewer devices for its copies.",
         )  # fmt: skip
 

@@ -21,6 +21,7 @@ from sdstop.core.finding import (
     Value,
     Verdict,
     cites,
+    passed,
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
@@ -43,14 +44,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if _is_measured(device):
             groups.setdefault((device.cluster, device.pool, device.medium), []).append(device)
     for group in groups.values():
+        calm = [device for device in group if (device.write_wait or 0.0) < limits["least"]]
+        longest = max((device.write_wait or 0.0 for device in calm), default=0.0)
+        yield from passed(map(subject_of, calm), f"commits in at most {human.wait(longest)} ms")
         for device in group:
-            yield _judged(window, device, group, limits)
+            if (device.write_wait or 0.0) >= limits["least"]:
+                yield _judged(window, device, group, limits)
 
 
 def _judged(window: Window, device: ClusterDevice, group: list[ClusterDevice], limits: Limits) -> Verdict:
     wait, name = device.write_wait or 0.0, subject_of(device)
-    if wait < limits["least"]:
-        return RuledOut(name, f"commits in {human.wait(wait)} ms")
     active = [row.write_wait for row in group if row is not device and row.write_wait]
     if len(active) < _FEWEST:
         return Unchecked(f"commits in {human.wait(wait)} ms; too few peers with writes to compare", name, calm=True)

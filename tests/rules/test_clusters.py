@@ -175,7 +175,8 @@ def test_a_device_that_is_tested_or_added_has_not_failed() -> None:
         said["deviceList"][0]["deviceState"] = "InitialTest"
         said["deviceList"][1]["deviceState"] = "RemovePending"
 
-    assert found(judged(change), "cluster-degraded") == []
+    (finding,) = found(judged(change), "cluster-degraded")
+    assert finding.title == "2 DEVICES NOT IN SERVICE"
 
     def fail(said: dict[str, Any], numbers: dict[str, Any]) -> None:
         change(said, numbers)
