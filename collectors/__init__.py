@@ -45,6 +45,7 @@ SOURCES = (
     "ceph.rbd",
     "ceph.cluster",
     "ceph.osds",
+    "ceph.local",
     "drbd.resources",
     "pacemaker.cluster",
     "pacemaker.corosync",

@@ -163,6 +163,7 @@ def keep(scenario: Scenario, captures: dict[int, Path]) -> list[Path]:
     for node, capture in captures.items():
         origin, frames = open_capture(capture)
         path = scenario.recording(node)
+        path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)
         with CaptureWriter(
             path, origin.name, privileged=origin.privileged, facts=origin.facts, collectors=origin.collectors

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
 from sdstop.analysis.cluster_manager import PACEMAKER, manager_verdict
 from sdstop.analysis.gluster_pool import GLUSTER, pool_verdict
-from sdstop.collectors.powerflex.readings import Gateway
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Damage, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
@@ -26,20 +37,21 @@ _ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
 _SUSPENDED = "I/O is suspended"
 
 
+_ABSENT = frozenset({"DeviceInit", "InitialTest", "InitialTestDone", "NormalTesting", "RemovePending"})
+"""States of PowerFlex's devices that are added, tested or removed: not in full service, but not failed either."""
 _CEPH = "ceph"
-_STOPPED = re.compile(r"\b(?:pauserd|pausewr|OSD_FULL|POOL_FULL)\b")
-"""Health checks of Ceph that say that clients' I/O stops."""
+"""Kind of cluster whose health checks and OSDs have rules of their own."""
+
+
+def _is_covered(cluster: Cluster) -> bool:
+    return cluster.kind != _CEPH
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
-    for gateway in window.rows(Gateway).values():
-        if gateway.state == "stale":
-            age = human.duration(gateway.age) if gateway.age is not None else "some time"
-            why = gateway.trouble or "no gateway answers"
-            yield Unchecked(f"cluster data is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
-        yield _VERDICTS.get(cluster.kind, _judged)(window, cluster)
+        if _is_covered(cluster):
+            yield _VERDICTS.get(cluster.kind, _judged)(window, cluster)
 
 
 class _Part(Struct, frozen=True):
@@ -133,8 +145,10 @@ def _members(down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[
         )  # fmt: skip
     if devices:
         cause = f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}."
+        absent = all(d.state in _ABSENT for d in devices)
+        fault = "NOT IN SERVICE" if absent else "FAILED"
         yield _Part(
-            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), "DEVICE FAILED", "DEVICES FAILED"), cause,
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), f"DEVICE {fault}", f"DEVICES {fault}"), cause,
             "The cluster has fewer devices for its copies.",
         )  # fmt: skip
 
@@ -162,17 +176,13 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
             _sentence(cause),
             "Every request waits." if stops else "The sides no longer have the same data.",
         )
-    elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
+    elif cluster.healthy == 0 and not down:
         reported = [f"The cluster reports {human.safe(cluster.state, 40)}{detail}." for detail in (f": {says}", "")]
         reported = reported if says else reported[1:]
-        stops = cluster.kind == _CEPH and bool(cluster.state == "HEALTH_ERR" or _STOPPED.search(says))
         yield _Part(
-            Severity.CRITICAL if stops else Severity.WARNING,
-            Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
-            "CLUSTER UNHEALTHY",
-            fitting(*reported),
-            "Requests can fail or wait." if stops else "Redundancy or service can be reduced.",
-        )
+            Severity.WARNING, Damage.REDUNDANCY, "CLUSTER UNHEALTHY", fitting(*reported),
+            "Redundancy or service can be reduced.",
+        )  # fmt: skip
 
 
 def _events(window: Window, cluster: Cluster, away: list[ClusterNode]) -> Iterator[_Part]:
@@ -258,7 +268,7 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.healthy is None and cluster.state is not None:
         return Unchecked(f'unknown state "{human.safe(cluster.state, 40)}"', cluster.cluster, gap=Gap.FAULTY)
     parts = [cluster.state or "managers unknown"]
-    if cluster.nodes is not None:
+    if cluster.nodes is not None and cluster.nodes_up is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes healthy")
     if cluster.degraded is None:
         return Unchecked("amount of degraded data unknown", cluster.cluster)
@@ -294,7 +304,6 @@ def _advice(
 
 _TOOLS: Mapping[str, tuple[Advice, ...]] = {
     "powerflex": (run("scli", "--query_cluster"), run("scli", "--query_all_sds")),
-    "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
 }
 
 
@@ -308,6 +317,7 @@ CLUSTER_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Cluster,),
+    covers=(Covers(Cluster, where=_is_covered),),
     remembers=True,
     damage=Damage.REDUNDANCY,
     view="cluster",
