@@ -94,7 +94,7 @@ def clocks(site: SiteSession) -> str:
     if site.moments and latest <= earliest:
         return f"Aligned by the nodes' clocks; all were watched from {timestamp(latest)} to {timestamp(earliest)}."
     nodes = [SiteNode(member.name, member.session.head().window) for member in site.members]
-    return f"Aligned by the nodes' clocks; the captures do not all overlap, the last frames are {duration(apart(*nodes))} apart."
+    return f"Aligned by the nodes' clocks; not all overlap, and their last frames are {duration(apart(*nodes))} apart."
 
 
 def text(site: SiteSession, width: int = 100, paint: Paint = plain) -> str:
@@ -230,9 +230,10 @@ _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO
 
 def _article(episode: Episode, site: SiteSession) -> Markup:
     finding = episode.finding
+    word = finding.severity
     return el(
         "article",
-        el("h3", el("span", f"{_SHAPE[finding.severity]} {finding.severity.value}", class_=f"sev {finding.severity.value}"),
+        el("h3", el("span", f"{_SHAPE[word]} {word.value}", class_=f"sev {word.value}"),
            f" {subject_text(finding)}  {finding.title}"),
         el("p", f"{finding.rule}, {when(episode, site)}", class_="dim"),
         el("p", finding.summary),
@@ -241,5 +242,5 @@ def _article(episode: Episode, site: SiteSession) -> Markup:
         *(fold([f"Evidence: {cite.key}, frame {cite.frame} of {cite.host or finding.host}"],
                el("pre", block(cite.excerpt), class_="one")) for cite in finding.evidence),
         el("ol", *(el("li", el("code", str(advice))) for advice in finding.advice), class_="do"),
-        class_=f"finding {finding.severity.value}",
+        class_=f"finding {word.value}",
     )  # fmt: skip

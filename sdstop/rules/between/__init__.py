@@ -10,6 +10,7 @@ from sdstop.core.finding import NodeRule
 ORDER: tuple[str, ...] = (
     "split_brain",
     "replication_stopped",
+    "cluster_partitioned",
 )
 """Modules of this package in display order, one per line. `a_b` defines A_B."""
 

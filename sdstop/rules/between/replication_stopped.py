@@ -26,7 +26,7 @@ def _check(site: Site, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(each.subject, f"both sides Connected: {each.one.node.name} and {each.other.node.name}")
         elif each.one.connected or each.other.connected:
             yield Unchecked(f"one side Connected, the other not; {human.duration(each.apart)} apart", each.subject)
-        else:
+        elif not each.diverged:  # split-brain reports it then, with other advice
             yield _apart(each)
 
 
