@@ -25,7 +25,8 @@ IDENTIFIER = f"urn:{SCHEMA.replace('/', ':')}"
 Time = Annotated[float | None, Meta(description="Unix seconds; null if the time is unknown or still open.")]
 Subject = Annotated[str, Meta(description="Stable ID of a thing: md2, md2/sdc, eth1, vol:NAME.")]
 FindingId = Annotated[
-    str, Meta(description="ID of a finding: rule:subject; with several hosts host:rule:subject or a+b:rule:subject.")
+    str,
+    Meta(description="ID of a finding: rule:subject; with several hosts host:rule:subject or between:rule:subject."),
 ]
 Host = Annotated[str, Meta(description="Name of the host; empty for a verdict between hosts.")]
 

@@ -138,9 +138,9 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def id(self) -> str:
-        """`rule:subject`; among several nodes `host:rule:subject`, or `a+b:rule:subject` with the nodes it joins."""
-        place = f"{'+'.join(self.between) or self.host}:" if self.host or self.between else ""
-        return f"{place}{self.rule}:{self.subject}"
+        """`rule:subject`; among several nodes `host:rule:subject`, or `between:rule:subject` of rules between them."""
+        place = "between" if self.between else self.host
+        return f"{place}:{self.rule}:{self.subject}" if place else f"{self.rule}:{self.subject}"
 
     def on(self, host: str) -> Finding:
         """Return the finding of one node as that of a node among several."""

@@ -29,13 +29,18 @@ AT_ONCE = 15.0
 class SiteNode(Struct, frozen=True, eq=False):
     """A node among several: its unique name, all names that others may know it by, and its window.
 
-    `findings` are those of its own rules in the newest frame of the window.
+    `judgement` is that of its own rules in the newest frame of the window.
     """
 
     name: str
     window: Window
     names: frozenset[str] = frozenset()
-    findings: tuple[Finding, ...] = ()
+    judgement: Judgement = Judgement()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of its own rules, none folded."""
+        return self.judgement.singles
 
     @property
     def taken(self) -> float:

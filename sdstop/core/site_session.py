@@ -96,7 +96,7 @@ class SiteSession(Struct):
         for member in members:
             look = member.session.head()
             names = self.names_of(look.window) | {member.session.origin.name}
-            nodes.append(SiteNode(member.name, look.window, names, look.judgement.singles))
+            nodes.append(SiteNode(member.name, look.window, names, look.judgement))
         return Site(tuple(nodes))
 
     def _judge(self, members: Sequence[SiteMember], at: float) -> None:

@@ -11,6 +11,9 @@ ORDER: tuple[str, ...] = (
     "split_brain",
     "replication_stopped",
     "cluster_partitioned",
+    "mtu_misaligned",
+    "unstable_device_path",
+    "scaling_poor",
 )
 """Modules of this package in display order, one per line. `a_b` defines A_B."""
 
