@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from sdstop.collectors.system.node import Node
 from sdstop.core.advice import Advice
 from sdstop.core.diagnosis import Episode
@@ -139,8 +137,7 @@ def good_of(verdict: RuledOut, host: str = "") -> dict[str, Any]:
 def unchecked_of(verdict: Unchecked, host: str = "") -> dict[str, Any]:
     """Return an unchecked verdict as data; it has no subjects if it holds for the whole node, which is `host`."""
     subjects = list(verdict.subjects)
-    reason = reason_of(replace(verdict, host=""))
-    return {"rule": verdict.rule, "host": verdict.host or host, "reason": reason,
+    return {"rule": verdict.rule, "host": verdict.host or host, "reason": reason_of(verdict),
             "subjects": subjects, "count": len(subjects), "gap": verdict.gap.value}  # fmt: skip
 
 

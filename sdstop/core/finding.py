@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,9 +13,6 @@ from sdstop.core.advice import Advice
 from sdstop.core.evidence import Cite
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
-
-if TYPE_CHECKING:
-    from sdstop.core.site import Site
 
 
 class Severity(enum.StrEnum):
@@ -324,7 +321,8 @@ class Rule(Struct, frozen=True):
         return {t.name: t.default for t in self.thresholds} | dict(configured or {})
 
 
-SiteCheck = Callable[["Site", Limits], Iterable[Verdict]]
+SiteCheck = Callable[[Any, Limits], Iterable[Verdict]]
+"""Function over a sdstop.core.site.Site, which is made of judgements and thus of findings."""
 
 
 class NodeRule(Struct, frozen=True):

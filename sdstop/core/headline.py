@@ -144,19 +144,22 @@ def named(names: Sequence[str], most: int = _MOST) -> str:
 
 
 def reason_of(verdict: Unchecked) -> str:
-    """Return why something was not checked, preceded by its subjects, and by its node among several."""
-    parts = (safe(verdict.host, 60), named(verdict.subjects) if verdict.subjects else "", verdict.reason)
-    return ": ".join(filter(None, parts))
+    """Return why something was not checked, preceded by the subjects if there are any."""
+    subjects = verdict.subjects
+    return f"{named(subjects)}: {verdict.reason}" if subjects else verdict.reason
 
 
 def by_reason(verdicts: Iterable[Unchecked]) -> dict[str, list[str]]:
-    """Return the unchecked rules by reason; reasons that are not a fault (calm) are last."""
-    found: dict[str, list[str]] = {}
+    """Return the unchecked rules by reason, with its nodes among several; reasons that are not a fault are last."""
+    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
-        rules = found.setdefault(reason_of(verdict), [])
-        if verdict.rule not in rules:
-            rules.append(verdict.rule)
-    return found
+        rules, hosts = found.setdefault(reason_of(verdict), ({}, {}))
+        rules[verdict.rule] = None
+        hosts |= {verdict.host: None} if verdict.host else {}
+    return {
+        f"{reason}; on {named(list(hosts))}" if hosts else reason: list(rules)
+        for reason, (rules, hosts) in found.items()
+    }
 
 
 def _not_checked(verdicts: Sequence[Unchecked]) -> str:

@@ -32,12 +32,14 @@ def site(nodes: Mapping[str, Shown], config: Mapping[str, Mapping[str, float]] |
 
 
 def together(
-    nodes: Mapping[str, Sequence[Frame]], config: Mapping[str, Mapping[str, float]] | None = None
+    nodes: Mapping[str, Sequence[Frame]],
+    config: Mapping[str, Mapping[str, float]] | None = None,
+    origins: Mapping[str, Origin] | None = None,
 ) -> SiteSession:
     """Return the frames of nodes judged together, by name of the node."""
     members, rest = [], []
     for name, own in nodes.items():
-        session = Session(Origin(name), BUILTIN, RULES, config)
+        session = Session((origins or {}).get(name, Origin(name)), BUILTIN, RULES, config)
         session.feed(own[0])
         members.append(SiteMember(name, session))
         rest.append(own[1:])
