@@ -85,6 +85,8 @@ def _judged(site: Site, name: str, views: Sequence[_View], limit: float) -> Verd
     nodes = [view.node for view in views]
     if len(views) == 1:
         known = views[0].online | views[0].lost
+        if len(known) == 1:
+            return RuledOut(name, "1 member: no other part")
         why = "; ".join(filter(None, (_silent(site, other) for other in sorted(known - {views[0].own}))))
         reason = f"seen by 1 of {len(known)} nodes: {why or 'no capture of the others'}"
         return Unchecked(reason, name, gap=Gap.UNRECORDED)

@@ -48,7 +48,7 @@ def _differ(pair: DrbdPair) -> str:
 def _finding(pair: DrbdPair, *, now: bool) -> Finding:
     loser, winner = sorted(pair.sides, key=_changes)
     name = operands(loser.row.argument)
-    amounts = " and ".join(f"{_amount(side)} on {human.safe(side.node.name, 20)}" for side in pair.sides)
+    amounts = ", ".join(f"{_amount(side)} on {human.safe(side.node.name, 20)}" for side in pair.sides)
     plain = " and ".join(map(_amount, pair.sides))
     return Finding(
         severity=Severity.CRITICAL,
@@ -56,11 +56,11 @@ def _finding(pair: DrbdPair, *, now: bool) -> Finding:
         view_subject=loser.row.resource,
         title="SPLIT BRAIN: BOTH SIDES PRIMARY" if now else "SPLIT BRAIN: BOTH SIDES WRITTEN TO",
         cause=fitting(
-            f"Both sides write without each other: {amounts}.",
-            f"Both sides write without each other: {plain}.",
+            f"Both sides write apart: {amounts}.",
+            f"Both sides write apart: {plain}.",
         ) if now else fitting(
-            f"Both sides were written to alone: {amounts}.",
-            f"Both sides were written to alone: {plain}.",
+            f"Both sides were written to apart: {amounts}.",
+            f"Both sides were written to apart: {plain}.",
         ),
         impact="Their data diverged: one side loses its changes.",
         values=(
@@ -105,10 +105,8 @@ def _stop(pair: DrbdPair, *, now: bool) -> Iterator[Advice]:
 
 def _discard(loser: DrbdSide, winner: DrbdSide, name: tuple[str, ...]) -> Iterator[Advice]:
     """Yield the commands that discard the changes of the side with fewer of them."""
-    yield (
-        f"{human.safe(loser.node.name)} has fewer changes ({_amount(loser)}, {loser.row.role}). "
-        "To discard these, which cannot be undone, run there:"
-    )
+    at, what = human.safe(loser.node.name), f"{_amount(loser)}, {loser.row.role}"
+    yield f"To discard the changes of {at} (the fewer: {what}), which cannot be undone, run there:"
     yield run("drbdadm", "disconnect", *name)
     yield run("drbdadm", "secondary", *name)
     yield run("drbdadm", "connect", "--discard-my-data", *name)
