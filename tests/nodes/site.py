@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.node_names import node_names
 from sdstop.collectors import BUILTIN
+from sdstop.core.collector import Collector
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Finding, RuledOut, Unchecked, Verdict
 from sdstop.core.session import Session
@@ -21,25 +22,30 @@ HOSTNAME = "/proc/sys/kernel/hostname"
 Shown = Sequence[tuple[float, Files]]
 
 
-def site(nodes: Mapping[str, Shown], config: Mapping[str, Mapping[str, float]] | None = None) -> SiteSession:
+def site(
+    nodes: Mapping[str, Shown],
+    config: Mapping[str, Mapping[str, float]] | None = None,
+    collectors: Sequence[Collector] = BUILTIN,
+) -> SiteSession:
     """Return nodes judged together: (second, files by key) of each frame, by name of the node."""
     made = {}
     for name, shown in nodes.items():
         first = shown[0][0] if shown else 0.0
         named = [(at - first, {HOSTNAME: f"{name}\n", **files}) for at, files in shown]
         made[name] = [replace(frame, taken=frame.taken + first) for frame in frames(named)]
-    return together(made, config)
+    return together(made, config, collectors=collectors)
 
 
 def together(
     nodes: Mapping[str, Sequence[Frame]],
     config: Mapping[str, Mapping[str, float]] | None = None,
     origins: Mapping[str, Origin] | None = None,
+    collectors: Sequence[Collector] = BUILTIN,
 ) -> SiteSession:
     """Return the frames of nodes judged together, by name of the node."""
     members, rest = [], []
     for name, own in nodes.items():
-        session = Session((origins or {}).get(name, Origin(name)), BUILTIN, RULES, config)
+        session = Session((origins or {}).get(name, Origin(name)), collectors, RULES, config)
         session.feed(own[0])
         members.append(SiteMember(name, session))
         rest.append(own[1:])

@@ -11,6 +11,7 @@ ORDER: tuple[str, ...] = (
     "split_brain",
     "replication_stopped",
     "cluster_partitioned",
+    "cause_on_node",
     "mtu_misaligned",
     "unstable_device_path",
     "scaling_poor",

@@ -28,7 +28,7 @@ from sdstop.core.finding_text import fitting
 from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 from sdstop.readings.cluster import Cluster, ClusterNode
 
-_LOST = frozenset({"offline", "UNCLEAN"})
+_LOST = frozenset({"offline", "lost", "UNCLEAN"})
 _WHERE = re.compile(r"(?P<node>[^ ,]+)(?: \((?P<role>[^)]*)\))?")
 _FIRST = frozenset({"Promoted", "Master"})
 _SHOWN = 3
