@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from sdstop.analysis.peers import BETWEEN
 from sdstop.core.finding import NodeRule, Rule
+from sdstop.rules.between import BETWEEN
 
 ORDER = (
     "array_degraded",
