@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
 from sdstop.analysis.cluster_manager import PACEMAKER, manager_verdict
 from sdstop.analysis.gluster_pool import GLUSTER, pool_verdict
-from sdstop.collectors.powerflex.readings import Gateway
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Damage, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
+from sdstop.rules.cluster_degraded.drbd import drbd_advice, node_name
 
 DRBD = "drbd"
 
@@ -25,20 +37,21 @@ _ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
 _SUSPENDED = "I/O is suspended"
 
 
+_ABSENT = frozenset({"DeviceInit", "InitialTest", "InitialTestDone", "NormalTesting", "RemovePending"})
+"""States of PowerFlex's devices that are added, tested or removed: not in full service, but not failed either."""
 _CEPH = "ceph"
-_STOPPED = re.compile(r"\b(?:pauserd|pausewr|OSD_FULL|POOL_FULL)\b")
-"""Health checks of Ceph that say that clients' I/O stops."""
+"""Kind of cluster whose health checks and OSDs have rules of their own."""
+
+
+def _is_covered(cluster: Cluster) -> bool:
+    return cluster.kind != _CEPH
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
-    for gateway in window.rows(Gateway).values():
-        if gateway.state == "stale":
-            age = human.duration(gateway.age) if gateway.age is not None else "some time"
-            why = gateway.trouble or "no gateway answers"
-            yield Unchecked(f"cluster data is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
-        yield _VERDICTS.get(cluster.kind, _judged)(window, cluster)
+        if _is_covered(cluster):
+            yield _VERDICTS.get(cluster.kind, _judged)(window, cluster)
 
 
 class _Part(Struct, frozen=True):
@@ -81,7 +94,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
             *((Value("says", "reported by the cluster", cluster.says),) if cluster.says else ()),
         ),
         evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
-        advice=_advice(cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
+        advice=_advice(window, cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
         refuted_by="all nodes and devices healthy, and no degraded data",
         damage=first.damage,
     )
@@ -103,21 +116,21 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
         if last:
             title = "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT"
             count, impact = f"a single {'reachable ' if unknown else ''}copy", "can lose these data"
-        bad = next((f"; {node.node} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
+        bad = next((f"; {node_name(node)} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
         severity = Severity.CRITICAL if last else Severity.WARNING
         cause = fitting(f"{size} has {count}{bad}.", f"{size} has {count}.")
         yield _Part(severity, Damage.REDUNDANCY, f"{title}: {size}", cause, f"Another failure {impact}.")
     elif alone is not None:
-        cause = f"Only {alone.node} has current data."
+        cause = f"Only {node_name(alone)} has current data."
         yield _Part(
             Severity.CRITICAL, Damage.REDUNDANCY, "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT",
-            f"Only the copy of {alone.node} is reachable." if unknown else cause,
+            f"Only the copy of {node_name(alone)} is reachable." if unknown else cause,
             "Another failure makes the data unavailable.",
         )  # fmt: skip
     if unknown:
         yield _Part(
             Severity.INFO, Damage.REDUNDANCY, "COPY UNKNOWN",
-            f"The data of {_listed([n.node for n in unknown])} is unknown ({unknown[0].state}).",
+            f"The data of {_listed([node_name(n) for n in unknown])} is unknown ({unknown[0].state}).",
             "The copy can be outdated.",
         )  # fmt: skip
 
@@ -125,17 +138,25 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
 def _members(down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
     """Yield nodes and devices that failed."""
     if down:
-        cause = f"{_listed([f'{n.node} is {n.state}' for n in down])}."
+        cause = _sentence(_listed([f"{node_name(n)} is {n.state}" for n in down]))
         yield _Part(
             Severity.WARNING, Damage.REDUNDANCY, _counted(len(down), "NODE DOWN", "NODES DOWN"), cause,
             "The cluster can lose fewer nodes than configured.",
         )  # fmt: skip
     if devices:
         cause = f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}."
+        absent = all(d.state in _ABSENT for d in devices)
+        fault = "NOT IN SERVICE" if absent else "FAILED"
         yield _Part(
-            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), "DEVICE FAILED", "DEVICES FAILED"), cause,
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), f"DEVICE {fault}", f"DEVICES {fault}"), cause,
             "The cluster has fewer devices for its copies.",
         )  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    """Return a sentence; the name of a node at its beginning stays as it is."""
+    begins = text.partition(" ")[0] in {"the", "this", "volume", "no"}
+    return f"{text[:1].upper() if begins else text[:1]}{text[1:]}."
 
 
 def _counted(count: int, one: str, several: str) -> str:
@@ -152,20 +173,16 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
             Severity.CRITICAL if stops else Severity.WARNING,
             Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
             "I/O SUSPENDED" if stops else "REPLICATION FAULT",
-            f"{cause[:1].upper()}{cause[1:]}.",
+            _sentence(cause),
             "Every request waits." if stops else "The sides no longer have the same data.",
         )
-    elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
+    elif cluster.healthy == 0 and not down:
         reported = [f"The cluster reports {human.safe(cluster.state, 40)}{detail}." for detail in (f": {says}", "")]
         reported = reported if says else reported[1:]
-        stops = cluster.kind == _CEPH and bool(cluster.state == "HEALTH_ERR" or _STOPPED.search(says))
         yield _Part(
-            Severity.CRITICAL if stops else Severity.WARNING,
-            Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
-            "CLUSTER UNHEALTHY",
-            fitting(*reported),
-            "Requests can fail or wait." if stops else "Redundancy or service can be reduced.",
-        )
+            Severity.WARNING, Damage.REDUNDANCY, "CLUSTER UNHEALTHY", fitting(*reported),
+            "Redundancy or service can be reduced.",
+        )  # fmt: skip
 
 
 def _events(window: Window, cluster: Cluster, away: list[ClusterNode]) -> Iterator[_Part]:
@@ -191,15 +208,17 @@ def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
     managers = Value("managers", "managers up", cluster.managers_up, "", of=cluster.managers)
     state = Value("state", "state", cluster.state)
-    return (
+    common = (
         Value("failed", "inaccessible data", cluster.failed, "bytes", above=0),
         Value("degraded", "degraded data", cluster.degraded, "bytes", above=0),
         Value("nodes", "healthy nodes", cluster.nodes_up, "", of=cluster.nodes),
-        managers,
-        Value("devices", "failed devices", bad, "", above=0),
-        state,
-        Value("epoch", "session of the managers", cluster.epoch),
     )
+    devices = Value("devices", "failed devices", bad, "", above=0)
+    if cluster.kind == DRBD:
+        return (*common, devices, state)
+    if cluster.kind == PACEMAKER:
+        return (managers, state)
+    return (*common, managers, devices, state, Value("epoch", "session of the managers", cluster.epoch))
 
 
 def _listed(names: list[str]) -> str:
@@ -249,7 +268,7 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.healthy is None and cluster.state is not None:
         return Unchecked(f'unknown state "{human.safe(cluster.state, 40)}"', cluster.cluster, gap=Gap.FAULTY)
     parts = [cluster.state or "managers unknown"]
-    if cluster.nodes is not None:
+    if cluster.nodes is not None and cluster.nodes_up is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes healthy")
     if cluster.degraded is None:
         return Unchecked("amount of degraded data unknown", cluster.cluster)
@@ -258,11 +277,13 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
 
 
 def _advice(
-    cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
+    window: Window, cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
 ) -> tuple[Advice, ...]:
     steps: list[Advice] = []
     if lacking:
         steps.append("Do not touch other nodes or disks until all copies are restored.")
+    if cluster.kind == DRBD:
+        return (*steps, *drbd_advice(window, cluster))
     steps += _TOOLS.get(cluster.kind, ("Use the cluster's own tools.",))
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
@@ -283,8 +304,6 @@ def _advice(
 
 _TOOLS: Mapping[str, tuple[Advice, ...]] = {
     "powerflex": (run("scli", "--query_cluster"), run("scli", "--query_all_sds")),
-    "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
-    DRBD: (run("drbdadm", "status", "--verbose"),),
 }
 
 
@@ -298,6 +317,7 @@ CLUSTER_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Cluster,),
+    covers=(Covers(Cluster, where=_is_covered),),
     remembers=True,
     damage=Damage.REDUNDANCY,
     view="cluster",
