@@ -254,7 +254,8 @@ def _pools(known: _Map) -> Iterator[Reading]:
         holding, lambda osd: osd.root if len(classes) < 2 else f"{osd.root}~{osd.media}"
     ).items():
         stored = _stored_on(known, group)
-        rule = next((known.rules[each.rule] for each in stored if each.rule in known.rules), None)
+        rules = (known.rules.get(each.rule) for each in stored if each.rule is not None)
+        rule = next(filter(None, rules), None)
         domains = placed(rule, group)
         if not domains:
             rule, domains = None, placed(None, group)
