@@ -52,6 +52,11 @@ PROGRAMS = {
     "mkfs.ext4": "e2fsprogs",
     "modprobe": "kmod",
     "qemu-system-x86_64": "qemu-system-x86",
+    # tests/clusters
+    "corosync": "corosync",
+    "crm_mon": "pacemaker-cli-utils",
+    "glusterd": "glusterfs-server",
+    "pacemakerd": "pacemaker",
 }  # fmt: skip
 """Programs, and the Debian packages that bring them."""
 

@@ -22,8 +22,8 @@ from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
-_WITHOUT = frozenset({"drbd", "pacemaker"})
-"""Kinds to skip: DRBD has no managers, and Corosync's quorum depends on more than counts (two_node, qdevice)."""
+_WITHOUT = frozenset({"drbd", "gluster", "pacemaker"})
+"""Kinds to skip: DRBD and GlusterFS have none; Corosync's quorum depends on more than counts (two_node, qdevice)."""
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
 
 

@@ -111,6 +111,7 @@ class Lab:
         sdstop = Path(sys.executable).with_name("sdstop")
         printed = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _wait and _end
         places = {"LAB": str(self.folder), "HERE": str(script.parent), "SDSTOP": str(sdstop)}
+        places |= {"PYTHON": sys.executable, "PYTHONPATH": str(FOLDER.parent.parent)}
         process = subprocess.Popen(
             ["bash", "-c", f'set -u; . "$HERE/lab.sh"; {shell}'], env=os.environ | places | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT, cwd=self.folder,
