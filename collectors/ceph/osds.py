@@ -26,6 +26,7 @@ from sdstop.collectors.ceph.tool import (
     parsed_or,
     query_monitors,
     reachable,
+    recorded_text,
     text_of,
 )
 from sdstop.core.collector import Collector, Command, Need
@@ -130,11 +131,11 @@ def _recorded_checks(host: Host, answers: Mapping[str, str]) -> tuple[Check, ...
     none: tuple[Check, ...] = ()
     if "health" not in answers:
         return none
-    checks = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
-    if "status" not in answers:
-        return checks
     try:
-        said = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1])
+        checks = ceph.parse_health(recorded_text(host, answers["health"]))
+        if "status" not in answers:
+            return checks
+        said = ceph.parse_status(recorded_text(host, answers["status"]))
     except TimedOut:
         raise
     except Unreadable:
@@ -163,7 +164,7 @@ def _cluster_name(
     fsid = dump.fsid
     if fsid is None and "status" in answers:
         try:
-            fsid = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1]).fsid
+            fsid = ceph.parse_status(recorded_text(host, answers["status"])).fsid
         except TimedOut:
             raise
         except Unreadable:
