@@ -24,6 +24,8 @@ SOURCES = (
     "network.sessions",
     "network.session_states",
     "network.clients",
+    "network.addresses",
+    "network.exports",
     "limits.cgroups",
     "limits.qemu",
     "devicemapper.mapper",
