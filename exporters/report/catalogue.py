@@ -88,8 +88,8 @@ def _between(rules: Sequence[NodeRule]) -> Iterator[str]:
     yield (
         "`sdstop report` and `sdstop check` with several `--from` use them. Rules that name families join what nodes "
         "report of the same thing, in captures of the same time. The others compare properties of nodes, as `sdstop "
-        "fleet` does with nodes of one job: a node is reported only if enough peers exist and nearly all of them agree; "
-        "otherwise the difference alone is reported."
+        "fleet` does with nodes of one job: a node is reported only if enough peers exist and nearly all of them "
+        "agree; otherwise the difference alone is reported."
     )
     for rule in rules:
         yield from ("", f"## {rule.id} (between nodes)", "", f"{_sentence(rule.says)} At worst {rule.worst}.")
