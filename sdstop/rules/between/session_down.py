@@ -37,7 +37,7 @@ _UP = frozenset({"LOGGED_IN", "live"})
 
 
 class _Fault(Struct, frozen=True, eq=False):
-    """The end that is at fault, None if neither is: what is wrong there, in a title and in words, and its evidence."""
+    """The end that is at fault, None if neither is: the fault as a title and in words, and its evidence."""
 
     node: SiteNode | None
     title: str
@@ -108,7 +108,7 @@ def _judged(
             *(replace(cite, host=node.name) for cite in own.evidence[:2]), *_cites(fault.rows),
         ),
         advice=(
-            f"Look at {at} first." if at else "Look at the network between both nodes first.",
+            f"Check {at} first." if at else "Check the network between both nodes first.",
             *fault.steps,
         ),
         refuted_by="the session LOGGED_IN or live without a change there",
