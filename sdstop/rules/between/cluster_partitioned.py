@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.pacemaker.cluster import KIND, ClusterResource
+from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.collectors.pacemaker.corosync import KIND
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
@@ -106,7 +107,7 @@ def _judged(site: Site, name: str, views: Sequence[_View], limit: float) -> Verd
 def _silent(site: Site, member: str) -> str:
     """Return why a member that has a capture shows no cluster."""
     node = site.called(member)
-    why = node.lacks(Cluster) if node is not None else ""
+    why = node.lacks(ClusterResource) if node is not None else ""
     return f"{member}: {why}" if why else ""
 
 
