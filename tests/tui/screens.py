@@ -97,6 +97,9 @@ async def _idle(*_: float) -> None:
         elif shown is not None and _dirty(shown):
             shown._on_timer_update()
             idle = 0
+        elif app._resize_timer is not None:
+            app._check_resize()
+            idle = 0
         else:
             idle += 1
 
