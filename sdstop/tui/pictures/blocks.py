@@ -6,14 +6,13 @@ from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, natural
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import block
+from sdstop.tui.pictures.drawing import GROUNDS, block
 from sdstop.tui.pictures.limits import limit_lines, limited
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
 from sdstop.tui.widgets.palette import Line, text, width_of
 from sdstop.tui.widgets.roles import role
 
-_GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
 _NODE, _POOL = 8, 10
 """Maximum cells of a node's name, and cells of a pool's."""
 
@@ -78,7 +77,7 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     alone = all(len(members) == 1 and name in members for name, members in sets.items())
     head = 0 if alone else min(max(len(row.node) for row in devices), _NODE) + 1
     size = max(min((width - label - 1) // max(across, 1) - head - 1, most * 6) // max(most, 1), 2)
-    fore, ground = _GROUNDS.get(ROLES.get(finding.severity, ""), ("playfg", "playbg"))
+    fore, ground = GROUNDS.get(ROLES.get(finding.severity, ""), ("playfg", "playbg"))
     lines: list[Line] = []
     for name in sorted(sets, key=natural):
         line = list(text((f" {palette.fit(palette.word(name, 40), label)}", role("dim"))))

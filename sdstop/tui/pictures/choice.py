@@ -8,6 +8,7 @@ from sdstop.analysis.cache_state import caches
 from sdstop.analysis.path import data_path
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
+from sdstop.tui.pictures.array_slots import array_slots
 from sdstop.tui.pictures.blocks import cluster_picture
 from sdstop.tui.pictures.frames import frame_picture
 from sdstop.tui.pictures.limits import limit_picture
@@ -131,7 +132,10 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "spare-below-fault-set": (cluster_picture,),
     "capacity-near-full": (cluster_picture,),
     "cluster-degraded": (cluster_picture, _cluster),
-    "no-spare-left": (cluster_picture,),
+    "no-spare-left": (array_slots, cluster_picture),
+    "array-degraded": (array_slots,),
+    "data-mismatch": (array_slots,),
+    "rebuild-stalled": (array_slots,),
     "volume-qos-saturated": (limit_picture,),
     "qos-multiplied": (limit_picture,),
     "qos-partial": (limit_picture,),

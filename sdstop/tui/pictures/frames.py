@@ -10,7 +10,7 @@ from sdstop.analysis.request_sizes import framings, size_histograms, sizes_of
 from sdstop.core.finding import Finding
 from sdstop.core.format import number, percent
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import block
+from sdstop.tui.pictures.drawing import GROUNDS, block
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
 from sdstop.tui.views.cause import ROLES
@@ -20,7 +20,6 @@ from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
 _LABEL = 13
-_GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
 
 
 def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
@@ -70,7 +69,7 @@ def rulers(size: int, payload: int, color: str, palette: Palette, width: int) ->
     units = (64, 128, 256, 512, 1024, 2048)
     unit = next((unit for unit in units if size / unit <= 16 and room * unit >= 6 * size), units[-1])
     length = max(room * unit // size, 1) * size
-    accused = _GROUNDS.get(color, _PLAIN) if payload % size else _PLAIN
+    accused = GROUNDS.get(color, _PLAIN) if payload % size else _PLAIN
     return [
         (*text((f" {'cache block':<{_LABEL}}", role("dim"))), *_ruler(size, length, unit, _PLAIN, palette)),
         (*text((f" {'frame data':<{_LABEL}}", role("dim"))), *_ruler(payload, length, unit, accused, palette)),
@@ -102,7 +101,7 @@ def _ways(cached: CacheRow, color: str, palette: Palette, width: int) -> list[Li
     came = sum(v for v in (activity.hits, activity.misses, activity.bypassed) if v is not None)
     hit, miss, bypass = parts.shares
     slow = palette.word(cached.cache.slow or "", 20)
-    accused = _GROUNDS.get(color, ("playfg", "playbg"))
+    accused = GROUNDS.get(color, ("playfg", "playbg"))
     named = (
         (bypass, f" bypass {percent(bypass)}%" + (f" to {slow}" if slow else ""), accused),
         (miss, f" miss {percent(miss)}%", ("text", "track")), (hit, f" hit {percent(hit)}%", _PLAIN),

@@ -38,7 +38,7 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
         if axis and height - len(drawn) >= 2:
             drawn += [()] * (height > lines)
             drawn += _axis(found, needs, color, scene.palette, width)
-        drawn += [_rebuild(known, scene.palette, width) for known in running[: height - len(drawn)]]
+        drawn += [rebuild_line(known, scene.palette, width) for known in running[: height - len(drawn)]]
         return drawn
 
     title = "Memory channels" + (" and the need of the rebuild" if running and needs else "")
@@ -104,7 +104,8 @@ def _axis(found: list[SocketSlots], needs: float | None, color: str, palette: Pa
     return [text(*parts), (*text((f" {'memory':<{_LABEL}}", role("dim"))), *drawn)]
 
 
-def _rebuild(known: RebuildAnalysis, palette: Palette, width: int) -> Line:
+def rebuild_line(known: RebuildAnalysis, palette: Palette, width: int) -> Line:
+    """Return the progress of a rebuild: a bar, its rate and ETA."""
     row = known.rebuild
     rate = known.pace.rate if known.pace is not None else row.speed
     facts = [f"{done(row.progress)}%"] if row.progress is not None else []

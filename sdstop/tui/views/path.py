@@ -162,7 +162,7 @@ def stage_rows(path: DataPath, scene: Scene, width: int, room: int, *, noted: bo
     Where not all stages fit, those without any figure are named in one line.
     """
     palette, accused = scene.palette, scene.worst()
-    items = [StageRow(scene, path, stage, accusation(stage, accused), _rule(scene, stage)) for stage in path.stages]
+    items = [StageRow(scene, path, stage, accusation(stage, accused), _fault(scene, stage)) for stage in path.stages]
     said = [limit_sentence(path.stages, accused), second_sentence(path.stages, path.mismatches, accused)]
     ends = [words(line) for at, each in enumerate(said) if each for line in _sentence(each, items, width, at)]
     unknown: list[StageRow] = []
@@ -208,10 +208,11 @@ _FACTS = 8
 """Maximum number of things of a stage whose facts are shown."""
 
 
-def _rule(scene: Scene, stage: Stage) -> str:
-    """Return the rule of the first finding about a stage, "" without one."""
+def _fault(scene: Scene, stage: Stage) -> str:
+    """Return the fault that the first finding about a stage names, "" without one."""
     names = set(accused_names(stage))
-    return next((f.rule for f in scene.in_force if not names.isdisjoint(f.subjects)), "")
+    found = next((f for f in scene.in_force if not names.isdisjoint(f.subjects)), None)
+    return "" if found is None else found.title.partition(":")[0].lower() or found.rule
 
 
 def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list[Line]:
@@ -231,7 +232,7 @@ def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list
     return [text((f"  {line}", style)) for line in lines]
 
 
-_ACCUSES = ("At its limit", "Suspect", "Accused", "Slowest")
+_ACCUSES = ("At its limit", "Closest", "Suspect", "Accused", "Slowest")
 
 
 def _nothing(scene: Scene) -> str:
