@@ -13,6 +13,8 @@ from sdstop.tui.views.cause import ROLES
 from sdstop.tui.widgets.palette import Line, text, width_of
 from sdstop.tui.widgets.roles import role
 
+_FEW = 3
+"""Minimum devices for a picture of them."""
 _NODE, _POOL = 8, 10
 """Maximum cells of a node's name, and cells of a pool's."""
 
@@ -21,7 +23,7 @@ def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
     """Return the devices by fault set, the capacity of pools and the limits of volumes; None without a cluster."""
     devices = list(scene.rows(ClusterDevice)[0].values())
     pools = [pool for pool in scene.rows(ClusterPool)[0].values() if pool.capacity and pool.used is not None]
-    if not devices and not pools:
+    if len(devices) < _FEW and not pools:
         return None
     rows = limited(scene)
     sets = len({_set(row, scene) for row in devices})
@@ -46,7 +48,8 @@ def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
     title = f"{len(devices)} devices by fault set" if sets > 1 else f"{len(devices)} devices" if devices else "Capacity"
     title += "; limits of volumes" if rows else ""
     best = sets + min(len(pools), 3) + (len(rows) + 1 if rows else 0) + 2
-    return Picture(title, draw, tuple(range(min(max(sets, 1), 4), best + 1)))
+    whole = sets + (len(rows) if rows else min(len(pools), 3))
+    return Picture(title, draw, tuple(range(min(max(sets, 1), 4), best + 1)), whole=whole)
 
 
 def _set(device: ClusterDevice, scene: Scene) -> str:

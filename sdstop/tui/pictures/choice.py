@@ -103,13 +103,17 @@ def gauge_cut(scene: Scene) -> Callable[[int, int], list[Line]]:
     return draw
 
 
+_SUMMARY = 2
+"""Minimum lines of a summary of clusters."""
+
+
 def _cluster(_: Finding, scene: Scene) -> Picture | None:
-    rows = summary_rows(scene, 80)
-    if not rows:
+    rows = summary_rows(scene, 80, findings=False)
+    if len(rows) < _SUMMARY:
         return None
     return Picture(
         "Clusters",
-        lambda width, height: _lines(summary_rows(scene, width)[:height], width),
+        lambda width, height: _lines(summary_rows(scene, width, findings=False)[:height], width),
         tuple(range(min(len(rows), 3), len(rows) + 1)),
     )
 
@@ -132,6 +136,7 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "spare-below-fault-set": (cluster_picture,),
     "capacity-near-full": (cluster_picture,),
     "cluster-degraded": (cluster_picture, _cluster),
+    "mdm-no-redundancy": (_cluster,),
     "no-spare-left": (array_slots, cluster_picture),
     "array-degraded": (array_slots,),
     "data-mismatch": (array_slots,),

@@ -35,9 +35,10 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
         return None
     size = (cached.cache.block_size if cached is not None else None) or BLOCK
     color = ROLES.get(finding.severity, "text")
+    blocks = "cache block" if cached is not None else f"{size >> 10} KiB block"
 
     def draw(width: int, height: int) -> list[Line]:
-        lines = rulers(size, payload, color, scene.palette, width) if payload else []
+        lines = rulers(size, payload, color, scene.palette, width, blocks) if payload else []
         if cached is not None and height > len(lines):
             lines += _ways(cached, color, scene.palette, width)
         if sizes is not None and height - len(lines) >= 3:
@@ -51,7 +52,7 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
         return lines[:height]
 
     bins = len(sizes.counts) + 1 if sizes is not None else 0
-    title = "Frames against cache blocks" if payload and payload % size else "Requests of a cache"
+    title = f"Frames against {blocks}s" if payload and payload % size else "Requests of a cache"
     return Picture(title, draw, (3, *range(6, 3 + bins + 2)))
 
 
@@ -63,15 +64,15 @@ def _cache(finding: Finding, scene: Scene) -> CacheRow | None:
     return named or next((row for row in known if row.bypassed is not None), None)
 
 
-def rulers(size: int, payload: int, color: str, palette: Palette, width: int) -> list[Line]:
-    """Return two rulers of one scale: the blocks of the cache, and the data of consecutive frames."""
+def rulers(size: int, payload: int, color: str, palette: Palette, width: int, blocks: str) -> list[Line]:
+    """Return two rulers of one scale: blocks under their name, and the data of consecutive frames."""
     room = width - _LABEL - 2
     units = (64, 128, 256, 512, 1024, 2048)
     unit = next((unit for unit in units if size / unit <= 16 and room * unit >= 6 * size), units[-1])
     length = max(room * unit // size, 1) * size
     accused = GROUNDS.get(color, _PLAIN) if payload % size else _PLAIN
     return [
-        (*text((f" {'cache block':<{_LABEL}}", role("dim"))), *_ruler(size, length, unit, _PLAIN, palette)),
+        (*text((f" {blocks:<{_LABEL}}", role("dim"))), *_ruler(size, length, unit, _PLAIN, palette)),
         (*text((f" {'frame data':<{_LABEL}}", role("dim"))), *_ruler(payload, length, unit, accused, palette)),
     ]
 

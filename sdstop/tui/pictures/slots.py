@@ -60,22 +60,25 @@ def _socket(board: SocketSlots, color: str, palette: Palette, width: int) -> Lin
         filled = [slot for slot in bank.slots if slot.size]
         name = bank.channel if not bank.named else ""
         if any(slot.size is None for slot in bank.slots):
-            kind, said = ("text", "track"), "?"
+            kind, said = ("text", "track"), ("?",)
         elif filled:
             kind, said = ("playfg", "h2"), _module(filled)
         else:
-            kind, said = (color, "track"), "empty"
-        parts.append(block(size, *kind, f" {name} {said}".replace("  ", " "), palette))
+            kind, said = (color, "track"), ("empty",)
+        forms = [f"{name} {each}".strip() for each in said] + [said[-1], name]
+        fitting = next((form for form in forms if len(form) <= size), forms[-1])
+        parts.append(block(size, *kind, f"{' ' * (len(fitting) < size)}{fitting}", palette))
         parts.append(" ")
     return text(*parts, (tail, role("dim")))
 
 
-def _module(slots: list[Dimm]) -> str:
+def _module(slots: list[Dimm]) -> tuple[str, ...]:
+    """Return number, size and speed of modules, in ever shorter forms."""
     sizes = {slot.size or 0 for slot in slots}
     size = bytes_(max(sizes))
     count = f"{len(slots)}x" if len(slots) > 1 else ""
     speed = next((slot.configured or slot.speed for slot in slots), None)
-    return f"{count}{size} {speed}" if speed is not None else f"{count}{size}"
+    return (f"{count}{size} {speed}", f"{count}{size}") if speed is not None else (f"{count}{size}",)
 
 
 def _axis(found: list[SocketSlots], needs: float | None, color: str, palette: Palette, width: int) -> list[Line]:

@@ -30,8 +30,8 @@ _SURE = 0.5
 _RULE = "spare-below-fault-set"
 
 
-def summary_rows(scene: Scene, width: int) -> list[Row]:
-    """Return the rows of all clusters with their pools, and of all rebuilds."""
+def summary_rows(scene: Scene, width: int, *, findings: bool = True) -> list[Row]:
+    """Return the rows of all clusters with their pools, the findings about them if wanted, and of all rebuilds."""
     found: list[Row] = []
     known = sorted(scene.rows(Cluster)[0].values(), key=lambda row: natural(row.cluster))
     for cluster in known:
@@ -41,7 +41,7 @@ def summary_rows(scene: Scene, width: int) -> list[Row]:
             found += _pool(pool, scene, width)
         names = {cluster.cluster, *(pool.name for pool in own)}
         names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
-        found += _entries(names, scene)
+        found += _entries(names, scene) if findings else ()
     for rebuild in rebuilds(scene.window):
         found += _rebuild(rebuild, scene, width)
     return found

@@ -20,6 +20,8 @@ from sdstop.tui.widgets.roles import role
 
 _TEXT = 8
 """Column at which texts begin, below the title."""
+_ROOMY = 110
+"""Minimum width for the word "standing" beside a time."""
 _LONGEST = 71
 """Maximum cells of title, why, hurt and the first action, so that they fit on 80 columns."""
 CHIPS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " info", None: UNKNOWN_WORD}
@@ -176,6 +178,7 @@ def brief_line(cause: Cause, width: int) -> Line:
     title = palette.word(title_of(cause.entry), 60)
     head = text((f"{word} {title}", role(cause.role, bold=cause.severity in MARKS)))
     since = _since(cause)
+    since = since if width >= _ROOMY else since.partition(",")[0]
     room = width - width_of(head) - len(since) - 3
     subject = _subject(cause.entry, room, palette)
     line = (*head, *text((f" {subject}", role(cause.role)))) if subject else head
@@ -194,7 +197,7 @@ def _beginning(said: str, room: int, palette: Palette) -> str:
         return said
     if room < 24:
         return ""
-    kept = textwrap.shorten(said, room - 1, placeholder="")
+    kept = textwrap.shorten(said, room - 1, placeholder="").rstrip(",;: ")
     return f"{kept}{palette.ellipsis}" if kept else ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -120,6 +121,12 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
         second = room.take(needs.second.fit(room.left - 1) + 1)
     if not devices and not second:
         cause += room.take(needs.others - others)
+    if not wide:  # lines that would stay empty show further steps
+        for more in range(actions + 1, len(needs.body) + 1):
+            grown = needs.body[more - 1] - needs.body[actions - 1]
+            if 0 < grown <= room.left:
+                cause += room.take(grown)
+                actions = more
     if devices:
         devices += room.take(room.left)
         who = devices if beside and who else who
@@ -147,6 +154,8 @@ _REBUILDS = 4
 """Maximum number of rebuilds that are listed above the devices."""
 _STRIP_FROM = 24
 """Minimum lines of the view for the path."""
+_SPARE = 4
+"""Empty lines of the devices beyond which a small screen shows the load, too."""
 _TABLE, _TALL = 3, 16
 """Minimum lines of a table, and minimum lines left for the path on a narrow screen."""
 
@@ -213,10 +222,15 @@ class Overview(View):
             max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
             for actions in (1, 2, 3)
         ]
-        plan = arrange(width, height, Needs(
-            tallest, max(len(known) - 1, 0), len(numbers), picture, second, strip is not None,
+        needs = Needs(
+            tallest, _others(known), len(numbers), picture, second, strip is not None,
             len(running) + listed, who, bool(plain(health).strip()),
-        ))  # fmt: skip
+        )  # fmt: skip
+        plan = arrange(width, height, needs)
+        if not roomy and plan.devices - 2 - needs.devices > _SPARE and finding is not None:
+            second = load_picture(finding, scene)
+            if second is not None and (picture is None or second.title != picture.title):
+                plan = arrange(width, height, replace(needs, second=second))
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
         if plan.health:
@@ -272,6 +286,11 @@ class Overview(View):
         self.devices.styles.width = half + 1 if beside and plan.who else "1fr"
         self.devices.styles.height = plan.devices or 1
         self.processes.styles.height = plan.who or 1
+
+
+def _others(known: Sequence[Cause]) -> int:
+    """Return the lines for the findings beside the first one; what is not checked takes one line in all."""
+    return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
 
 
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:

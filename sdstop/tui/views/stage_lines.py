@@ -135,15 +135,13 @@ def _bar(item: StageRow, width: int, style: Style, *, wide: bool) -> Line:
 
 
 def _reason(item: StageRow, room: int) -> str:
-    """Return why a stage is marked, in as many words as fit; "" if it is not, or if none fits."""
+    """Return why a stage is marked, in words that fit; "" if it is not, or if none fits."""
     if item.stage.full:
         return "at its limit" if room >= 12 else "full" if room >= 4 else ""
     if item.severity not in {Severity.CRITICAL, Severity.WARNING}:
         return ""
-    words = item.scene.palette.word(item.fault, 60).split()
-    while words and cell_len(" ".join(words)) > room:
-        words.pop()
-    return " ".join(words)
+    fault = item.scene.palette.word(item.fault, 60)
+    return fault if cell_len(fault) <= room else "accused" if room >= 7 else ""
 
 
 def _wordy(item: StageRow, width: int, style: Style, *, wide: bool) -> Line:
@@ -154,8 +152,9 @@ def _wordy(item: StageRow, width: int, style: Style, *, wide: bool) -> Line:
         return ()
     if stage.used is not None and not wide:
         about = "~" if stage.derived_use else ""
-        of = f" of {_capacity(stage)}" if stage.carries is not None else " used"
-        return text((palette.fit(f"{about}{percent(stage.used)}%{of}", width).rstrip(), FAINT))
+        share = f"{about}{percent(stage.used)}%"
+        of = f"{share} of {_capacity(stage)}" if stage.carries is not None else ""
+        return text((of if of and cell_len(of) <= width else f"{share} used"[:width], FAINT))
     dots = f" {palette.dot if not palette.ascii else '.'}" * max((width - 9) // 2, 0)
     return text((f"{palette.dot if not palette.ascii else '.'} unknown{dots}"[:width], FAINT))
 
