@@ -31,13 +31,9 @@ def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> 
     full = next((stage for stage in stages if stage.full), None)
     if full is not None:
         return f"At its limit: {full.name}{_of_limit(full)}"
-    suspect = next((s for s in stages if s.derived_use and accusation(s, accused) is not None), None)
-    measured = [s for s in stages if s.used is not None and not s.derived_use and s.kind in _CARRIERS]
-    fullest = max(measured, key=lambda s: s.used or 0.0, default=None)
-    if suspect is not None and fullest is not None and (fullest.used or 0.0) > max(suspect.used or 0.0, CALM):
-        return f"Closest to its limit: {fullest.name}, {human.percent(fullest.used)}% used"
-    if suspect is not None:
-        return f"Suspect: {suspect.name}, by arithmetic: about {human.percent(suspect.used)}% used"
+    near = _near_limit(stages, accused)
+    if near:
+        return near
     odd = next((stage for stage in stages if stage.peers and stage.wait), None)
     if odd is not None:
         return f"Slowest: {odd.name} takes {human.wait(odd.wait)} ms a request, its peers {human.wait(odd.peers)} ms"
@@ -57,6 +53,18 @@ def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> 
     if any(stage.requests is not None for stage in stages):
         return "No requests in the last seconds"
     return "Nothing of this path is measured yet"
+
+
+def _near_limit(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> str:
+    """Return the stage that arithmetic accuses, or a measured one if that is fuller; "" without a suspect."""
+    suspect = next((s for s in stages if s.derived_use and accusation(s, accused) is not None), None)
+    if suspect is None:
+        return ""
+    measured = [s for s in stages if s.used is not None and not s.derived_use and s.kind in _CARRIERS]
+    fullest = max(measured, key=lambda s: s.used or 0.0, default=suspect)
+    if (fullest.used or 0.0) > max(suspect.used or 0.0, CALM):
+        return f"Closest to its limit: {fullest.name}, {human.percent(fullest.used)}% used"
+    return f"Suspect: {suspect.name}, by arithmetic: about {human.percent(suspect.used)}% used"
 
 
 def _accused_part(stage: Stage, accused: Mapping[str, Severity]) -> str:

@@ -12,7 +12,6 @@ from sdstop.analysis.drives import ArrayState, array_states
 from sdstop.analysis.rebuilding import rebuild_analyses
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Finding
-from sdstop.core.format import plural
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.drawing import GROUNDS, block
 from sdstop.tui.pictures.slots import rebuild_line

@@ -10,7 +10,6 @@ from sdstop.tui.widgets.graph import samples
 from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.roles import role
 
-
 GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
 """Text and ground of an accused block, by the role of its severity."""
 

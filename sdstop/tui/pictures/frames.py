@@ -42,7 +42,7 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
         if cached is not None and height > len(lines):
             lines += _ways(cached, color, scene.palette, width)
         if sizes is not None and height - len(lines) >= 3:
-            rows = histogram_rows(sizes, cached, framed, scene, width - 1, widest=width)
+            rows = histogram_rows(sizes, cached, framed, scene, width - 1, widest=width, pieces=False)
             bins = [row for row in rows if row.key is not None]
             heads = [row for row in rows if row.key is None][:1] if height - len(lines) > len(bins) else []
             room = height - len(lines) - len(heads)
@@ -53,7 +53,7 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
 
     bins = len(sizes.counts) + 1 if sizes is not None else 0
     title = f"Frames against {blocks}s" if payload and payload % size else "Requests of a cache"
-    return Picture(title, draw, (3, *range(6, 3 + bins + 2)))
+    return Picture(title, draw, (3, *range(6, 3 + bins + 2)), whole=3 + bins - 1 if bins else 0)
 
 
 def _cache(finding: Finding, scene: Scene) -> CacheRow | None:

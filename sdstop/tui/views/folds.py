@@ -67,7 +67,9 @@ def _name(item: FoldRow, width: int) -> Line:
         line = (*line, *text((flag, style)))
     group = palette.word(fold.group, 40) if fold.group and not fold.inner else ""
     room = width - width_of(line) - 2
-    return (*line, *text((f"  {palette.fit(group, room).rstrip()}", FAINT))) if group and room >= min(cell_len(group), _GROUP) else line
+    if not group or room < min(cell_len(group), _GROUP):
+        return line
+    return (*line, *text((f"  {palette.fit(group, room).rstrip()}", FAINT)))
 
 
 def _figure(read: Callable[[DeviceFigures], float | None], shown: Callable[[float], str]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ WIDE, VERY_WIDE = 110, 190
 """Minimum widths for panes side by side, and for panes with more figures."""
 _LEFT, _LEFT_VERY, _RIGHT = 92, 112, 40
 """Cells of the left of two panes, and of the right one at least."""
+_LEADS = 72
+"""Minimum width for the key that leads to a view beside the headings of a picture."""
 _HEALTH = 13
 """Minimum lines of the view for a line of health on a narrow screen."""
 
@@ -69,6 +71,8 @@ class Needs(Struct, frozen=True):
     devices: int
     who: int
     health: bool = True
+    unchecked: bool = False
+    """Whether the last of the others is the line of what is not checked, which the counts of the header tell, too."""
 
 
 class _Room:
@@ -104,7 +108,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     health = 1 if needs.health and not wide and height >= _HEALTH else 0
     room = _Room(height - health - wide - needs.body[0])
     picture = room.take(needs.picture.steps[0] + 1, 3) - 1 if needs.picture is not None else -1
-    others = min(needs.others, 1, room.left)
+    others = min(needs.others - needs.unchecked, 1, room.left)
     picture = room.grow(needs.picture, max(picture, 0), others, whole=True)
     actions, steps = _steps(width, needs, room, others)
     others = room.take(min(needs.others, 7 if width >= VERY_WIDE else 4 if wide else 3))
@@ -222,9 +226,10 @@ class Overview(View):
             max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
             for actions in (1, 2, 3)
         ]
+        unchecked = not titled and any(each.finding is None for each in known[1:])
         needs = Needs(
-            tallest, _others(known), len(numbers), picture, second, strip is not None,
-            len(running) + listed, who, bool(plain(health).strip()),
+            tallest, _others(known, folded=not titled), len(numbers), picture, second, strip is not None,
+            len(running) + listed, who, bool(plain(health).strip()), unchecked,
         )  # fmt: skip
         plan = arrange(width, height, needs)
         if not roomy and plan.devices - 2 - needs.devices > _SPARE and finding is not None:
@@ -245,7 +250,9 @@ class Overview(View):
             lines = measure_lines(numbers, chosen, palette, width - left - 1, plan.cause - 1)
             self.measured.put(_rows(lines), palette, "value, against")
         if plan.picture and picture is not None:
-            self._put(self.picture, picture, _leads(finding, picture), width, plan.picture, scene)
+            self._put(
+                self.picture, picture, _leads(finding, picture, plan.picture - 1, width), width, plan.picture, scene
+            )
         if plan.second and second is not None:
             self._put(self.second, second, second.note, width, plan.second, scene)
         if plan.strip and strip is not None:
@@ -288,8 +295,10 @@ class Overview(View):
         self.processes.styles.height = plan.who or 1
 
 
-def _others(known: Sequence[Cause]) -> int:
-    """Return the lines for the findings beside the first one; what is not checked takes one line in all."""
+def _others(known: Sequence[Cause], *, folded: bool) -> int:
+    """Return the lines for the findings beside the first one; folded, what is not checked takes one line in all."""
+    if not folded:
+        return max(len(known) - 1, 0)
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
 
 
@@ -311,8 +320,10 @@ def _rows(lines: Sequence[Line]) -> list[Row]:
     return [words(line) for line in lines]
 
 
-def _leads(finding: Finding | None, picture: Picture) -> str:
-    """Return the note of a picture, with the key that leads to its view."""
+def _leads(finding: Finding | None, picture: Picture, lines: int, width: int) -> str:
+    """Return the note of a picture, with the key that leads to its view; or its headings, if they lack a line."""
     entry = next((each for each in VIEWS if finding is not None and each.name == finding.view), None)
     leads = f"v opens {entry.key} {entry.title}" if entry is not None else ""
-    return "   ".join(part for part in (picture.note, leads) if part)
+    headless = picture.head and lines < picture.whole
+    parts = (leads if width >= _LEADS else "", picture.head) if headless else (picture.note, leads)
+    return "   ".join(part for part in parts if part)

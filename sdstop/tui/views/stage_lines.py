@@ -21,7 +21,7 @@ UNKNOWN = "?"
 
 
 class StageRow(Struct, frozen=True):
-    """A stage of a path on the screen, with the worst severity of the findings about it and the fault that one names."""
+    """A stage of a path on the screen, with the worst severity of its findings and the fault that one of them names."""
 
     scene: Scene
     path: DataPath
