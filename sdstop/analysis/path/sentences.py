@@ -70,7 +70,8 @@ def _near_limit(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> str
 def _accused_part(stage: Stage, accused: Mapping[str, Severity]) -> str:
     """Return the name of a stage, with that of the one thing of several that a finding accuses."""
     bad = [thing for thing in stage.things if thing.name in accused or thing.label in accused]
-    return f"{bad[0].label} of {stage.name}" if len(bad) == 1 < len(stage.things) else stage.name
+    one = stage.kind is StageKind.DISKS and len(bad) == 1 < len(stage.things)
+    return f"{bad[0].label} of {stage.name}" if one else stage.name
 
 
 def _most(stage: Stage) -> float | None:

@@ -79,7 +79,8 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     most = max(len(own) for members in sets.values() for own in members.values())
     alone = all(len(members) == 1 and name in members for name, members in sets.items())
     head = 0 if alone else min(max(len(row.node) for row in devices), _NODE) + 1
-    size = max(min((width - label - 1) // max(across, 1) - head - 1, most * 6) // max(most, 1), 2)
+    longest = max(len(_short(row)) for row in devices) + 1
+    size = max(min((width - label - 1) // max(across, 1) - head - 1, most * max(longest, 6)) // max(most, 1), 2)
     fore, ground = GROUNDS.get(ROLES.get(finding.severity, ""), ("playfg", "playbg"))
     lines: list[Line] = []
     for name in sorted(sets, key=natural):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sdstop.analysis.cache_state import caches
+from sdstop.analysis.cache_state import caches, split
 from sdstop.analysis.path import data_path
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.array_slots import array_slots
 from sdstop.tui.pictures.blocks import cluster_picture
+from sdstop.tui.pictures.dirty import dirty_picture
 from sdstop.tui.pictures.frames import frame_picture
 from sdstop.tui.pictures.limits import limit_picture
 from sdstop.tui.pictures.members import member_heat
@@ -82,6 +83,8 @@ def _mixture(finding: Finding, scene: Scene) -> Picture | None:
     cached = next((row for row in known if not named.isdisjoint(row.names)), None)
     if cached is None or cached.activity is None:
         return None
+    if split(cached.activity) is None:
+        return dirty_picture(cached, finding)
     title = mixture_title(cached)
     return Picture(title, lambda width, height: _lines(mixture_rows(cached, width, height), width), tuple(range(4, 15)))
 
@@ -125,6 +128,7 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "slow-device": (member_heat,),
     "mtu-misaligned": (frame_picture,),
     "cache-sub-block-io": (frame_picture,),
+    "cache-errors": (_evidence,),
     "cache-bypassed": (frame_picture,),
     "dimm-too-few-channels": (slot_picture,),
     "dimm-unequal-sockets": (slot_picture,),

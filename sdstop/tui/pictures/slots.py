@@ -27,7 +27,7 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
     found = [board for board in boards(scene) if board.banks]
     if not found:
         return None
-    color = ROLES.get(finding.severity, "text")
+    color = ROLES.get(finding.severity, "text") if finding.rule.startswith("dimm-") else "text"
     axis = any(board.socket is not None and board.socket.peak for board in found)
     needs = next((v.value for v in finding.values if v.name == "needs" and isinstance(v.value, float | int)), None)
     running = [known for known in rebuild_analyses(scene.window) if known.rebuild.state == "running"][:2]

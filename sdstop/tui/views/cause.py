@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
-from sdstop.core.format import duration
+from sdstop.core.format import duration, plural
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.finding_rows import entry_row
 from sdstop.tui.widgets.palette import MARKS, UNKNOWN_WORD, Line, Palette, text, width_of
@@ -82,7 +82,9 @@ def _texts(cause: Cause) -> tuple[tuple[str, str], ...]:
     """Return the labelled sentences: why and hurt."""
     finding, entry = cause.finding, cause.entry
     if finding is None:
-        return (("why", entry.summary),)
+        good = sum(len(verdict.subjects) for verdict in cause.scene.look.judgement.ruled_out)
+        passed = f"No findings; {plural(good, 'thing')} checked and found good."
+        return (("why", entry.summary), *((("pass", passed),) if good and not cause.scene.in_force else ()))
     return tuple((label, said) for label, said in (("why", finding.cause), ("hurt", finding.impact)) if said)
 
 
