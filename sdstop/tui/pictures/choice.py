@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 from sdstop.analysis.cache_state import caches, split
@@ -64,13 +65,20 @@ def _path(finding: Finding, scene: Scene) -> Picture | None:
 
 def _evidence(finding: Finding, scene: Scene) -> Picture | None:
     """Return the cited evidence, where nothing else can be drawn."""
-    lines: list[Line] = []
-    for cite in finding.evidence:
-        lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
-        lines += [text(f"   {scene.palette.word(row.strip(), 300)}") for row in cite.excerpt.splitlines()[:_QUOTED]]
-    if not lines:
+    if not finding.evidence:
         return None
-    return Picture("Evidence", lambda _, height: lines[:height], tuple(range(min(len(lines), 2), len(lines) + 1)))
+
+    def drawn(width: int) -> list[Line]:
+        lines: list[Line] = []
+        for cite in finding.evidence:
+            lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
+            for row in cite.excerpt.splitlines()[:_QUOTED]:
+                parts = textwrap.wrap(scene.palette.word(row.strip(), 300), max(width - 5, 20)) or [""]
+                lines += [text(f"   {part}") for part in parts]
+        return lines
+
+    most = len(drawn(80))
+    return Picture("Evidence", lambda width, height: drawn(width)[:height], tuple(range(min(most, 2), most + 1)))
 
 
 _QUOTED = 12

@@ -116,12 +116,26 @@ def _folds(
             yield fold, flow
 
 
+def _is_alone(fold: DeviceFold) -> bool:
+    """Return whether a fold is one device that is neither an array nor in a group."""
+    return len(fold.devices) == 1 and fold.devices[0].kind != "md" and not fold.group
+
+
+def _sum(fold: DeviceFold) -> str:
+    """Return the name of the sum of a fold's devices, whose label may speak of their median."""
+    named = len(fold.devices) == 1 or fold.devices[0].name in fold.label
+    return fold.label if named else f"{len(fold.devices)} disks together"
+
+
 def device_graphs(scene: Scene, finding: Finding | None = None) -> Iterator[Graph]:
     """Yield a graph for each array, each group of disks and each disk in none, those of a finding first."""
     none = True
     for fold, flow in _folds(scene, finding, "read_bytes_per_second", "write_bytes_per_second", mean=False):
+        if none and finding is None and _is_alone(fold) and (whole := disk_flow(scene)) is not None:
+            yield Graph("all disks", "together", whole)
         none = False
-        yield Graph(fold.label, f"{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
+        median = "median " if len(fold.devices) > 1 else ""
+        yield Graph(_sum(fold), f"{median}{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
     whole = disk_flow(scene) if none else None
     if whole is not None:
         yield Graph("all disks", "no I/O", whole)

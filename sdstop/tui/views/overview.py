@@ -37,8 +37,8 @@ from sdstop.tui.widgets.table import LineTable
 
 WIDE, VERY_WIDE = 110, 190
 """Minimum widths for panes side by side, and for panes with more figures."""
-_LEFT, _LEFT_VERY, _RIGHT = 92, 112, 40
-"""Cells of the left of two panes, and of the right one at least."""
+_LEFT, _LEFT_VERY, _RIGHT = 84, 112, 66
+"""Cells of the left of two panes, and of the right one at least: its names are never cut."""
 _LEADS = 72
 """Minimum width for the key that leads to a view beside the headings of a picture."""
 _HEALTH = 13
@@ -205,9 +205,9 @@ class Overview(View):
         chosen = self._chosen(known)
         finding = chosen.finding if chosen is not None else None
         titled = width >= WIDE
-        numbers = _numbers(finding, scene) if titled else []
+        numbers = _numbers(finding, scene) if width >= _LEFT + _RIGHT else []
         wide = titled and bool(numbers)
-        half = _LEFT_VERY if width >= VERY_WIDE else min(_LEFT, width - _RIGHT)
+        half = _LEFT_VERY if width >= VERY_WIDE else _LEFT
         left = half if wide else width
         picture = picture_of(finding, scene)
         drawn = picture is not None and picture.is_path
