@@ -76,7 +76,9 @@ def _finding(item: PathRow, _: int) -> Cell:
     if item.severity is None:
         return ""
     palette = item.scene.palette
-    return text((f"{WORDS[item.severity]} {palette.word(item.path.rule, 40)}", palette.severity(item.severity)))
+    found = next((f for f in item.scene.in_force if f.rule == item.path.rule), None)
+    fault = found.title.partition(":")[0] if found is not None else item.path.rule
+    return text((f"{WORDS[item.severity]} {palette.word(fault, 60)}", palette.severity(item.severity)))
 
 
 def _kind(item: PathRow, _: int) -> Cell:
@@ -97,11 +99,11 @@ def _wait(item: PathRow) -> float | None:
 
 _COLUMNS = (
     TableColumn("path", "PATH", 16, _name, lambda i: i.subject.name, widest=44, rising=True),
-    TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
+    TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=14),
     TableColumn("io", "io/s", 7, lambda i, _: whole(_requests(i)), _requests, right=True),
     TableColumn("bytes", "MiB/s", 7, lambda i, _: mebibytes(_bytes(i)), _bytes, right=True, keep=3, scale=MIB),
     TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
-    TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
+    TableColumn("finding", "FINDING", 24, _finding, lambda i: i.path.urgency, widest=44),
 )
 
 
