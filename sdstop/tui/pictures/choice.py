@@ -21,12 +21,14 @@ from sdstop.tui.pictures.traffic import load_picture, network_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import cache_row
 from sdstop.tui.views.capacity import summary_rows
+from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.mixture import mixture_rows, mixture_title
 from sdstop.tui.views.path import stage_rows
 from sdstop.tui.views.path_strip import path_strip
 from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.roles import role
 
 Maker = Callable[[Finding, Scene], Picture | None]
 
@@ -97,21 +99,21 @@ def _mixture(finding: Finding, scene: Scene) -> Picture | None:
     return Picture(title, lambda width, height: _lines(mixture_rows(cached, width, height), width), tuple(range(4, 15)))
 
 
-def _gauges(_: Finding, scene: Scene) -> Picture | None:
+def _gauges(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the gauges of the node, the pressure that a finding is about in its color; processors give way first."""
     lines = gauge_lines(scene, 80)
-    return Picture(
-        "Processors, memory and pressure", gauge_cut(scene), tuple(range(min(len(lines), 3), len(lines) + 1))
-    )
-
-
-def gauge_cut(scene: Scene) -> Callable[[int, int], list[Line]]:
-    """Return a painter of the node's gauges: of more lines than fit, processors give way."""
+    name = ROLES.get(finding.severity)
+    style = role(name, bold=True) if name is not None else role("text")
 
     def draw(width: int, height: int) -> list[Line]:
-        lines: Sequence[Line] = gauge_lines(scene, width)
+        lines: Sequence[Line] = gauge_lines(scene, width, _PRESSURES.get(finding.rule, ""), style)
         return list(lines[max(len(lines) - height, 0) :])
 
-    return draw
+    return Picture("Processors, memory and pressure", draw, tuple(range(min(len(lines), 3), len(lines) + 1)))
+
+
+_PRESSURES = {"load-unexplained": "io", "io-stalled": "io", "memory-short": "memory"}
+"""Resource for which tasks wait, by the rule that says so."""
 
 
 _SUMMARY = 2

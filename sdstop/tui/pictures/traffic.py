@@ -19,6 +19,8 @@ from sdstop.tui.widgets.graph import Axis, traffic
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text, width_of
 
 MIB = float(1 << 20)
+_WAIT_FLOOR = 5.0
+"""Least end of a scale of milliseconds, so that a steady wait of 1 ms is no wall."""
 _NARROWEST = 44
 """Minimum cells of a graph beside another."""
 
@@ -147,7 +149,7 @@ def wait_picture(scene: Scene, finding: Finding | None = None) -> Picture | None
     def graphs() -> Iterator[Graph]:
         for fold, flow in _folds(scene, finding, "read_wait", "write_wait", mean=True):
             facts = f"r {wait(fold.figures.read_wait)}  w {wait(fold.figures.write_wait)} ms now"
-            yield Graph(fold.label, facts, flow, 0.001)
+            yield Graph(fold.label, facts, flow, 0.001, floor=_WAIT_FLOOR)
 
     return _picture("Latency", graphs, scene, "ms a request")
 
