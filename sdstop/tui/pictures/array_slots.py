@@ -111,7 +111,7 @@ def _said(slot: _Slot, palette: Palette) -> str:
     member = slot.member
     if member is None:
         return f"{slot.number} missing"
-    return palette.word(member.device, 20)
+    return palette.word(member.device, 20) + ("!" if slot.accused and member.state != "rebuilding" else "")
 
 
 def _block(slot: _Slot, size: int, color: str, palette: Palette) -> tuple[str, Style]:

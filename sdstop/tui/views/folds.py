@@ -138,6 +138,11 @@ FOLD_COLUMNS = (
 class FoldTable(LineTable):
     """Table of folded devices; its cursor shows only while the table is focused."""
 
+    @property
+    def heads(self) -> int:
+        """Number of lines above the rows: rebuilds alone have no columns, so no headings."""
+        return super().heads if any(row.line is None for row in self.rows) else 1
+
     def _pointed(self, line: Line) -> Line:
         return super()._pointed(line) if self.has_focus else line
 
