@@ -116,3 +116,16 @@ async def test_no_name_of_a_measured_number_is_cut(name: str, size: tuple[int, i
     async with screen(story(name).session, size) as shown:
         for line in panes(shown)["measured"][3][1:]:
             assert "…" not in line[:40], line
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("bcache-detaching", "all disks  together"), ("bond-both-slaves", "nvme0n1  1% busy"),
+        ("vm-dm-cache", "4 disks together  median 1% busy"), ("busy-but-healthy", "md0 raid10  100% busy"),
+    ],
+)  # fmt: skip
+async def test_the_load_of_a_calm_node_has_the_name_of_what_is_drawn(name: str, head: str) -> None:
+    async with screen(story(name).session) as shown:
+        assert picture(shown)[1].strip() == head
+        assert shown.line("QUEUE")
