@@ -26,6 +26,7 @@ from sdstop.collectors.ceph.tool import (
     parsed_or,
     query_monitors,
     reachable,
+    recorded_text,
     text_of,
 )
 from sdstop.core.collector import Collector, Command, Need
@@ -130,11 +131,11 @@ def _recorded_checks(host: Host, answers: Mapping[str, str]) -> tuple[Check, ...
     none: tuple[Check, ...] = ()
     if "health" not in answers:
         return none
-    checks = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
-    if "status" not in answers:
-        return checks
     try:
-        said = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1])
+        checks = ceph.parse_health(recorded_text(host, answers["health"]))
+        if "status" not in answers:
+            return checks
+        said = ceph.parse_status(recorded_text(host, answers["status"]))
     except TimedOut:
         raise
     except Unreadable:
@@ -163,7 +164,7 @@ def _cluster_name(
     fsid = dump.fsid
     if fsid is None and "status" in answers:
         try:
-            fsid = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1]).fsid
+            fsid = ceph.parse_status(recorded_text(host, answers["status"])).fsid
         except TimedOut:
             raise
         except Unreadable:
@@ -254,7 +255,8 @@ def _pools(known: _Map) -> Iterator[Reading]:
         holding, lambda osd: osd.root if len(classes) < 2 else f"{osd.root}~{osd.media}"
     ).items():
         stored = _stored_on(known, group)
-        rule = next((known.rules[each.rule] for each in stored if each.rule in known.rules), None)
+        rules = (known.rules.get(each.rule) for each in stored if each.rule is not None)
+        rule = next(filter(None, rules), None)
         domains = placed(rule, group)
         if not domains:
             rule, domains = None, placed(None, group)

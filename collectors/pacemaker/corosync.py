@@ -258,13 +258,14 @@ def _membership(
     host: Host, conf: str, name: str, nodes: dict[str, str], sockets: set[str] | None, votes: Quorum | None,
     *, up: bool | None,
 ) -> ClusterMembership:  # fmt: skip
+    gone: list[str] = []
     wanted = [daemon for socket, daemon in _DAEMONS.items() if sockets is not None and socket not in sockets]
     units = [host.target(f"{UNITS}/{unit}.service") for unit in ("corosync", "pacemaker")]
     used = "cib.xml" in host.names(CIB) or units[1] is not None
     if sockets is None:
-        pacemaker, gone = "unknown", []
+        pacemaker = "unknown"
     elif len(wanted) == len(_DAEMONS) and _MASTER not in sockets:
-        pacemaker, gone = ("stopped" if used else "not used"), []
+        pacemaker = "stopped" if used else "not used"
     else:
         known = len(_DAEMONS) - len(wanted) >= _KNOWN  # another version may name them otherwise
         gone = (wanted if known else []) if _MASTER in sockets else [_MASTER, *wanted]
