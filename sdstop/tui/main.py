@@ -136,12 +136,13 @@ class Main(Screen[None]):
             await self.query_one("#views").mount(self.views[key])
         view = self.views[key]
         self._prepare(view)
-        if view is not self.shown:
+        turned = view is not self.shown
+        if turned:
             self.shown.remove_class("-shown")
             view.add_class("-shown")
             self.entry = entry
         self.set_focus(view.main)
-        if self.scene is not None:
+        if turned and self.scene is not None:
             view.paint(self.scene)  # places the cursor before the next key; painted again after layout
             self._show_after_layout()
 

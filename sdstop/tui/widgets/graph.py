@@ -85,26 +85,34 @@ def area(
     fit = samples(width, palette)
     kept: list[float | None] = [*([None] * (fit - len(values))), *values[max(len(values) - fit, 0) :]]
     steps = 4 if fit == 2 * width else 3 if palette.ascii else 8
-    heights = [_height(value, top, height * steps) for value in kept]
+    heights = _heights(kept, top, height * steps)
     rows: list[str] = []
     for row in range(height):
         base = (row if down else height - 1 - row) * steps
-        filled = [min(max(h - base, 0), steps) for h in heights]
+        levels = [min(max(h - base, 0), steps) for h in range(height * steps + 1)]
+        filled = [levels[h] for h in heights] if height > 1 else heights
         if steps == 4:
             cells = _CELLS[down]
             rows.append("".join([cells[a][b] for a, b in zip(filled[::2], filled[1::2], strict=True)]))
         elif palette.ascii:
-            rows.append("".join((" ':#" if down else " .:#")[level] for level in filled))
+            rows.append("".join([(" ':#" if down else " .:#")[level] for level in filled]))
         else:  # no block hangs by eighths
-            rows.append("".join((" ", "▀", "█")[(level + 3) // 4] if down else UP[level] for level in filled))
+            rows.append("".join([(" ", "▀", "█")[(level + 3) // 4] if down else UP[level] for level in filled]))
     return rows
 
 
-def _height(value: float | None, top: float, most: int) -> int:
-    """Return the height of a sample in steps: 0 if it is missing, at least 1 if it was measured."""
-    if value is None or math.isnan(value):
-        return 0
-    return max(round(min(value / top, 1.0) * most), 1) if top > 0 else 1
+def _heights(values: Sequence[float | None], top: float, most: int) -> list[int]:
+    """Return the heights of samples in steps, at most `most`: 0 if one is missing, at least 1 if it was measured.
+
+    It runs for some thousand samples of each painted frame.
+    """
+    if top <= 0:
+        return [int(value is not None and not math.isnan(value)) for value in values]
+    scale, lowest = most / top, top / most
+    return [
+        0 if v is None or v != v else most if v >= top else 1 if v <= lowest else int(v * scale + 0.5)  # noqa: PLR0124
+        for v in values
+    ]
 
 
 def _braille(left: int, right: int, *, down: bool) -> str:
