@@ -58,12 +58,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Return how many processes share the tests: three for two processors, at most MOST_WORKERS.
 
     For nearly half of their time tests wait for deadlines, other programs and an idle screen. None (0) share chosen
-    files, tests whose output is shown, and tests with markers `vm` or `bench`, which need all processors.
+    files, tests whose output is shown, and tests with markers `vm`, `clusters` or `bench`, which need all processors.
     """
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     chosen = all(Path(argument.partition("::")[0]).is_file() for argument in config.args)
-    alone = re.search(r"(?<!not )\b(vm|bench)\b", config.option.markexpr)
+    alone = re.search(r"(?<!not )\b(vm|clusters|bench)\b", config.option.markexpr)
     if chosen or alone or config.option.capture == "no":
         return 0
     return min(max(2, len(os.sched_getaffinity(0)) * 3 // 2), MOST_WORKERS)

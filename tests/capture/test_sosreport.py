@@ -25,10 +25,11 @@ from sdstop.collectors.md.readings import Array
 from sdstop.core.evidence import UNDATED, Evidence
 from sdstop.core.session import Session
 from sdstop.rules import RULES
+from tests.expectation import course
 from tests.fixtures import FIXTURES
 from tests.vm import scenario
 from tests.vm.fixture import SOSREPORT
-from tests.vm.verdict import course, opened
+from tests.vm.verdict import opened
 
 TOP = "sosreport-san1-2026-11-21-abcdefg"
 STATUS = (

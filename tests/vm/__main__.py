@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.expectation import Misdeclared
 from tests.vm import fixture, guest, scenario
 from tests.vm.machine import Crashed, build_site, run
 from tests.vm.verdict import judge
@@ -33,7 +34,7 @@ def main() -> int:
                 sys.stdout.write(f"{name:<28} {scenario.load(name).about}\n")
             return 0
         return _run(options.names or scenario.names(), options.keep, record=options.action == "record")
-    except (guest.Unprepared, scenario.Misdeclared, Crashed) as error:
+    except (guest.Unprepared, Misdeclared, Crashed) as error:
         sys.stderr.write(f"{error}\n")
         return 2
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from sdstop.capture.reader import PACKED
 from sdstop.core.finding import Severity
 from sdstop.exporters.capture import CaptureWriter
+from tests.expectation import Course, course
 from tests.fixtures import FIXTURES, Said, declaration
 from tests.vm.machine import Run
 from tests.vm.scenario import Scenario
-from tests.vm.verdict import Course, course
 
 SOSREPORT = "sosreport.tar.xz"
 _KEPT = re.compile(

@@ -17,12 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tests.expectation import Expect, Misdeclared, parse_expect
+
 FOLDER = Path(__file__).parent / "scenarios"
-SEVERITIES = ("info", "warning", "critical")
-
-
-class Misdeclared(Exception):  # noqa: N818
-    """A scenario file says something that cannot be meant. Says what, and in which file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,40 +55,6 @@ class Step:
     screen: str = ""
     shows: tuple[str, ...] = ()
     hides: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A finding, as far as an expectation names it: severity, rule, subject."""
-
-    severity: str
-    rule: str
-    subject: str
-
-    def __str__(self) -> str:
-        """Return it as it is written in a scenario."""
-        return f"{self.severity} {self.rule} {self.subject}"
-
-
-@dataclass(frozen=True, slots=True)
-class Expect:
-    """What is expected between two seconds of the recording, both None: in all of it.
-
-    `found` must be in force when the time is over; `allowed` may be in force; any other finding above info that is in
-    force in between is a false alarm. `never` must not be in force whatever its severity (rule, or rule and subject).
-    `looked` are rules (and subjects) that must have been able to look and found nothing. `says` are rule, subject and a
-    text that the summary of this finding must hold when the time is over. `paths` are name of a data path and a text
-    that the sentences below it must hold.
-    """
-
-    since: float | None = None
-    until: float | None = None
-    found: tuple[Said, ...] = ()
-    allowed: tuple[Said, ...] = ()
-    never: tuple[tuple[str, ...], ...] = ()
-    looked: tuple[tuple[str, ...], ...] = ()
-    says: tuple[tuple[str, ...], ...] = ()
-    paths: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +152,7 @@ def parse(name: str, declared: Mapping[str, Any]) -> Scenario:
             raw=tuple(declared.get("raw", ())),
             packages=tuple(declared.get("packages", ())),
             steps=tuple(sorted((_step(step) for step in declared.get("step", ())), key=lambda step: step.at)),
-            expect=tuple(_expect(expect) for expect in declared["expect"]),
+            expect=tuple(parse_expect(expect) for expect in declared["expect"]),
         )
     except (TypeError, ValueError, KeyError) as error:
         raise Misdeclared(f"{name}: {error}") from error
@@ -247,40 +210,3 @@ def _step(declared: Mapping[str, Any]) -> Step:
     run, monitor, screen = (declared.get(key, "") for key in ("run", "monitor", "screen"))
     keys, shows, hides = (tuple(declared.get(key, ())) for key in ("keys", "shows", "hides"))
     return Step(float(declared["at"]), run, monitor, keys, screen, shows, hides)
-
-
-def _expect(declared: Mapping[str, Any]) -> Expect:
-    known = {"since", "until", "found", "allowed", "never", "looked", "says", "paths"}
-    if set(declared) - known:
-        raise ValueError(f"expect: {sorted(set(declared) - known)}: there are {sorted(known)}")
-    return Expect(
-        declared.get("since"),
-        declared.get("until"),
-        tuple(_said(text) for text in declared.get("found", ())),
-        tuple(_said(text) for text in declared.get("allowed", ())),
-        tuple(tuple(text.split()) for text in declared.get("never", ())),
-        tuple(tuple(text.split()) for text in declared.get("looked", ())),
-        tuple(_text(text) for text in declared.get("says", ())),
-        tuple(_sentence(text) for text in declared.get("paths", ())),
-    )
-
-
-def _sentence(declared: str) -> tuple[str, ...]:
-    name, colon, text = declared.partition(": ")
-    if not colon:
-        raise ValueError(f"expect: {declared!r}: write the name of a path, a colon, and a text of its sentences")
-    return name, text
-
-
-def _text(declared: str) -> tuple[str, ...]:
-    words = tuple(declared.split(maxsplit=2))
-    if len(words) != 3:
-        raise ValueError(f"expect: {declared!r}: write rule, subject, and a text of its summary")
-    return words
-
-
-def _said(text: str) -> Said:
-    words = text.split()
-    if len(words) != 3 or words[0] not in SEVERITIES:
-        raise ValueError(f"expect: {text!r}: write severity, rule, subject (warning slow-stripe-member md0/vdd)")
-    return Said(*words)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.expectation import Course, Expect, Misdeclared, Said, course, differences
 from tests.fixtures import FIXTURES, Story, declaration, each_of, parse, story
 from tests.fixtures import expected as expectation
 from tests.vm import fixture, scenario, smbios
 from tests.vm.guest import Guest
 from tests.vm.machine import Run, command_line
-from tests.vm.scenario import Disk, Expect, Misdeclared, Said, Scenario, Step
-from tests.vm.verdict import Course, course, expected, judge, named, opened
+from tests.vm.scenario import Disk, Scenario, Step
+from tests.vm.verdict import judge, named, opened
 
 EXPECT: list[dict[str, list[str]]] = [{"found": []}]
 
@@ -112,7 +113,7 @@ SLOW = Said("critical", "slow-stripe-member", "md0/vde")
 
 
 def told(*expects: Expect, name: str = "vm-md-slow-member") -> list[str]:
-    return expected(Scenario("x", "a", expect=expects), course(FIXTURES / name))
+    return differences(expects, course(FIXTURES / name))
 
 
 def test_what_is_expected_is_no_complaint() -> None:
@@ -187,7 +188,7 @@ def test_every_scenario_was_recorded() -> None:
 @each_of(f"vm-{name}" for name in scenario.names() if scenario.load(name).fixture)
 def test_a_recording_is_still_judged_as_its_scenario_expects(name: str) -> None:
     recorded = name.removeprefix("vm-")
-    assert expected(scenario.load(recorded), judged(story(name))) == []
+    assert differences(scenario.load(recorded).expect, judged(story(name))) == []
     assert (FIXTURES / name / "capture.tar.gz").stat().st_size < 600_000
     assert " ".join(scenario.load(recorded).about.split()) in " ".join(readme_of(recorded).split())
 

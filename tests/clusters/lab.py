@@ -1,0 +1,174 @@
+"""Lab: a real cluster on this machine, driven by the shell functions of its lab.sh. README.md names them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from sdstop.capture.reader import open_capture
+from sdstop.exporters.capture import CaptureWriter
+from tests.clusters.scenario import FOLDER, Scenario
+from tests.expectation import course, differences
+
+PATIENCE = 600.0
+"""Seconds that one step (up, enter, a recording, leave, down) may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Shell that runs, and the file that takes what it prints."""
+
+    shell: str
+    process: subprocess.Popen[bytes]
+    printed: IO[bytes]
+
+
+class Failed(Exception):  # noqa: N818
+    """A step of the lab failed or took too long. Says which, and what it printed last."""
+
+
+class Lab:
+    """The cluster of one system, in a folder of its own.
+
+    The folder is `$SDSTOP_CLUSTERS/SYSTEM`, by default below /var/tmp; it stays until `down`, so that each step may be
+    a process of its own.
+    """
+
+    def __init__(self, system: str) -> None:
+        self.system = system
+        self.folder = Path(os.environ.get("SDSTOP_CLUSTERS", "/var/tmp/sdstop-clusters")) / system  # noqa: S108
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the cluster was started and not stopped since."""
+        return self.folder.is_dir()
+
+    def up(self) -> None:
+        """Start the cluster; return when it is healthy. Raises Failed."""
+        if self.is_up:
+            raise Failed(f"{self.folder} exists: `python -m tests.clusters down {self.system}` first")
+        self.folder.mkdir(parents=True, mode=0o755)
+        try:
+            self.run("up")
+        except Failed:
+            self.down()
+            raise
+
+    def down(self) -> None:
+        """End whatever is left of the cluster and remove its folder. Raises Failed."""
+        if self.is_up:
+            self.run("down")
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def enter(self, scenario: Scenario) -> None:
+        """Bring the cluster from health into a state. Raises Failed."""
+        self.run(scenario.enter or ":")
+
+    def leave(self, scenario: Scenario) -> None:
+        """Bring the cluster back to health. Raises Failed."""
+        self.run(scenario.leave or ":")
+
+    def record(self, scenario: Scenario, folder: Path) -> dict[int, Path]:
+        """Take a capture on each of the scenario's nodes, all at once, under its load; return them. Raises Failed."""
+        options = f"--duration {scenario.seconds:g}s --interval {scenario.interval:g}s {scenario.options}".split()
+        found = {node: folder / f"{scenario.name}@{node}" for node in scenario.nodes}
+        with self._load(scenario):
+            running = [
+                self._start(f"record {node} {shlex.quote(str(place))} {shlex.join(options)}")
+                for node, place in found.items()
+            ]
+            for step in running:
+                _wait(step)
+        return found
+
+    def run(self, shell: str) -> str:
+        """Run shell with the system's functions; return what it printed. Raises Failed."""
+        return _wait(self._start(shell))
+
+    @contextmanager
+    def _load(self, scenario: Scenario) -> Iterator[None]:
+        if not scenario.load:
+            yield
+            return
+        step = self._start(scenario.load)
+        try:
+            yield
+        finally:
+            _end(step)
+
+    def _start(self, shell: str) -> Step:
+        script = FOLDER / self.system / "lab.sh"
+        sdstop = Path(sys.executable).with_name("sdstop")
+        printed = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _wait and _end
+        places = {"LAB": str(self.folder), "HERE": str(script.parent), "SDSTOP": str(sdstop)}
+        process = subprocess.Popen(
+            ["bash", "-c", f'set -u; . "$HERE/lab.sh"; {shell}'], env=os.environ | places | {"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT, cwd=self.folder,
+            start_new_session=True,
+        )  # fmt: skip
+        return Step(shell, process, printed)
+
+
+def _wait(step: Step) -> str:
+    """Return what a step printed, when it is done. Raises Failed."""
+    with step.printed:
+        try:
+            code = step.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(step.process.pid, signal.SIGKILL)
+            step.process.wait()
+            code = None
+        step.printed.seek(0)
+        said = step.printed.read().decode(errors="replace")
+    if code != 0:
+        what = f"took longer than {PATIENCE:g} s" if code is None else f"exit {code}"
+        raise Failed(f"{step.shell[:200]}: {what}: {said.strip()[-800:]}")
+    return said
+
+
+def _end(step: Step) -> None:
+    """End a load with all that it started."""
+    with step.printed, suppress(ProcessLookupError):
+        os.killpg(step.process.pid, signal.SIGTERM)
+        try:
+            step.process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(step.process.pid, signal.SIGKILL)
+            step.process.wait()
+
+
+def judge(scenario: Scenario, captures: dict[int, Path]) -> list[str]:
+    """Return where the captures of the nodes differ from what is expected, nothing if they do not."""
+    return [
+        f"node {node}: {line}"
+        for node, capture in captures.items()
+        for line in differences(scenario.expected_of(node), course(capture))
+    ]
+
+
+def keep(scenario: Scenario, captures: dict[int, Path]) -> list[Path]:
+    """Write the captures where the ordinary suite replays them, packed; return the files."""
+    kept = []
+    for node, capture in captures.items():
+        origin, frames = open_capture(capture)
+        path = scenario.recording(node)
+        path.unlink(missing_ok=True)
+        with CaptureWriter(
+            path, origin.name, privileged=origin.privileged, facts=origin.facts, collectors=origin.collectors
+        ) as writer:
+            for frame in frames:
+                writer.add(frame)
+            writer.finish()
+        path.chmod(0o644)
+        kept.append(path)
+    return kept
