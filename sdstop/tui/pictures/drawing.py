@@ -28,12 +28,14 @@ def block(cells: int, name: str, ground: str, label: str, palette: Palette) -> t
 
 
 def stretched(values: Sequence[float | None], width: int, palette: Palette) -> list[float | None]:
-    """Return the values that a graph of `width` cells shows: the last ones, or each repeated if they are too few."""
+    """Return the values from the first known one on, each repeated if they are too few for `width` cells."""
     fit = samples(width, palette)
     first = next((at for at, value in enumerate(values) if value is not None), None)
     if first is None:
         return [None] * fit
-    known = values[max(first, len(values) - fit) :]
+    known = values[first:]
+    if len(known) >= fit:
+        return [*known]
     return [known[at] for at in _repeats(len(known), fit)]
 
 

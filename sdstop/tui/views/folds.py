@@ -19,6 +19,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import severity_name
 from sdstop.tui.views.devices import DeviceRow
 from sdstop.tui.views.view import ViewPlace
+from sdstop.tui.widgets.graph import step
 from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.strip import cells, spark
@@ -98,8 +99,8 @@ def _queue(item: FoldRow, width: int) -> Cell:
 
 def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:
     """Return the queue of a fold in each sample: of several devices the mean, of many that of some of them."""
-    step = max(len(fold.devices) // _SEEN, 1)
-    names = [drive.name for drive in fold.devices[::step][:_SEEN]]
+    every = max(len(fold.devices) // _SEEN, 1)
+    names = [drive.name for drive in fold.devices[::every][:_SEEN]]
     key = ("queue of fold", fold.group, names[0])
     found = []
     for moment in moments(scene.window):
@@ -142,7 +143,7 @@ def fold_rows(folds: Sequence[DeviceFold], scene: Scene, most: int) -> list[Row]
     index = [(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)]
     at = [None if i is None else int(i) for i in cells(index, runs[-1].started, PAST)] if runs else []
     courses = [queue_course(fold, scene) for fold in folds[:most]]
-    top = max([_LEAST_QUEUE, *(queue for course in courses for queue in course if queue is not None)])
+    top = step(max([_LEAST_QUEUE, *(queue for course in courses for queue in course if queue is not None)]))
     return [
         Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top, at, course), None, partial(_searchable, fold))
         for fold, course in zip_longest(folds, courses)
