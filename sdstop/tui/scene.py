@@ -11,6 +11,7 @@ from msgspec import Struct
 from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.load_course import LoadCourse
+from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
@@ -216,6 +217,12 @@ class Scene(Struct, frozen=True):
         passed = {each.rule for each in judgement.ruled_out} - failed - open_
         rules = {rule.id for rule in self.session.rules}
         return Checks(len(passed), len(rules - passed - failed - open_))
+
+    @property
+    def is_load_explained(self) -> bool:
+        """Whether the load of the node is high, and findings account for it."""
+        passed = self.look.judgement.ruled_out
+        return any(each.rule == LOAD_RULE and EXPLAINED_BY in each.summary for each in passed)
 
     def counts(self) -> dict[Severity | None, int]:
         """Return the number of findings per severity, counting a cause and everything it explains as one.
