@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sdstop.analysis.load_course import LoadCourse
+from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.model import schema
@@ -205,6 +205,7 @@ class Dashboard(Commands):
             sought.taken if sought is not None else None,
             self.course, self.playback.speed if self.playback.playing else 0.0,
             self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
+            LoadMetric(self.options.graph),
         )  # fmt: skip
 
     def paint(self) -> None:

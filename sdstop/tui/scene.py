@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
-from sdstop.analysis.load_course import LoadCourse
+from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
@@ -95,6 +95,8 @@ class Scene(Struct, frozen=True):
     """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
     ahead: float | None = None
     """Position of the playback or of the frame that is being judged in monotonic seconds, None if it is this one."""
+    metric: LoadMetric = LoadMetric.THROUGHPUT
+    """Metric of the load above the time axis."""
 
     @property
     def position(self) -> float:

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from sdstop.analysis.load_course import LoadCourse
+from sdstop.analysis.load_course import LoadCourse, LoadMetric, LoadOf
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from sdstop.readings.disk import DiskActivity
 from sdstop.tui.device.graphs import courses, graph_lines
-from sdstop.tui.load_graph import load_lines
+from sdstop.tui.load_graph import load_lines, scale_of
 from sdstop.tui.pictures.traffic import load_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, time_axis
@@ -212,13 +212,14 @@ def _scales(second: int, palette: Palette) -> list[str]:
     axis = time_axis(session, 24)
     assert picture is not None
     assert axis is not None
+    scale = scale_of(LoadMetric.THROUGHPUT, LoadOf.DISKS)
     course = courses(scene.window, [(DiskActivity, "sda")], None)[0]
     return [
         plain(lines[0]).split()[0]
         for lines in (
             picture.draw(46, 6)[1:],
             graph_lines(course, scene.now.monotonic, 60.0, 30, 6, palette),
-            load_lines(LoadCells().of(load.samples, axis), axis, axis.width - 1, 6, 21, 1.0, palette),
+            load_lines(LoadCells().of(load.samples, axis), scale, axis, axis.width - 1, 6, 21, 1.0, palette),
         )
     ]
 
