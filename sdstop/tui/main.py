@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from textual import events
 from textual.app import ComposeResult
@@ -273,7 +273,17 @@ class Main(Screen[None]):
         row = table.chosen
         if scene is None or row is None or row.key is None:
             return "nothing to pin here"
-        hit = self.finder.find(scene, row.key, self.entry)
+        return self._pin(self.finder.find(scene, row.key, self.entry), scene)
+
+    def pin_subject(self, names: Iterable[str], entry: ViewEntry) -> str:
+        """Pin the row of a thing with one of these names, preferably of a view, or unpin it; return what happened."""
+        scene = self.scene
+        if scene is None:
+            return "nothing to pin here"
+        hits = (self.finder.about(scene, name, entry.name) for name in names)
+        return self._pin(next((hit for hit in hits if hit is not None), None), scene)
+
+    def _pin(self, hit: Hit | None, scene: Scene) -> str:
         if hit is None:
             return "nothing to pin here"
         pin = Pin(hit.entry, hit.key)
