@@ -121,7 +121,10 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
         for name in {finding.subject, finding.subject.rpartition("/")[2]}:
             flags[name] = _FLAGS.get(finding.rule, finding.rule)
     found = {}
+    pulled = _pulled(window)
     for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
+        if name in pulled and name not in members:
+            continue
         device = devices.get(name)
         found[name] = DriveState(
             name,
@@ -135,6 +138,21 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
             tuple(pools.get(name, ())),
         )
     return found
+
+
+def _pulled(window: Window) -> set[str]:
+    """Return the devices that are gone since the newest activity was read, or have lost their file or medium.
+
+    An unplug is noticed at once; without this, the last rates of the device would stay until the next round.
+    """
+    runs = window.moments(BlockDevice)
+    if len(runs) < 2:
+        return set()
+    active, now = window.now.run_of(DiskActivity), runs[-1]
+    if active is None or active.started >= now.started:
+        return set()
+    empty = {name for name, row in now.rows.items() if row.size == 0 and row.kind == "loop"}
+    return {str(name) for name in runs[-2].rows if name not in now.rows or name in empty}
 
 
 def shown(drive: DriveState) -> bool:
