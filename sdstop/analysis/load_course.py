@@ -1,7 +1,6 @@
 """Load course: reads and writes of a node over all frames that a session keeps.
 
-They are those of its disks; of a node without disks in use, those of the cluster that it reports, or what its network
-interfaces received and sent.
+They are those of its disks; of a node without disks, those of the cluster that it reports, or its network traffic.
 """
 
 from __future__ import annotations

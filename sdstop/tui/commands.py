@@ -407,7 +407,7 @@ class Commands(Shell):
         """Run every collector immediately."""
         if self.feed is not None:
             self.feed.rescan()
-            self.foot.say("every source is asked again")
+            self.foot.say("all sources are read again")
 
     def command(self, line: str) -> None:
         """Run a typed command."""

@@ -16,7 +16,7 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
 from sdstop.core.finding_order import by_cause
-from sdstop.core.headline import Headline, reason_of
+from sdstop.core.headline import NOT_YET, Headline, reason_of
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
@@ -142,7 +142,7 @@ class Scene(Struct, frozen=True):
         for name in sources:
             run = self.now.runs.get(name)
             if run is None:
-                said.append(f"{name}: not answered yet")
+                said.append(f"{name}: {NOT_YET}")
             elif run.outcome in BAD:
                 said.append(f"{name}: {run.outcome}: {run.reason}")
             elif run.partial or (not run.recorded and self.session.origin.live):

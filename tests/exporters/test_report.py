@@ -98,7 +98,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
         "unchecked": [{"rule": "too-loud", "reason": "b: it speaks", "subjects": ["b"], "count": 1, "gap": "open"}],
         "collectors": [
             {"name": "meters", "outcome": "ok", "reason": "", "duration_seconds": 0.002},
-            {"name": "idle", "outcome": None, "reason": "has not answered yet", "duration_seconds": None},
+            {"name": "idle", "outcome": None, "reason": "no data yet", "duration_seconds": None},
         ],
         "readings": {"wire": [], "pace": [{"name": "a", "per_second": 2.0}]},
     }
@@ -201,7 +201,7 @@ def test_text_of_a_finding() -> None:
         "\n"
         "SOURCES\n"
         "  meters  ok       2.00 ms  Meters\n"
-        "  idle    waiting           has not answered yet\n"
+        "  idle    waiting           no data yet\n"
     ) in shown
     assert max(map(len, shown.split("\n"))) <= 80
 

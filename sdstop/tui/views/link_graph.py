@@ -43,7 +43,7 @@ class LinkHistory(Struct, frozen=True):
         return self.interface.speed / MIB if self.interface is not None and self.interface.speed else None
 
     def values(self, read: Callable[[InterfaceActivity], float | None], fit: int, *, stretch: bool) -> Values:
-        """Return samples of a number: as many as fit, and a minute of those that are not stretched."""
+        """Return the samples of a number that fit, and at least a minute of them unless they are stretched."""
         course: list[Sample] = [(ends, lasted, read(row)) for ends, lasted, row in self.rows]
         return spread(course, fit if stretch else max(fit, PAST), stretch=stretch)
 
