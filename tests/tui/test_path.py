@@ -9,7 +9,7 @@ from _pytest.mark import ParameterSet
 
 from sdstop.core.session import Session
 from sdstop.tui.terminal import Options
-from tests.fixtures import sixth, story
+from tests.fixtures import sixth, story, untimed
 from tests.nodes.block import IDLE, Load, Node, raid10
 from tests.tui.hostile import NASTY, harmless
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
@@ -115,6 +115,19 @@ async def test_the_volume_view_agrees_with_the_path() -> None:
         assert ">8.3" in line
         assert ">6.0" in line
         assert line.count("▒") > line.count("█")
+
+
+async def test_a_wait_that_follows_from_the_queue_is_marked_as_derived() -> None:
+    """A real kernel's recording without its ticks: 228 ms in place of the 224 that they measured."""
+    async with screen(untimed("vm-md-slow-member"), WIDE) as shown:
+        text = await shown.press("9")
+        assert "~23.9" in shown.line("md0 raid10")
+        assert "~229" in shown.line("8 disks")
+        assert text.count("wait derived from outstanding requests and rate") == 2
+        assert "derived: 229 of 229 ms in 8 disks" in text
+        assert "~" in shown.line("▸md0  ")  # in the list of paths, from the last sample
+    async with screen(told("vm-md-slow-member"), WIDE) as shown:
+        assert "derived" not in await shown.press("9")
 
 
 async def test_hostile_names_are_harmless() -> None:

@@ -9,13 +9,14 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.path import DataPath, data_path
+from sdstop.analysis.path.load import implied_wait
 from sdstop.analysis.path.ranking import RankedPath, ranked_paths
 from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
 from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
-from sdstop.core.format import mebibytes, wait, whole
+from sdstop.core.format import NONE, mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
@@ -92,7 +93,18 @@ def _bytes(item: PathRow) -> float | None:
 
 
 def _wait(item: PathRow) -> float | None:
-    return None if item.load is None else item.load.wait
+    load = item.load
+    if load is None or load.wait is not None:
+        return None if load is None else load.wait
+    return implied_wait(load.in_flight if load.queue is None else load.queue, load.completed_per_second)
+
+
+def _await(item: PathRow, _: int) -> Cell:
+    """Return the wait: `~` marks a derived one, `-` no requests, `?` unknown."""
+    load, seconds = item.load, _wait(item)
+    if load is None or seconds is None:
+        return NONE if load is None or not load.completed_per_second else "?"
+    return wait(seconds) if load.wait is not None else f"~{wait(seconds)}"
 
 
 _COLUMNS = (
@@ -100,7 +112,7 @@ _COLUMNS = (
     TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
     TableColumn("io", "io/s", 7, lambda i, _: whole(_requests(i)), _requests, right=True),
     TableColumn("bytes", "MiB/s", 7, lambda i, _: mebibytes(_bytes(i)), _bytes, right=True, keep=3, scale=MIB),
-    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
+    TableColumn("await", "await", 7, _await, _wait, right=True, scale=MS),
     TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
 )
 
