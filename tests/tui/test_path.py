@@ -7,8 +7,14 @@ from collections.abc import Iterator
 import pytest
 from _pytest.mark import ParameterSet
 
+from sdstop.analysis.path import data_path
+from sdstop.analysis.path.stage import StageKind
+from sdstop.analysis.path.subjects import path_subjects
 from sdstop.core.session import Session
+from sdstop.tui.scene import Scene
 from sdstop.tui.terminal import Options
+from sdstop.tui.views.limited_volume import limited_volumes
+from sdstop.tui.widgets.palette import Palette
 from tests.fixtures import sixth, story, untimed
 from tests.nodes.block import IDLE, Load, Node, raid10
 from tests.tui.hostile import NASTY, harmless
@@ -153,3 +159,31 @@ async def test_every_story_has_its_paths(name: str, size: tuple[int, int]) -> No
         assert not shown.app.guard.counts
         assert "cannot be shown" not in text
         assert "Path" in text
+
+
+@pytest.mark.parametrize("name", ["vm-cgroup-io-max", "scaleio-cloud", "scaleio-tight", "scaleio-roomy"])
+def test_each_limit_is_on_a_path_as_in_the_view_of_volumes(name: str) -> None:
+    """Use, time at the limit and the parts of the wait: no volume waits for its disks in one view only."""
+    session = told(name)
+    scene = Scene(session.head(), session, Palette())
+    window = scene.window
+    stages = {
+        stage.subject: stage
+        for subject in path_subjects(window)
+        for stage in data_path(window, subject).stages
+        if stage.kind is StageKind.LIMIT
+    }
+    limited = [item for item in limited_volumes(scene) if item.limit is not None and item.known is not None]
+    known = [item for item in limited if item.known.samples]  # type: ignore[union-attr]
+    assert known
+    for item in known:
+        stage = stages[item.limit.subject]  # type: ignore[union-attr]
+        share = max(item.iops_share or 0.0, item.bytes_share or 0.0)
+        assert stage.used == pytest.approx(min(share, 1.0) if item.shared else share), item.name
+        assert (stage.wait, stage.least) == (item.wait, item.least) if item.split and item.split.wait else True
+        assert stage.own == (item.split.limit if item.split is not None else None)
+        assert stage.below == (item.split.disks if item.split is not None else None)
+        if not item.shared:
+            assert stage.full == ((item.at_limit or 0.0) >= 0.5), item.name
+    if name in {"vm-cgroup-io-max", "scaleio-cloud"}:
+        assert any(stages[item.limit.subject].full for item in known)  # type: ignore[union-attr]
