@@ -134,11 +134,8 @@ def story(name: str) -> Story:
 
 def replayed(fixture: str, name: str) -> Session:
     """Return a session of a fixture's frames, whose host has another name."""
-    origin, frames = opened(fixture)
-    session = Session(replace(origin, name=name), BUILTIN, RULES)
-    session.feed_all(
-        replace(frame, evidence=tuple(_renamed(item, name) for item in frame.evidence)) for frame in frames
-    )
+    session = Session(replace(opened(fixture)[0], name=name), BUILTIN, RULES)
+    session.feed_all(renamed(fixture, name))
     return session
 
 
@@ -157,6 +154,13 @@ def _untimed(item: Evidence) -> Evidence:
     times = {6, 10, 12, 13, 17, 19}
     kept = (" ".join("0" if at in times else cell for at, cell in enumerate(row)) for row in rows)
     return replace(item, data="".join(f"{row}\n" for row in kept).encode())
+
+
+def renamed(fixture: str, name: str) -> list[Frame]:
+    """Return a fixture's frames, whose host has another name."""
+    return [
+        replace(frame, evidence=tuple(_renamed(item, name) for item in frame.evidence)) for frame in opened(fixture)[1]
+    ]
 
 
 def _renamed(item: Evidence, name: str) -> Evidence:
