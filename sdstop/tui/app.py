@@ -28,6 +28,7 @@ from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
+from sdstop.tui.widgets.tree import TreeTable
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
@@ -228,6 +229,8 @@ class Dashboard(Commands):
         if row is None or row.key is None:
             return
         match item := getattr(row.item, "opens", row.item):
+            case None if isinstance(pane, TreeTable):
+                pane.action_unfold()
             case ViewPlace():
                 await self.main.go(item)
             case FindingEntry():

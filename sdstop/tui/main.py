@@ -261,6 +261,7 @@ class Main(Screen[None]):
         place = view_named(wanted)
         if place is not None and (hit is None or hit.entry is not place):
             await self.show_view(place.key)
+            self.shown.lead(finding)
             return ""
         if hit is None:
             return f"no view shows {scene.palette.word(subject, 40)}"
