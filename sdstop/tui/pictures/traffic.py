@@ -207,8 +207,10 @@ def slave_lines(slaves: Sequence[Interface], finding: Finding | None, scene: Sce
         did = scene.rows(InterfaceActivity)[0].get(row.interface)
         bad = row.interface in accused
         parts = list(text((f" {palette.fit(palette.word(row.interface, 15), name)} ", role(color if bad else "dim"))))
-        for way, rate, usual in (("rx", did and did.rx_bytes_per_second, "read"),
-                                 ("tx", did and did.tx_bytes_per_second, "write")):  # fmt: skip
+        rates: tuple[float | None, float | None] = (
+            (None, None) if did is None else (did.rx_bytes_per_second, did.tx_bytes_per_second)
+        )
+        for way, rate, usual in zip(("rx", "tx"), rates, ("read", "write"), strict=True):
             share = rate / row.speed if rate is not None and row.speed else None
             full = bad and (share or 0.0) >= _FULL
             said = "   ?" if share is None else f"{share:>4.0%}"
