@@ -324,11 +324,16 @@ class Redactor:
         return {kind.value: dict(sorted(known[kind].items())) for kind in NameKind if known[kind]}
 
 
+_NUMBERED = re.compile(r"\S*(?:\d[0-9a-f]{6,}|\d+\.\d+\.\d+\.\d+)\S*")
+"""Words with an address, a WWN or a serial number in them."""
+
+
 def _said(item: Evidence) -> bytes:
     """Return the metadata that collectors read: first line of an error, type of a reply, without free text."""
     if item.key.startswith("http"):
         return item.stderr.partition(b";")[0]
-    return own_words(item.stderr.strip().partition(b"\n")[0].decode("utf-8", "replace")).encode()
+    said = own_words(item.stderr.strip().partition(b"\n")[0].decode("utf-8", "replace"))
+    return _NUMBERED.sub("*", said).encode()
 
 
 def _split(parts: list[tuple[str, bool]], pattern: re.Pattern[str], made: Any) -> list[tuple[str, bool]]:
