@@ -11,7 +11,7 @@ from sdstop.collectors.ceph import osd_map, osd_perf
 from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import HOSTNAME, KIND, MOUNTS, local_osds
-from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, Pool, PoolUsage, placed
+from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, OsdPool, PoolUsage, placed
 from sdstop.collectors.ceph.readings import CephPool
 from sdstop.collectors.ceph.tool import (
     CONFIG,
@@ -281,7 +281,7 @@ def _pools(known: _Map) -> Iterator[Reading]:
             )  # fmt: skip
 
 
-def _stored_on(known: _Map, group: Sequence[Osd]) -> list[Pool]:
+def _stored_on(known: _Map, group: Sequence[Osd]) -> list[OsdPool]:
     """Return the pools that have data on these OSDs, those with the most copies first."""
     members = {osd.number for osd in group}
     found = []
@@ -292,7 +292,7 @@ def _stored_on(known: _Map, group: Sequence[Osd]) -> list[Pool]:
     return sorted(found, key=lambda pool: (-(pool.size or 0), pool.number))
 
 
-def _rebuilds(known: _Map, stored: Sequence[Pool], domains: int, lost: Sequence[Osd]) -> int | None:
+def _rebuilds(known: _Map, stored: Sequence[OsdPool], domains: int, lost: Sequence[Osd]) -> int | None:
     """Return the bytes that are copied to the other domains after a loss: none of pools with a copy in each domain.
 
     None if the copies of the pools are unknown. Pools share the lost domain in the proportion of their use; without

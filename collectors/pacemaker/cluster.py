@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.pacemaker.corosync import CONFIGURED, COROSYNC, KIND, parse_name
@@ -93,7 +92,7 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
 
 
 class ClusterPolicy(Reading, frozen=True, kw_only=True):
-    """What a high-availability cluster is configured to do with lost nodes, and with all resources."""
+    """Configured treatment of lost nodes, and of all resources, in a high-availability cluster."""
 
     family: ClassVar[str] = "cluster_policy"
     title: ClassVar[str] = "Cluster policies"
@@ -124,9 +123,10 @@ class ClusterConstraint(Reading, frozen=True, kw_only=True):
     rows_of = Source("{origin}", 'id="{constraint}"')
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", names=Name.VOLUME)]
+    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", names=Name.EVIDENCE)]
     kind: Annotated[str, Fact("Kind", "ban or ticket", plain=True)]
     state: Annotated[str, State("State", "by hand, configured; of tickets granted, standby or revoked")]
+    ticket: Annotated[str | None, Fact("Ticket", "Name of the ticket", names=Name.VOLUME)] = None
     resource: Annotated[str | None, Fact("Resource", "Resource that it is about", names=Name.VOLUME)] = None
     node: Annotated[str | None, Fact("Node", "Node that it forbids to the resource", names=Name.HOST)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
@@ -164,7 +164,7 @@ def _asked(host: Host) -> tuple[str, str]:
         except TimedOut:
             raise
         except Unreadable:
-            pass  # the first answer says why
+            pass  # The first answer has the reason.
     return command_key(MON), _said(command_key(MON), output)
 
 
@@ -287,7 +287,7 @@ def _node(member: PacemakerNode, said: PacemakerStatus, cluster: str, here: str 
 
 
 def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[ClusterResource]:
-    away = {member.name for member in said.members if member.unclean or not member.online}
+    away = frozenset(member.name for member in said.members if member.unclean or not member.online)
     idle = away | {member.name for member in said.members if member.standby or member.maintenance}
     running = {known.name for known in said.resources if any(node not in away for node, _ in known.running)}
     by_name: dict[str, list[Failure]] = {}
@@ -317,7 +317,7 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
         )
 
 
-def _state(known: ManagedResource, own: Iterable[Failure], away: AbstractSet[str], idle: AbstractSet[str]) -> str:  # noqa: PLR0911
+def _state(known: ManagedResource, own: Iterable[Failure], away: frozenset[str], idle: frozenset[str]) -> str:  # noqa: PLR0911
     nodes = [node for node, _ in known.running]
     roles = {role for _, role in known.running}
     if known.blocked:
@@ -349,7 +349,7 @@ def _constraints(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Clus
         )  # fmt: skip
     for ticket in said.tickets:
         yield ClusterConstraint(
-            cluster=cluster, constraint=ticket.name, kind="ticket", state=ticket.state, origin=key
+            cluster=cluster, constraint=ticket.name, kind="ticket", state=ticket.state, ticket=ticket.name, origin=key
         )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 class _Words(Struct, frozen=True):
-    """What is said of a state: title, cause without names, impact."""
+    """Texts of a state: title, cause without names, impact."""
 
     title: str
     cause: str
@@ -128,9 +128,7 @@ def _cause(row: ClusterResource) -> str:
         return fitting(f"Stopped where an action failed: {row.failed_on}.", f"{words}.")
     elif row.state == "blocked" and row.task:
         words, where = f"{row.task.capitalize()} failed", f" on {row.failed_on}" if row.failed_on else where
-    said = f": {row.said}" if row.said else ""
-    if row.said and row.state in {"stopped", "blocked"}:
-        said = f": {row.said.partition(': ')[2].rpartition(' (')[0] or row.said}"
+    said = f": {row.said.partition(': ')[2].rpartition(' (')[0] or row.said}" if row.said else ""
     return fitting(f"{words}{where}{said}.", f"{words}{where}.", f"{words}.")
 
 
@@ -141,7 +139,7 @@ def _found(window: Window, row: ClusterResource, bad: Sequence[ClusterResource])
         title, impact = title.replace("RESOURCE", "FENCE DEVICE"), "Lost nodes may not be fenced."
     elif row.state == "stopped" and row.task == "start":
         title = "START FAILED"
-    explained = ()
+    explained: tuple[str, ...] = ()
     if row.state == "unclean":
         explained = (f"cluster-degraded:{row.cluster}",)
     elif row.state == "stopped" and row.waits in {other.resource for other in bad} and not row.failures:

@@ -30,6 +30,8 @@ _FAR = 3.0
 """Multiple of the median queue from which a column of a moving crowd is accused."""
 _SHORT = 0.35
 """Queue below which a cell stays blank, because short queues are not a crowd."""
+_BROADEST = 3
+"""Maximum cells of a second."""
 _FEWEST = 4
 """Minimum columns for a picture that compares them."""
 
@@ -57,17 +59,31 @@ def member_heat(finding: Finding, scene: Scene) -> Picture | None:
     name = scene.palette.word(group.name, 40)
     accused = finding.subject.rpartition("/")[2]
 
+    past = _span(scene)
+
     def draw(width: int, height: int) -> list[Line]:
-        return _lines(layout, finding, accused, scene, width, height)
+        return _lines(layout, finding, accused, scene, width, height, past)
 
     steps = {math.ceil(count / per) for per in (2, 3, 4, 6, 8, 12, 16, 24)} | {math.ceil(count / 2) + 1}
     steps |= {count, count + 1} if count <= _SINGLE else set()
     known = tuple(sorted(step for step in steps if step >= min(count, _FEWEST)))
-    return Picture(f"{name}: queue per {what}, {PAST} s", draw, known, "bright = long queue", math.ceil(count / 2) + 1)
+    return Picture(f"{name}: queue per {what}, {past} s", draw, known, "bright = long queue", math.ceil(count / 2) + 1,
+                   head="w ms util")  # fmt: skip
 
 
+_SPANS = (20, 30, 60)
+"""Seconds that a recording shows: the least that holds it, so that a short one has wide cells."""
 _SINGLE = 30
 """Maximum number of columns that are given a line each if there is room."""
+
+
+def _span(scene: Scene) -> int:
+    """Return the seconds shown: a minute of a live node, whose axis never moves, or a round number for a recording."""
+    frames = scene.session.timeline.frames
+    if scene.session.origin.live or not frames:
+        return PAST
+    held = frames[-1].monotonic - frames[0].monotonic
+    return next((span for span in _SPANS if held <= span), PAST)
 
 
 def _group(subject: str, scene: Scene) -> PeerGroup | None:
@@ -107,14 +123,17 @@ def _now(layout: GroupColumns, moment: Moment[DiskActivity]) -> list[ColumnFigur
     return found
 
 
-def _lines(layout: GroupColumns, finding: Finding, accused: str, scene: Scene, width: int, height: int) -> list[Line]:
+def _lines(
+    layout: GroupColumns, finding: Finding, accused: str, scene: Scene, width: int, height: int, past: int
+) -> list[Line]:
     runs = moments(scene.window)
     count = len(layout.columns)
     figures = _now(layout, runs[-1])
     columns = _COLUMNS if width >= 190 else _COLUMNS[1:] if width >= 110 else _COLUMNS[2:4]
     taken = _LABEL + 1 + sum(size + 1 for _, size, _ in columns)
-    cell = max((width - taken - 1) // PAST, 1)
-    seconds = min(PAST, (width - taken - 1) // cell)
+    room = max(width - taken - 1, 1)
+    seconds = min(past, room)
+    drawn_cells = min(room, _BROADEST * seconds)
     at = cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, seconds)
     queues = [_queues(layout, moment) for moment in runs]
     known = [value for row in queues for value in row if value is not None]
@@ -129,15 +148,16 @@ def _lines(layout: GroupColumns, finding: Finding, accused: str, scene: Scene, w
     def row(low: int, high: int) -> list[float | None]:
         """Return the longest queue of some columns, one value a cell."""
         found = []
-        for index in at:
+        for cell in range(drawn_cells):
+            index = at[cell * seconds // drawn_cells]
             known = [] if index is None else [v for v in queues[int(index)][low:high] if v is not None]
             longest = max(known, default=None)
-            found += [0.0 if longest is not None and longest < _SHORT else longest] * cell
+            found.append(0.0 if longest is not None and longest < _SHORT else longest)
         return found
 
     lines: list[Line] = []
     if headed:
-        lines.append(_head(columns, seconds, cell))
+        lines.append(_head(columns, seconds, drawn_cells))
     for low in range(0, count, per):
         high = min(low + per, count)
         split = min(low + halves, high)
@@ -186,11 +206,11 @@ _COLUMNS: tuple[tuple[str, int, Callable[[ColumnFigures, float], str]], ...] = (
 """Heading, width and text of the figures beside the heat, given a column's figures and the median queue."""
 
 
-def _head(columns: Sequence[tuple[str, int, object]], seconds: int, cell: int) -> Line:
+def _head(columns: Sequence[tuple[str, int, object]], seconds: int, drawn: int) -> Line:
     """Return the axis in seconds before now, and the headings of the figures."""
-    axis = [" "] * (seconds * cell)
+    axis = [" "] * drawn
     for back in range(10, seconds + 1, 10):
-        at = (seconds - back) * cell
+        at = (seconds - back) * drawn // seconds
         mark = f"-{back}s"
         if at + len(mark) < len(axis) - 4:
             axis[at : at + len(mark)] = mark

@@ -28,8 +28,8 @@ from sdstop.tui.widgets.pane import Pane, Row
 from sdstop.tui.widgets.table import MS, PERCENT, Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, all_rows, severe
 
-SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker", "corosync", "gluster")
-"""Names of the collectors for clusters."""
+SOURCES = ("scaleio", "ceph", "drbd", "pacemaker", "gluster")
+"""Names of the collectors for clusters, one of each kind."""
 
 
 class ClusterRow(Struct, frozen=True):
@@ -45,8 +45,8 @@ class ClusterRow(Struct, frozen=True):
         return self.entity.severity
 
     @property
-    def opens(self) -> FactSubject:
-        """Target that Enter opens for this row."""
+    def opens(self) -> FactSubject | None:
+        """Target that Enter opens for this row, None for a fold about which nothing is known."""
         entity = self.entity
         parts: list[tuple[type[Reading], Hashable]] = []
         if entity.cluster is not None:
@@ -55,7 +55,7 @@ class ClusterRow(Struct, frozen=True):
         parts += [(ClusterNode, (row.cluster, row.role, row.node)) for row in entity.nodes]
         if entity.device is not None:
             parts.append((ClusterDevice, (entity.device.cluster, entity.device.node, entity.device.device)))
-        return FactSubject(entity.name, tuple(parts))
+        return FactSubject(entity.name, tuple(parts)) if parts else None
 
 
 def _name(item: ClusterRow, _: int) -> Line:
@@ -227,4 +227,4 @@ def no_cluster_reason(scene: Scene) -> str:
     said = scene.unseen(SOURCES)
     if said:
         return f"no cluster is known; {said}"
-    return "no cluster is known here: no gateway, no Ceph, DRBD, Pacemaker or GlusterFS found"
+    return "no cluster is known here: no gateway, Ceph, DRBD, Pacemaker, GlusterFS found"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.path import DataPath, data_path
+from sdstop.analysis.path.load import Load, implied_wait, load_of
 from sdstop.analysis.path.ranking import RankedPath, ranked_paths
 from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
 from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
-from sdstop.core.format import mebibytes, wait, whole
+from sdstop.core.format import NONE, mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
@@ -76,32 +78,65 @@ def _finding(item: PathRow, _: int) -> Cell:
     if item.severity is None:
         return ""
     palette = item.scene.palette
-    return text((f"{WORDS[item.severity]} {palette.word(item.path.rule, 40)}", palette.severity(item.severity)))
+    found = next((f for f in item.scene.in_force if f.rule == item.path.rule), None)
+    fault = found.title.partition(":")[0] if found is not None else item.path.rule
+    return text((f"{WORDS[item.severity]} {palette.word(fault, 60)}", palette.severity(item.severity)))
 
 
 def _kind(item: PathRow, _: int) -> Cell:
     return text((item.scene.palette.word(", ".join(sorted(item.subject.thing.kinds)), 40), FAINT))
 
 
+def _other(item: PathRow) -> Load | None:
+    """Return the load of something that is not a block device, such as a volume of a cluster."""
+    return load_of(item.scene.window, item.subject.thing) if item.load is None else None
+
+
 def _requests(item: PathRow) -> float | None:
-    return None if item.load is None else item.load.completed_per_second
+    other = _other(item)
+    return item.load.completed_per_second if item.load is not None else other.requests if other is not None else None
 
 
 def _bytes(item: PathRow) -> float | None:
-    return None if item.load is None else item.load.read_bytes_per_second + item.load.write_bytes_per_second
+    load, other = item.load, _other(item)
+    if load is None:
+        return None if other is None else other.bytes
+    return load.read_bytes_per_second + load.write_bytes_per_second
+
+
+def _number(read: Callable[[PathRow], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    """Return column arguments for a number; `?` marks an unknown one."""
+
+    def cell(item: PathRow, _: int) -> Cell:
+        value = read(item)
+        return "?" if value is None else shown(value)
+
+    return {"cell": cell, "value": read, "right": True}
 
 
 def _wait(item: PathRow) -> float | None:
-    return None if item.load is None else item.load.wait
+    load, other = item.load, _other(item)
+    if load is None or load.wait is not None:
+        return load.wait if load is not None else other.wait if other is not None else None
+    return implied_wait(load.in_flight if load.queue is None else load.queue, load.completed_per_second)
+
+
+def _await(item: PathRow, _: int) -> Cell:
+    """Return the wait: `~` marks a derived one, `-` no requests, `?` unknown."""
+    load, other, seconds = item.load, _other(item), _wait(item)
+    if seconds is None:
+        return "?" if _requests(item) != 0 else NONE
+    derived = load.wait is None if load is not None else other is not None and other.derived
+    return f"~{wait(seconds)}" if derived else wait(seconds)
 
 
 _COLUMNS = (
     TableColumn("path", "PATH", 16, _name, lambda i: i.subject.name, widest=44, rising=True),
-    TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
-    TableColumn("io", "io/s", 7, lambda i, _: whole(_requests(i)), _requests, right=True),
-    TableColumn("bytes", "MiB/s", 7, lambda i, _: mebibytes(_bytes(i)), _bytes, right=True, keep=3, scale=MIB),
-    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
-    TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
+    TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=14),
+    TableColumn("io", "io/s", 7, **_number(_requests, whole)),
+    TableColumn("bytes", "MiB/s", 7, keep=3, scale=MIB, **_number(_bytes, mebibytes)),
+    TableColumn("await", "await", 7, _await, _wait, right=True, scale=MS),
+    TableColumn("finding", "FINDING", 24, _finding, lambda i: i.path.urgency, widest=44),
 )
 
 
@@ -162,7 +197,7 @@ def stage_rows(path: DataPath, scene: Scene, width: int, room: int, *, noted: bo
     Where not all stages fit, those without any figure are named in one line.
     """
     palette, accused = scene.palette, scene.worst()
-    items = [StageRow(scene, path, stage, accusation(stage, accused), _rule(scene, stage)) for stage in path.stages]
+    items = [StageRow(scene, path, stage, accusation(stage, accused), _fault(scene, stage)) for stage in path.stages]
     said = [limit_sentence(path.stages, accused), second_sentence(path.stages, path.mismatches, accused)]
     ends = [words(line) for at, each in enumerate(said) if each for line in _sentence(each, items, width, at)]
     unknown: list[StageRow] = []
@@ -208,10 +243,11 @@ _FACTS = 8
 """Maximum number of things of a stage whose facts are shown."""
 
 
-def _rule(scene: Scene, stage: Stage) -> str:
-    """Return the rule of the first finding about a stage, "" without one."""
+def _fault(scene: Scene, stage: Stage) -> str:
+    """Return the fault that the first finding about a stage names, "" without one."""
     names = set(accused_names(stage))
-    return next((f.rule for f in scene.in_force if not names.isdisjoint(f.subjects)), "")
+    found = next((f for f in scene.in_force if not names.isdisjoint(f.subjects)), None)
+    return "" if found is None else found.title.partition(":")[0].lower() or found.rule
 
 
 def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list[Line]:
@@ -231,7 +267,7 @@ def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list
     return [text((f"  {line}", style)) for line in lines]
 
 
-_ACCUSES = ("At its limit", "Suspect", "Accused", "Slowest")
+_ACCUSES = ("At its limit", "Closest", "Suspect", "Accused", "Slowest")
 
 
 def _nothing(scene: Scene) -> str:

@@ -2,12 +2,16 @@
 
 Values over time are one sample each, the newest last; None is a missing sample and stays a gap, while a measured zero
 is drawn as the lowest dot. Braille shows two samples a cell and four steps a row; `samples` is the number that fits.
+Scales have steps and cover all values that are given, also those that do not fit: with the values of a minute a scale
+grows at once and shrinks a minute after its load.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from math import isnan
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -21,6 +25,8 @@ LEFT = " ▏▎▍▌▋▊▉█"
 """Cells of a horizontal bar, filled by eighths."""
 UP = " ▁▂▃▄▅▆▇█"
 """Cells of a column, filled by eighths."""
+_HUNG = " ▀▀▀▀████"
+"""Cells of a column that hangs, filled by eighths: no block hangs by eighths."""
 _TRACK = role(None, "track")
 _BRAILLE = 0x2800
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -50,7 +56,7 @@ def bar(ratio: float | None, width: int, palette: Palette, style: Style = OTHER,
     """
     if width <= 0:
         return ()
-    if ratio is None or math.isnan(ratio):
+    if ratio is None or isnan(ratio):
         return text((palette.glyphs(("· " * width)[:width]), FAINT))
     eighths = min(max(ratio, 0.0), 1.0) * width * 8
     full = max(round(eighths), 1) if ratio > 0 else 0
@@ -85,26 +91,42 @@ def area(
     fit = samples(width, palette)
     kept: list[float | None] = [*([None] * (fit - len(values))), *values[max(len(values) - fit, 0) :]]
     steps = 4 if fit == 2 * width else 3 if palette.ascii else 8
-    heights = [_height(value, top, height * steps) for value in kept]
-    rows: list[str] = []
-    for row in range(height):
-        base = (row if down else height - 1 - row) * steps
-        filled = [min(max(h - base, 0), steps) for h in heights]
-        if steps == 4:
-            cells = _CELLS[down]
-            rows.append("".join([cells[a][b] for a, b in zip(filled[::2], filled[1::2], strict=True)]))
-        elif palette.ascii:
-            rows.append("".join((" ':#" if down else " .:#")[level] for level in filled))
-        else:  # no block hangs by eighths
-            rows.append("".join((" ", "▀", "█")[(level + 3) // 4] if down else UP[level] for level in filled))
-    return rows
+    heights = _heights(kept, top, height * steps)
+    if steps == 4:
+        columns = [_dots(a, b, height, down) for a, b in zip(heights[::2], heights[1::2], strict=True)]
+    else:
+        columns = [_column(h, height, down, palette.ascii) for h in heights]
+    return ["".join(row) for row in zip(*columns, strict=True)] if columns else [""] * height
 
 
-def _height(value: float | None, top: float, most: int) -> int:
-    """Return the height of a sample in steps: 0 if it is missing, at least 1 if it was measured."""
-    if value is None or math.isnan(value):
-        return 0
-    return max(round(min(value / top, 1.0) * most), 1) if top > 0 else 1
+def _heights(values: Sequence[float | None], top: float, most: int) -> list[int]:
+    """Return the heights of samples in steps, at most `most`: 0 if one is missing, at least 1 if it was measured.
+
+    It runs for some thousand samples of each painted frame.
+    """
+    if top <= 0:
+        return [int(value is not None and not math.isnan(value)) for value in values]
+    scale, lowest = most / top, top / most
+    return [
+        0 if v is None or v != v else most if v >= top else 1 if v <= lowest else int(v * scale + 0.5)  # noqa: PLR0124
+        for v in values
+    ]
+
+
+@functools.lru_cache(maxsize=8192)
+def _dots(left: int, right: int, height: int, down: bool) -> str:  # noqa: FBT001
+    """Return the braille cells of two samples of these heights in dots, from above."""
+    bases = range(0, 4 * height, 4) if down else range(4 * height - 4, -1, -4)
+    return "".join([_CELLS[down][min(max(left - at, 0), 4)][min(max(right - at, 0), 4)] for at in bases])
+
+
+@functools.lru_cache(maxsize=2048)
+def _column(filled: int, height: int, down: bool, ascii: bool) -> str:  # noqa: A002, FBT001
+    """Return the cells of one sample of this height in steps, from above: thirds in ASCII, or else eighths."""
+    glyphs = (" ':#" if down else " .:#") if ascii else _HUNG if down else UP
+    steps = len(glyphs) - 1
+    bases = range(0, steps * height, steps) if down else range(steps * (height - 1), -1, -steps)
+    return "".join([glyphs[min(max(filled - at, 0), steps)] for at in bases])
 
 
 def _braille(left: int, right: int, *, down: bool) -> str:
@@ -166,8 +188,7 @@ def traffic(
     Both ends have their maximum, and the current values are beside the baseline.
     """
     room = axis.room(width)
-    fit = samples(room, palette)
-    most = [max((v for v in side[-fit:] if v is not None), default=0.0) for side in (up, down)]
+    most = [max((v for v in side if v is not None), default=0.0) for side in (up, down)]
     above, per_row = _split(most, height, axis)
     below = height - above
     over = area(up, room, above, per_row * above, palette)
@@ -215,12 +236,11 @@ def _crossed(drawn: str, style: Style, palette: Palette, *, crossed: bool) -> Li
 def plot(values: Sequence[float | None], width: int, height: int, palette: Palette, axis: Axis) -> list[Line]:
     """Return a graph of one series: the end of the scale at its top, the current value at its bottom."""
     room = axis.room(width)
-    kept = values[-samples(room, palette) :]
-    most = max((v for v in kept if v is not None), default=0.0)
+    most = max((v for v in values if v is not None), default=0.0)
     end = max(axis.top, most) if axis.top else step(max(most, axis.floor, axis.limit or 0.0))
     at_limit = -1 if axis.limit is None else height - 1 - int(axis.limit / end * height - 1e-9)
     lines: list[Line] = []
-    for at, drawn in enumerate(area(kept, room, height, end, palette)):
+    for at, drawn in enumerate(area(values, room, height, end, palette)):
         crossed = at == max(at_limit, 0) and axis.limit is not None
         if at == height - 1:
             label = axis.current(values, 0)
