@@ -57,7 +57,7 @@ def _counted(session: Session) -> str:
 def _said(collector: Collector, run: Run | None, *, root: bool | None) -> str:
     parts = [collector.title]
     if run is None:
-        parts.append(f"It {NOT_YET}")
+        parts.append(f"{NOT_YET[0].upper()}{NOT_YET[1:]}")
     elif run.reason:
         parts.append(safe(run.reason, 500))
     if run is not None:

@@ -154,6 +154,8 @@ class Commands(TimeTravel):
         """Pin or unpin the thing under the cursor."""
         if isinstance(self.screen, Main):
             self.foot.say(self.main.pin())
+        elif isinstance(self.screen, DevicePage):
+            self.foot.say(self.main.pin_subject(self.screen.names, self.screen.entry))
 
     def action_unpin(self) -> None:
         """Unpin everything."""
@@ -272,7 +274,7 @@ class Commands(TimeTravel):
         """Run every collector immediately."""
         if self.feed is not None:
             self.feed.rescan()
-            self.foot.say("every source is asked again")
+            self.foot.say("all sources are read again")
 
     def command(self, line: str) -> None:
         """Run a typed command."""

@@ -20,7 +20,7 @@ MARKS = (
     ("?UNKN", "could not be seen, and why; never the same as good"),
     ("-", "the node does not say"),
     ("! *", "before a row: a critical finding or a warning is about it"),
-    ("~", "stale: the last good answer of a source that fails now"),
+    ("~", "stale: the last good data of a source that fails now"),
     ("%CACHBL", "hits of the cacheable requests; %HIT is of all requests"),
     ("8G x4/16G x8", "a link: as it is, and as both ends can; NEW: errors since the reading before"),
     ("%TIME", "of a volume: time at its limit; limit and disks: which part of await is whose"),

@@ -77,4 +77,4 @@ def source_rows(scene: Scene) -> tuple[list[Row], str]:
     waiting = len(scene.session.collectors) - len(scene.now.runs)
     note = f"{good} ok"
     note += f", {partly} partly" if partly else ""
-    return listed, note + (f", {waiting} not answered yet" if waiting else "")
+    return listed, note + (f", {waiting} without data yet" if waiting else "")
