@@ -176,8 +176,8 @@ DISK_OFFLINE = Rule(
     _check,
     (BlockDevice,),
     covers=(Covers(BlockDevice, where=lambda row: row.state is not None),),
+    explains=("path-failed", "ceph-daemon-down", "osd-down", "osd-slow"),
     many="are offline",
     damage=Damage.AVAILABILITY,
     view="disks",
-    explains=("path-failed",),
 )
