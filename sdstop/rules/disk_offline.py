@@ -176,9 +176,8 @@ DISK_OFFLINE = Rule(
     _check,
     (BlockDevice,),
     covers=(Covers(BlockDevice, where=lambda row: row.state is not None),),
-    explains=("ceph-daemon-down", "osd-down", "osd-slow"),
+    explains=("ceph-daemon-down", "osd-down", "osd-slow", "path-failed"),
     many="are offline",
     damage=Damage.AVAILABILITY,
     view="disks",
-    explains=("path-failed",),
 )
