@@ -85,7 +85,7 @@ def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
 def _good(silent: Sequence[Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
     if longest is None or not longest.seconds:
-        return "requests complete"
+        return "all requests complete"
     return f"longest time without a completion {human.duration(longest.seconds)} ({longest.device})"
 
 
