@@ -89,7 +89,7 @@ class Main(Screen[None]):
 
     def wait(self, name: str, trouble: str, palette: Palette) -> None:
         """Show that no data has arrived yet, and why."""
-        said = f"waiting for the first answer of {name}" + (f": {trouble}" if trouble else "")
+        said = f"waiting for the first result of {name}" + (f": {trouble}" if trouble else "")
         line = text(f" {palette.word(said, 300)}")
         for pane in (self.status, self.tiny):
             pane.put([Row(line=lambda _: line)], palette)

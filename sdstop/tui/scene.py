@@ -139,7 +139,7 @@ class Scene(Struct, frozen=True):
         for name in sources:
             run = self.now.runs.get(name)
             if run is None:
-                said.append(f"{name}: not answered yet")
+                said.append(f"{name}: no result yet")
             elif run.outcome in BAD:
                 said.append(f"{name}: {run.outcome}: {run.reason}")
             elif run.partial or (not run.recorded and self.session.origin.live):

@@ -42,7 +42,7 @@ def gauge_lines(scene: Scene, width: int) -> list[Line]:
                 f"  {loads}",
                 ("  running ", FAINT),
                 number(n.tasks_running),
-                ("  waiting for I/O ", FAINT),
+                ("  blocked on I/O ", FAINT),
                 number(n.tasks_blocked),
             )
         )
@@ -51,9 +51,9 @@ def gauge_lines(scene: Scene, width: int) -> list[Line]:
         full = " ".join(f"{percent(v):>5}" for v in (row.full_avg10, row.full_avg60, row.full_avg300))
         name = scene.palette.word(row.resource, 7)
         lines.append(
-            text((f" {name:<7}", FAINT), ("stalled %, 10 60 300 s:  some ", FAINT), some, ("   all ", FAINT), full)
+            text((f" {name:<7}", FAINT), ("PSI %, 10/60/300 s:  some ", FAINT), some, ("   full ", FAINT), full)
         )
-    return lines or [text((" nothing is known of the node yet", FAINT))]
+    return lines or [text((" waiting for node data", FAINT))]
 
 
 def _cpu_lines(scene: Scene, width: int) -> list[Line]:

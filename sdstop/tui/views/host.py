@@ -49,8 +49,8 @@ class HostView(View):
         self.gauges = Pane("Processors and memory", id="gauges", cursor=False)
         self.modules = Pane("Memory modules", id="modules")
         self.nodes = LineTable("NUMA nodes", COLUMNS, id="nodes")
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="host-processes", steady=True)
-        self.sources = self.main = LineTable("Sources of evidence", SOURCES, id="sources", sort="outcome")
+        self.processes = LineTable("Top I/O processes", PROCESSES, id="host-processes", steady=True)
+        self.sources = self.main = LineTable("Data sources", SOURCES, id="sources", sort="outcome")
         self.left = Vertical(id="host-left")
         self.right = Vertical(id="host-right")
         yield self.pages
@@ -149,7 +149,7 @@ class HostView(View):
             parts += text((f" {title} ", BANNER if at == self.page else PLAIN))
             parts += marks.get(title, ())
             parts += text("  ")
-        return (*parts, *text(("6 turns the page", FAINT)))
+        return (*parts, *text(("6: next page", FAINT)))
 
 
 def _slot(scene: Scene, name: str) -> bool:

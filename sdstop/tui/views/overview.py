@@ -168,7 +168,7 @@ class Overview(View):
         self.second = Pane("Latency", id="second", cursor=False)
         self.strip = Pane("Path", id="strip", cursor=False)
         self.devices = FoldTable("Disks, folded by likeness", FOLD_COLUMNS, id="devices")
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False)
+        self.processes = LineTable("Top I/O processes", PROCESSES, id="processes", cursor=False)
         self.top = Horizontal(self.main, self.measured, id="overview-top")
         self.bottom = Horizontal(self.devices, self.processes, id="overview-bottom")
         yield from (self.health, self.top, self.picture, self.second, self.strip, self.bottom)

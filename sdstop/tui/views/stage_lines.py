@@ -46,7 +46,7 @@ def heading(path: DataPath, width: int) -> Line:
     shown += f" {'could carry':>12} {'used':<18}" if width >= WIDE else ""
     shown += f" {'queue':>6}" if width >= NARROW else ""
     shown += f" {'await':>7} {'own':>7}"
-    where = f"where {wait(path.longest)} ms go" if path.longest else "no waits known"
+    where = f"where {wait(path.longest)} ms go" if path.longest else "waits unknown"
     return text((f"{shown}  {where[:bar]}", FAINT))
 
 
