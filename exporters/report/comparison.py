@@ -112,15 +112,15 @@ def text(said: Comparison, width: int = 100) -> str:
             lines.append(f"  {finding.severity.upper():<8}  {safe(finding.rule)}  {safe(finding.subject)}")
             lines += table.wrapped(safe(finding.summary, 2000), width, "    ")
             for advice in finding.advice:
-                lines += table.wrapped(f"Do: {safe(str(advice))}", width, "    ", pasted=True)
+                lines += table.wrapped(f"Action: {safe(str(advice))}", width, "    ", pasted=True)
         sections.append(lines)
     rows = [(safe(each.what, 60), safe(value, 60), safe(", ".join(nodes), 400)) for each in said.differences
             for value, nodes in each.values]  # fmt: skip
     if rows:
-        sections.append(["WHAT DIFFERS", *table.listing(_once(rows), width, ("what", "value", "on"), "  ")])
+        sections.append(["DIFFERENCES", *table.listing(_once(rows), width, ("what", "value", "on"), "  ")])
     if said.alike:
         agreed = [(safe(verdict.subject, 60), safe(verdict.summary, 400)) for verdict in said.alike]
-        sections.append(["THE SAME ON ALL", *table.listing(agreed, width, indent="  ")])
+        sections.append(["COMMON", *table.listing(agreed, width, indent="  ")])
     each = [row for name, count, first in _nodes(said) for row in ((name, count), ("", first)) if row[1]]
     sections.append(["EACH NODE", *table.listing(each, width, indent="  ")])
     return "\n".join("\n".join([*lines, ""]) for lines in sections)
@@ -152,12 +152,12 @@ def markdown(said: Comparison) -> str:
     lines += [
         f"- **{f.severity.value}** {f.rule} {escaped(f.subject)}: {escaped(f.summary, 2000)}" for f in said.findings
     ]
-    lines += ["Nothing."] * (not said.findings)
-    lines += ["", "## What differs", "", "| what | value | on |", "|---|---|---|"]
+    lines += ["None."] * (not said.findings)
+    lines += ["", "## Differences", "", "| what | value | on |", "|---|---|---|"]
     lines += [f"| {escaped(each.what)} | {escaped(value)} | {escaped(', '.join(nodes))} |" for each in said.differences
               for value, nodes in each.values]  # fmt: skip
-    lines += ["", "## The same on all", ""]
-    lines += [f"- {escaped(verdict.subject)}: {escaped(verdict.summary)}" for verdict in said.alike] or ["Nothing."]
+    lines += ["", "## Common", ""]
+    lines += [f"- {escaped(verdict.subject)}: {escaped(verdict.summary)}" for verdict in said.alike] or ["None."]
     lines += ["", "## Each node", "", "| node | findings | first |", "|---|---|---|"]
     lines += [f"| {escaped(name)} | {escaped(count)} | {escaped(first)} |" for name, count, first in _nodes(said)]
     return "\n".join(lines) + "\n"
@@ -180,9 +180,9 @@ def page(said: Comparison) -> str:
     rows = [(each.what, value, ", ".join(nodes)) for each in said.differences for value, nodes in each.values]
     parts: list[Markup] = [
         el("h1", said.title),
-        el("section", el("h2", "Between nodes"), *(between or [el("p", "Nothing.")])),
-        el("section", el("h2", "What differs"), html_table(("what", "value", "on"), _once(rows))),
-        el("section", el("h2", "The same on all"),
+        el("section", el("h2", "Between nodes"), *(between or [el("p", "None.")])),
+        el("section", el("h2", "Differences"), html_table(("what", "value", "on"), _once(rows))),
+        el("section", el("h2", "Common"),
            html_table(("what", "value"), [(v.subject, v.summary) for v in said.alike])),
         el("section", el("h2", "Each node"), html_table(("node", "findings", "first"), _nodes(said))),
     ]  # fmt: skip

@@ -118,7 +118,7 @@ def _clock_note(session: Session) -> str:
     if session.ran_back < _NOTABLE:
         return ""
     back = duration(session.ran_back)
-    return f"the wall clock was set back by {back}: times are as shown then, durations are of the monotonic clock"
+    return f"the wall clock was set back by {back}; times are as it showed them, durations use the monotonic clock"
 
 
 _NOTABLE = 0.05

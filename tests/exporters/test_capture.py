@@ -337,7 +337,7 @@ def test_a_run_killed_at_any_moment_leaves_whole_frames(tmp_path: Path, frames: 
         assert sum(end <= cut for end in ends) <= len(opened) <= sum(end <= cut + flushed for end in ends)
         assert states(opened) == known[: len(opened)]
         assert origin.complete is False
-        assert "the archive ends early" in origin.note
+        assert "the archive is cut off" in origin.note
 
 
 def test_a_folder_left_at_any_moment_has_whole_frames(tmp_path: Path, frames: list[Frame]) -> None:
@@ -345,13 +345,13 @@ def test_a_folder_left_at_any_moment_has_whole_frames(tmp_path: Path, frames: li
         for item in frames[:3]:
             writer.add(item)
     origin, opened = open_capture(tmp_path / "c")
-    assert (origin.complete, origin.note) == (False, "the recording was not finished")
+    assert (origin.complete, origin.note) == (False, "the recording is incomplete")
     assert states(opened) == states(frames[:3])
     half = tmp_path / "c/frames/0004/proc"
     half.mkdir(parents=True)
     (half / "diskstats").write_bytes(b"   8 0 sda 4")
     origin, opened = open_capture(tmp_path / "c")
-    assert (origin.complete, origin.note) == (False, "frame 4 was cut off and is left out")
+    assert (origin.complete, origin.note) == (False, "frame 4 is truncated; skipped")
     assert states(opened) == states(frames[:3])
 
 

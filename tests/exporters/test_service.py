@@ -118,7 +118,7 @@ def test_without_its_sampler_it_ends_and_says_so(node: Path) -> None:
         os.kill(int(children[0]), signal.SIGKILL)
         assert process.wait(PATIENCE) == 1
         _, said = process.communicate()
-    assert said.startswith("sdstop: the process that reads the node is gone")
+    assert said.startswith("sdstop: the sampler process died")
 
 
 @pytest.mark.needs("promtool")
