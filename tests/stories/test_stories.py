@@ -153,7 +153,7 @@ def test_a_capture_is_not_sick_for_what_is_younger_than_it(name: str) -> None:
     told = story(name)
     assert [run.collector for run in told.session.head().now.runs.values() if run.outcome in BAD] == []
     loud = [u for u in told.judgements[-1].unchecked if not u.calm]
-    assert [u for u in loud if "not recorded" in u.reason or "not answered" in u.reason] == []
+    assert [u for u in loud if "not recorded" in u.reason or "no result yet" in u.reason] == []
 
 
 @every_story()
@@ -191,7 +191,7 @@ def test_a_finding_quotes_evidence_that_is_there(name: str) -> None:
 def test_the_readme_says_what_must_be_found_and_that_it_is_synthetic(name: str) -> None:
     readme = readme_of(name)
     assert f"Synthetic: written by `python -m tests.make_fixtures {name}`." in readme
-    must, _, must_not = readme.partition("Must not be said:")
+    must, _, must_not = readme.partition("Must not be reported:")
     assert "```toml" not in must
     assert must_not
     for rule, severity, subject in expected(name).found:
@@ -367,7 +367,7 @@ async def test_a_story_is_one_alarm_in_every_view(
     assert text.index("  cache-sub-block-io, ") < text.index("  cache-bypassed, ")
     said = run(capsysbinary, "check", "--from", story(name).path)[1]
     assert said.startswith("SDSTOP CRITICAL - 1 finding: mtu-misaligned eth1: ")
-    assert "; 2 more by the same cause" in said
+    assert "; 2 consequences" in said
     report = json.loads(run(capsysbinary, "report", "--format", "json", "--from", story(name).path)[1])
     assert [(f["rule"], len(f["explains"])) for f in report["findings"]] == [
         ("mtu-misaligned", 2), ("cache-sub-block-io", 1), ("cache-bypassed", 0)
@@ -584,7 +584,8 @@ def the_check_is_right(name: str, text: str) -> None:
     assert len(first) < 600
     assert re.search(r" \| critical=\d+ warning=\d+ info=\d+ unchecked=\d+$", first)
     assert all(
-        re.match(r"(CRITICAL|WARNING|NOT SEEN|PARTLY SEEN|NOT CHECKED|NOT RECORDED): [^|]+$", line) for line in more
+        re.match(r"(CRITICAL|WARNING|NO USABLE DATA|PARTIAL DATA|NOT CHECKED|NOT RECORDED): [^|]+$", line)
+        for line in more
     )
     for rule, _, subject in expected(name).last:
         assert f"{rule} {subject}: " in text
