@@ -215,7 +215,7 @@ class BlockLink(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "block_link"
-    title: ClassVar[str] = "What devices are built upon"
+    title: ClassVar[str] = "Stacked devices"
     rows_of = Unplaced("a relation is a folder's entry, or follows from several")
     things: ClassVar = {
         "device": Identity(None, Naming.DEV),

@@ -123,7 +123,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 DISKSTATS = Collector(
     "diskstats",
-    "Block devices' counters",
+    "Block device counters",
     read,
     (Disk,),
     (

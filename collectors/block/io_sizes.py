@@ -174,11 +174,9 @@ def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:
         return why
     files = host.names(EVENTS)
     if files and "hist" not in files:
-        return Absent(EVENTS, "not available: this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)")
+        return Absent(EVENTS, "kernel lacks CONFIG_HIST_TRIGGERS")
     refused = f" ({why.detail})" if isinstance(why, Denied) else ""
-    return Absent(
-        INSTANCE, f"not counted now: --io-sizes counts request sizes, as root and for a limited time{refused}"
-    )
+    return Absent(INSTANCE, f"off; --io-sizes counts request sizes (root, for a limited time){refused}")
 
 
 _NEEDS: Iterable[tuple[str, str]] = (

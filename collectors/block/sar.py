@@ -31,7 +31,7 @@ class DiskDay(Reading, frozen=True, kw_only=True):
     """
 
     family: ClassVar[str] = "disk_day"
-    title: ClassVar[str] = "Disks as sar recorded them"
+    title: ClassVar[str] = "Disk statistics recorded by sar"
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", " {device} ")
     things: ClassVar = {
@@ -258,7 +258,7 @@ def read(host: Host) -> Iterable[Reading]:
     """
     names = [*host.recorded("sar"), *host.recorded("sadf")]
     if not names:
-        raise Absent("cmd:sar -d", "none recorded; a live node is not asked", recorded=False)
+        raise Absent("cmd:sar -d", "none recorded; not used on a live node", recorded=False)
     days: dict[str, DiskDay] = {}
     services: dict[str, Service] = {}
     for name in names:

@@ -136,7 +136,7 @@ def lacks(tables: Mapping[type[Reading], Rows]) -> str:
 
 DMCACHE = Collector(
     "dmcache",
-    "Caches of device mapper: flashcache, dm-cache, dm-writecache",
+    "Device mapper caches: flashcache, dm-cache, dm-writecache",
     read,
     (Cache, RequestSizes),
     (

@@ -189,7 +189,7 @@ def read(host: Host) -> Iterable[Reading]:
         said = output.stderr.decode("utf-8", "replace").strip()
         if "ermission denied" in said or "You need to be root" in said:
             raise Denied(command_key(LVS), f"needs {_ROOT}")
-        raise Failed(command_key(LVS), said.splitlines()[0] if said else f"ended with status {output.exit}")
+        raise Failed(command_key(LVS), said.splitlines()[0] if said else f"exit status {output.exit}")
     yield from parse(output.text)
 
 
@@ -214,7 +214,7 @@ _ROOT = "root: it reads the disks' metadata"
 
 LVM = Collector(
     "lvm",
-    "LVM's volumes",
+    "LVM volumes",
     read,
     (LogicalVolume,),
     (

@@ -93,7 +93,7 @@ def fingerprint(host: Host) -> tuple[str, ...]:
 
 MAPPER = Collector(
     "mapper",
-    "Device mapper's devices, LVM's among them",
+    "Device mapper devices, including LVM",
     read,
     (MappedDevice,),
     (

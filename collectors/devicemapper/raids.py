@@ -28,7 +28,7 @@ class MappedRaid(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "mapped_raid"
-    title: ClassVar[str] = "Raid volumes of LVM"
+    title: ClassVar[str] = "LVM RAID volumes"
     rows_of = Source(f"{BLOCK}/{{device}}/dm/name")
     things: ClassVar = {
         "device": Identity(ThingKind.VOLUME, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
@@ -110,7 +110,7 @@ def fingerprint(host: Host) -> Hashable:
 
 MAPPED_RAIDS = Collector(
     "mapped-raids",
-    "Raid volumes of LVM, without lvs",
+    "LVM RAID volumes, without lvs",
     read,
     (MappedRaid,),
     (

@@ -22,7 +22,7 @@ class MappedState(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "mapped_state"
-    title: ClassVar[str] = "Device mapper devices' state"
+    title: ClassVar[str] = "States of device mapper devices"
     rows_of = Source(f"{BLOCK}/{{device}}/dm/suspended")
     things: ClassVar = {
         "device": Identity(None, Naming.DEV),

@@ -100,7 +100,7 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     """Path from a PCI-attached disk to its HBA."""
 
     family: ClassVar[str] = "disk_path"
-    title: ClassVar[str] = "Ways to disks"
+    title: ClassVar[str] = "Disk paths"
     rows_of = (Source("{told}", "/dev/{device} "), Source(f"link:{BLOCK}/{{device:sysfs}}"))
     fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
     things: ClassVar = {

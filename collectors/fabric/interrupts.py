@@ -61,7 +61,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Yield a row for each card with message-signaled interrupts. Raise Absent if all CPUs are on one NUMA node."""
     nodes = node_cpus(host)
     if len(nodes) == 1:
-        raise Absent(NODES, "all CPUs are on one NUMA node: no interrupt goes far")
+        raise Absent(NODES, "all CPUs are on one NUMA node")
     return _rows(host, nodes)
 
 
@@ -105,7 +105,7 @@ def _cpus(host: Host, irq: int) -> frozenset[int] | None:
 
 INTERRUPTS = Collector(
     "interrupts",
-    "Which CPUs take the interrupts of HBAs and network cards",
+    "CPUs that handle interrupts of HBAs and network cards",
     read,
     (CardInterrupts,),
     (

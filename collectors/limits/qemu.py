@@ -34,7 +34,7 @@ def read(host: Host) -> Iterable[Reading]:
         drives, devices = parse_answer(said)
         rows = limits_of(drives, devices, f"answer:{QUESTION}")
     if not rows:
-        raise Absent(f"answer:{QUESTION}", "no drive of a virtual machine has a limit")
+        raise Absent(f"answer:{QUESTION}", "no virtual drive has a limit")
     return rows
 
 
@@ -79,7 +79,7 @@ def parse_answer(said: Any) -> tuple[list[QemuDrive], dict[str, str]]:
 
 QEMU = Collector(
     "qemu",
-    "Limits of virtual machines' drives",
+    "I/O limits of virtual drives",
     read,
     (Limit,),
     (

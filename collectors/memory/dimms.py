@@ -132,7 +132,7 @@ def _table(host: Host) -> tuple[str, Table]:
             if found.devices:
                 return f"cmd:{name}", found
         if isinstance(error, Absent) and error.recorded:
-            raise Absent(TABLE, "this machine's firmware has no SMBIOS table") from None
+            raise Absent(TABLE, "no SMBIOS table") from None
         raise
 
 

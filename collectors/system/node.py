@@ -381,7 +381,7 @@ def read_pressure(host: Host) -> Iterable[Reading]:
         return rows
     if isinstance(refusal, Denied) or (isinstance(refusal, Absent) and not refusal.recorded):
         raise refusal
-    raise Absent(f"{PRESSURES}/io", "the kernel does not account for pressure (boot with psi=1)")
+    raise Absent(f"{PRESSURES}/io", "kernel without pressure stall information (boot with psi=1)")
 
 
 def without_builder(data: bytes) -> bytes:

@@ -112,7 +112,7 @@ ZFS_SETTINGS = Collector(
 
 ZFS_TUNING = Collector(
     "zfs-tuning",
-    "ZFS's limits of resilvers",
+    "ZFS resilver limits",
     read_tuning,
     (Tuning,),
     (

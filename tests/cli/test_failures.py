@@ -47,10 +47,8 @@ def test_an_empty_capture_is_nothing_to_call_good(tmp_path: Path, capsys: pytest
     (tmp_path / "manifest.json").write_text("[[[")
     assert execute(["check", "--from", str(tmp_path)]) == 3
     line, *more = capsys.readouterr().out.splitlines()
-    assert re.match(
-        r"SDSTOP UNKNOWN - not seen: anything: no source brought data; not recorded: .*; \d+ rules not checked \(", line
-    )
-    assert more[0] == "NOT SEEN: anything: no source brought data"
+    assert re.match(r"SDSTOP UNKNOWN - no usable data: any source; not recorded: .*; \d+ rules not checked \(", line)
+    assert more[0] == "NO USABLE DATA: any source"
     assert all(each.startswith(("NOT CHECKED: ", "NOT RECORDED: ")) for each in more[1:])
 
 
@@ -185,7 +183,7 @@ def test_an_internal_error_is_one_line(
     for words, code in (["report"], 1), (["check"], 3):
         assert execute([*words, "--from", capture]) == code
         line = one_line("".join(capsys.readouterr()))
-        assert "internal error: ZeroDivisionError: \\x1b[2Jnobody\\x0aexpected this; please report it" in line
+        assert "internal error: ZeroDivisionError: \\x1b[2Jnobody\\x0aexpected this (set SDSTOP_TRACEBACK=1" in line
     monkeypatch.setenv("SDSTOP_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         execute(["report", "--from", capture])
