@@ -8,6 +8,7 @@ from sdstop.core.collector import Collector
 
 SOURCES = (
     "system.node",
+    "system.pressure",
     "system.processes",
     "system.tasks",
     "block.diskstats",
@@ -28,6 +29,7 @@ SOURCES = (
     "limits.qemu",
     "devicemapper.mapper",
     "devicemapper.suspended",
+    "devicemapper.multipath",
     "devicemapper.raids",
     "devicemapper.lvm",
     "devicemapper.dmcache",
@@ -43,8 +45,12 @@ SOURCES = (
     "ceph.rbd",
     "ceph.cluster",
     "ceph.osds",
+    "ceph.local",
     "drbd.resources",
     "pacemaker.cluster",
+    "pacemaker.corosync",
+    "gluster.volumes",
+    "gluster.heal",
     "aoe.targets",
     "fabric.sas",
     "fabric.hba",

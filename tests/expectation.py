@@ -178,7 +178,7 @@ def _held(expect: Expect, places: Sequence[int], course: Course) -> Iterator[str
         if not any(text in sentences for path, sentences in said.items() if path == name):
             yield f"path {name} does not say {text!r}: {said}"
     for words in expect.looked:
-        if not any(names_match(words, r.rule, r.subject) for r in last.ruled_out):
+        if not any(names_match(words, r.rule, subject) for r in last.ruled_out for subject in r.subjects):
             why = [f"{u.reason}" for u in last.unchecked if u.rule == words[0]]
             yield f"could not look: {' '.join(words)}{f' ({why[0]})' if why else ''}"
 

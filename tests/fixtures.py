@@ -134,12 +134,16 @@ def story(name: str) -> Story:
 
 def replayed(fixture: str, name: str) -> Session:
     """Return a session of a fixture's frames, whose host has another name."""
-    origin, frames = opened(fixture)
-    session = Session(replace(origin, name=name), BUILTIN, RULES)
-    session.feed_all(
-        replace(frame, evidence=tuple(_renamed(item, name) for item in frame.evidence)) for frame in frames
-    )
+    session = Session(replace(opened(fixture)[0], name=name), BUILTIN, RULES)
+    session.feed_all(renamed(fixture, name))
     return session
+
+
+def renamed(fixture: str, name: str) -> list[Frame]:
+    """Return a fixture's frames, whose host has another name."""
+    return [
+        replace(frame, evidence=tuple(_renamed(item, name) for item in frame.evidence)) for frame in opened(fixture)[1]
+    ]
 
 
 def _renamed(item: Evidence, name: str) -> Evidence:

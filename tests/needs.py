@@ -25,6 +25,11 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 PROGRAMS = {
     "addpart": "util-linux",
+    "ceph": "ceph-common",
+    "ceph-mgr": "ceph-mgr",
+    "ceph-mon": "ceph-mon",
+    "ceph-objectstore-tool": "ceph-osd",
+    "ceph-osd": "ceph-osd",
     "chromium": "chromium",
     "ip": "iproute2",
     "iostat": "sysstat",
@@ -33,6 +38,7 @@ PROGRAMS = {
     "prometheus": "prometheus",
     "prometheus-node-exporter": "prometheus-node-exporter",
     "promtool": "prometheus",
+    "rados": "ceph-common",
     "sos": "sosreport",
     "systemd-analyze": "systemd",
     "tmux": "tmux",
@@ -46,6 +52,11 @@ PROGRAMS = {
     "mkfs.ext4": "e2fsprogs",
     "modprobe": "kmod",
     "qemu-system-x86_64": "qemu-system-x86",
+    # tests/clusters
+    "corosync": "corosync",
+    "crm_mon": "pacemaker-cli-utils",
+    "glusterd": "glusterfs-server",
+    "pacemakerd": "pacemaker",
 }  # fmt: skip
 """Programs, and the Debian packages that bring them."""
 

@@ -18,7 +18,7 @@ import pytest
 import sdstop.collectors
 import sdstop.rules
 from sdstop.core.collector import Collector
-from sdstop.core.finding import Rule
+from sdstop.core.finding import NodeRule, Rule
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,12 @@ def modules_of(package: str) -> list[str]:
     return [f"{package}.{module.name}" for module in found]
 
 
+RULE_MODULES = [
+    *(module for module in modules_of("sdstop.rules") if module != "sdstop.rules.between"),
+    *modules_of("sdstop.rules.between"),
+]
+
+
 @pytest.mark.parametrize("package", modules_of("sdstop.collectors"))
 def test_every_collector_is_registered(package: str) -> None:
     modules = [importlib.import_module(module) for module in modules_of(package)]
@@ -43,11 +49,11 @@ def test_every_collector_is_registered(package: str) -> None:
     assert [c.name for c in written if c not in sdstop.collectors.BUILTIN] == []
 
 
-@pytest.mark.parametrize("module", modules_of("sdstop.rules"))
+@pytest.mark.parametrize("module", RULE_MODULES)
 def test_every_rule_is_registered(module: str) -> None:
-    written = [r for r in vars(importlib.import_module(module)).values() if isinstance(r, Rule)]
+    written = [r for r in vars(importlib.import_module(module)).values() if isinstance(r, Rule | NodeRule)]
     assert written
-    assert [r.id for r in written if r not in sdstop.rules.RULES] == []
+    assert [r.id for r in written if r not in sdstop.rules.EVERY] == []
 
 
 def test_names_are_unique() -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
-from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, kept_answer, kept_names, parse_names
+from sdstop.collectors.block.attributes import attribute_bytes, hardware, kind_of, place, queue_settings
+from sdstop.collectors.block.udev import QUESTION, UDEV, UdevDatabase, kept_answer, kept_names
 from sdstop.core.collector import SLOW, Collector, Need, Question
-from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.host import Host
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
 BLOCK = "/sys/block"
 PARTITIONS = "/proc/partitions"
-UDEV = "/run/udev/data"
-QUESTION = "udev.block"
 
 _FILES = {
     "size": "size",
@@ -233,141 +232,17 @@ class BlockLink(Reading, frozen=True):
     relation: Annotated[str, Fact("Relation", "slave, partition, or path of an NVMe multipath device", plain=True)]
 
 
-class _Udev:
-    """Names from udev's database, or from a recorded udev query if udev is not running."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._runs = "data" in host.names("/run/udev")
-        self._said: dict[str, UdevNames] = {}
-        if not self._runs:
-            try:
-                self._said = answered_names(host.answer(QUESTION))
-            except TimedOut:
-                raise
-            except Unreadable:
-                pass
-
-    def names(self, device: str, number: str | None) -> UdevNames:
-        if not self._runs:
-            return self._said.get(device, NO_NAMES)
-        text = self._host.maybe(f"{UDEV}/b{number}") if number is not None else None
-        return parse_names(text) if text is not None else NO_NAMES
-
-
-def kind_of(entry: str, names: Container[str]) -> str:
-    """Return the kind of a whole device from the entries of its /sys/block directory, else from its name.
-
-    The kernel exposes no kind, but drivers use stable device names. A device with an unknown name is a disk if it has
-    hardware behind it (`device`), otherwise virtual.
-    """
-    for folder in ("md", "dm", "loop", "bcache"):
-        if folder in names and not (folder == "bcache" and "device" in names):
-            return folder
-    known = _KINDS.match(entry)
-    if known is not None and known.lastgroup is not None:
-        return known.lastgroup
-    return "disk" if "device" in names else "virtual"
-
-
-_KINDS = re.compile(
-    r"(?P<nvme>nvme\d+n\d+$)|(?P<nvme_path>nvme\d+c\d+n\d+$)|(?P<disk>(sd|vd|xvd|hd|dasd|ub)[a-z]+$)"
-    r"|(?P<md>md([_\d]|$))|(?P<dm>dm-\d)|(?P<loop>loop\d)|(?P<ram>ram\d)|(?P<zram>zram\d)|(?P<nbd>nbd\d)"
-    r"|(?P<rbd>rbd\d)|(?P<aoe>etherd!)|(?P<drbd>drbd[_\d])|(?P<bcache>bcache\d)|(?P<zvol>zd\d)|(?P<pmem>pmem\d)"
-    r"|(?P<scini>scini)|(?P<rom>sr\d)|(?P<floppy>fd\d)|(?P<mmc>mmcblk\d)"
-)
 _PART = re.compile(r"p?\d+")
-_HCTL = re.compile(r"\d+:\d+:\d+:\d+")
 
 
-def active(schedulers: str | None) -> str | None:
-    """Return the bracketed word of `none [mq-deadline] kyber`, or the only word."""
-    words = (schedulers or "").split()
-    marked = [word[1:-1] for word in words if word.startswith("[") and word.endswith("]")]
-    return marked[0] if marked else words[0] if len(words) == 1 else None
-
-
-def wide_name(wwid: str | None) -> str | None:
-    """Return the kernel's wwid in udev's format: `naa.5000c500a1b2c3d4` -> `0x5000c500a1b2c3d4`, others unchanged."""
-    if not wwid:
-        return None
-    return f"0x{wwid[4:]}" if wwid.startswith("naa.") else " ".join(wwid.split())
-
-
-def _bytes(host: Host, path: str, unit: int) -> int | None:
-    """Return an attribute in bytes, None if it is missing or negative."""
-    value = host.number(path)
-    return value * unit if value is not None and value >= 0 else None
-
-
-def _queue(host: Host, folder: str) -> dict[str, Any]:
-    """Return the fields read from `queue/`."""
-    queue = f"{folder}/queue"
-    return {
-        "scheduler": active(host.maybe(f"{queue}/scheduler")),
-        "write_cache": host.maybe(f"{queue}/write_cache") or None,
-        "rotational": host.number(f"{queue}/rotational"),
-        "iostats_enabled": host.number(f"{queue}/iostats"),
-        "logical_block_size": host.number(f"{queue}/logical_block_size"),
-        "physical_block_size": host.number(f"{queue}/physical_block_size"),
-        "minimum_io": host.number(f"{queue}/minimum_io_size"),
-        "optimal_io": host.number(f"{queue}/optimal_io_size"),
-        "max_request": _bytes(host, f"{queue}/max_sectors_kb", 1024),
-        "read_ahead": _bytes(host, f"{queue}/read_ahead_kb", 1024),
-        "nr_requests": host.number(f"{queue}/nr_requests"),
-    }
-
-
-def _hardware(host: Host, folder: str, kind: str, wwn: str | None) -> dict[str, Any]:
-    """Return the fields that a disk's SCSI or NVMe device reports.
-
-    A `wwn` known from udev is not read again; with a thousand disks every file counts.
-    """
-    device = f"{folder}/device"
-    if kind in {"nvme", "nvme_path"}:
-        return {
-            "model": host.maybe(f"{device}/model") or None,
-            "revision": host.maybe(f"{device}/firmware_rev") or None,
-            "serial": host.maybe(f"{device}/serial") or None,
-            "state": host.maybe(f"{device}/state") or None,
-            "wwn": wwn or wide_name(host.maybe(f"{folder}/wwid")),
-        }
-    place = host.target(device) or ""
-    if not _HCTL.fullmatch(place):
-        # Captures may lack the link and have the file.
-        state = host.maybe(f"{device}/state") if not place and kind == "disk" else None
-        return {"driver": host.target(f"{device}/driver"), "state": state or None}
-    return {
-        "driver": "sr" if kind == "rom" else "sd",
-        "hctl": place,
-        "vendor": host.maybe(f"{device}/vendor") or None,
-        "model": host.maybe(f"{device}/model") or None,
-        "revision": host.maybe(f"{device}/rev") or None,
-        "state": host.maybe(f"{device}/state") or None,
-        "queue_depth": host.number(f"{device}/queue_depth"),
-        "wwn": wwn or wide_name(host.maybe(f"{device}/wwid")),
-    }
-
-
-def _place(host: Host, folder: str) -> str | None:
-    """Return the device's directory below /sys/devices."""
-    try:
-        target = host.link(folder)
-    except TimedOut:
-        raise
-    except Unreadable:
-        return None
-    return f"/sys/{target.replace('../', '')}" if target.startswith("../") else target
-
-
-def _device(host: Host, entry: str, names: Collection[str], udev: _Udev) -> BlockDevice:
+def _device(host: Host, entry: str, names: Collection[str], udev: UdevDatabase) -> BlockDevice:
     folder = f"{BLOCK}/{entry}"
     device, kind = device_name(entry), kind_of(entry, names)
     number = host.maybe(f"{folder}/dev") or None
     stable = udev.names(device, number)
-    said: dict[str, Any] = _queue(host, folder) if "queue" in names else {}
+    said: dict[str, Any] = queue_settings(host, folder) if "queue" in names else {}
     if "device" in names:
-        said |= _hardware(host, folder, kind, stable.wwn)
+        said |= hardware(host, folder, kind, stable.wwn)
     if "serial" in names:
         said["serial"] = host.maybe(f"{folder}/serial") or None
     if kind == "dm":
@@ -376,8 +251,8 @@ def _device(host: Host, entry: str, names: Collection[str], udev: _Udev) -> Bloc
         said["backing_file"] = host.maybe(f"{folder}/loop/backing_file") or None
     properties: dict[str, Any] = {
         "number": number,
-        "path": _place(host, folder),
-        "size": _bytes(host, f"{folder}/size", SECTOR),
+        "path": place(host, folder),
+        "size": attribute_bytes(host, f"{folder}/size", SECTOR),
         "read_only": host.number(f"{folder}/ro"),
         "hidden": host.number(f"{folder}/hidden") if kind in {"nvme", "nvme_path"} else None,
         "diskseq": host.number(f"{folder}/diskseq") if "diskseq" in names else None,
@@ -387,7 +262,7 @@ def _device(host: Host, entry: str, names: Collection[str], udev: _Udev) -> Bloc
     return BlockDevice(device, kind, by_path=stable.by_path, by_id=stable.by_id, **properties, **said)
 
 
-def _partition(host: Host, disk: str, entry: str, udev: _Udev) -> BlockDevice:
+def _partition(host: Host, disk: str, entry: str, udev: UdevDatabase) -> BlockDevice:
     folder = f"{BLOCK}/{disk}/{entry}"
     device = device_name(entry)
     number = host.maybe(f"{folder}/dev") or None
@@ -397,8 +272,8 @@ def _partition(host: Host, disk: str, entry: str, udev: _Udev) -> BlockDevice:
         "partition",
         device_name(disk),
         number,
-        size=_bytes(host, f"{folder}/size", SECTOR),
-        start=_bytes(host, f"{folder}/start", SECTOR),
+        size=attribute_bytes(host, f"{folder}/size", SECTOR),
+        start=attribute_bytes(host, f"{folder}/start", SECTOR),
         read_only=host.number(f"{folder}/ro"),
         wwn=stable.wwn,
         by_path=stable.by_path,
@@ -409,7 +284,7 @@ def _partition(host: Host, disk: str, entry: str, udev: _Udev) -> BlockDevice:
 def read(host: Host) -> Iterable[Reading]:
     """Yield every whole device and its partitions, with a BlockLink to each underlying device."""
     entries = host.entries(BLOCK)
-    udev = _Udev(host)
+    udev = UdevDatabase(host)
     for entry in entries:
         names = host.names(f"{BLOCK}/{entry}")
         row = _device(host, entry, names, udev)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct
 
-from sdstop.collectors.block.sysstat import BANNER, distance, second_of_day, without_host
+from sdstop.collectors.block.sysstat import BANNER, distance, second_of_day, unseparated, without_host
 from sdstop.core import collector as core
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
@@ -224,21 +224,7 @@ def served(device: str, row: Figures, origin: str, seconds: float | None) -> Ser
 
     sar does not separate reads from writes.
     """
-    rate, wait, util = row.get("tps"), row.get("await"), row.get("%util")
-    if rate is None or wait is None or util is None:
-        return None
-    queue = row.get("aqu-sz", row.get("avgqu-sz"))
-    timed = bool(not rate or wait or queue or util)
-    return Service(
-        device=device,
-        tool=service.SAR,
-        requests_per_second=rate,
-        wait=wait / 1000 if timed and (rate or wait) else None,
-        queue=queue if timed else None,
-        busy=util / 100 if timed else None,
-        seconds=seconds,
-        origin=origin,
-    )
+    return unseparated(service.SAR, device, row, origin, seconds)
 
 
 def intervals(command: str, data: bytes) -> list[core.Interval]:

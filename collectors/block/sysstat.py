@@ -1,4 +1,4 @@
-"""Common parts of the sysstat programs: output header, times, and the arguments of a recorded command.
+"""Common parts of the sysstat programs: output header, times, rows, and the arguments of a recorded command.
 
 Sources: sysstat 9.1 to 12.7, common.c (print_gal_header), iostat.c, sar.c.
 """
@@ -6,6 +6,9 @@ Sources: sysstat 9.1 to 12.7, common.c (print_gal_header), iostat.c, sar.c.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from sdstop.readings.service import Service
 
 _HEAD = re.compile(rb"^(Linux \S+ \()[^()\n]*(\))", re.MULTILINE)
 _NAME = re.compile(rb'("nodename":\s*)"[^"\n]*"')
@@ -59,3 +62,26 @@ def interval_of(command: str) -> float | None:
         elif _NUMBER.fullmatch(word):
             return float(word)
     return None
+
+
+def unseparated(tool: str, device: str, row: Mapping[str, float], origin: str, seconds: float | None) -> Service | None:
+    """Return a row `tps ... await aqu-sz %util` without separate reads and writes as a Service.
+
+    None if the row lacks tps, await or %util. Before sysstat 12, aqu-sz is avgqu-sz. Waits, queue and utilization are
+    None if requests completed but all of these values are 0.00; such a device is not timed.
+    """
+    rate, wait, util = row.get("tps"), row.get("await"), row.get("%util")
+    if rate is None or wait is None or util is None:
+        return None
+    queue = row.get("aqu-sz", row.get("avgqu-sz"))
+    timed = bool(not rate or wait or queue or util)
+    return Service(
+        device=device,
+        tool=tool,
+        requests_per_second=rate,
+        wait=wait / 1000 if timed and (rate or wait) else None,
+        queue=queue if timed else None,
+        busy=util / 100 if timed else None,
+        seconds=seconds,
+        origin=origin,
+    )

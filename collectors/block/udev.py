@@ -8,8 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.readings.disk import device_name
 
+UDEV = "/run/udev/data"
+"""Folder of udev's database, one file for each device."""
+QUESTION = "udev.block"
+"""Recorded query, used where the database is out of sight."""
 PROPERTIES = ("ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_PATH", "DEVLINKS")
 """The udev properties that are read; others contain file system labels and names."""
 _LINKS = ("disk/by-path/", "disk/by-id/")
@@ -108,3 +113,27 @@ def answered_names(said: Any) -> dict[str, UdevNames]:
             links = (link.removeprefix("/dev/") for link in texts.get("DEVLINKS", "").split())
             found[device_name(str(device))] = UdevNames(texts, tuple(links))
     return found
+
+
+class UdevDatabase:
+    """Names from udev's database, or from a recorded udev query if udev is not running."""
+
+    def __init__(self, host: Host) -> None:
+        """Check whether udev runs; if not, ask for the recorded query. Raises TimedOut."""
+        self._host = host
+        self._runs = "data" in host.names("/run/udev")
+        self._said: dict[str, UdevNames] = {}
+        if not self._runs:
+            try:
+                self._said = answered_names(host.answer(QUESTION))
+            except TimedOut:
+                raise
+            except Unreadable:
+                pass
+
+    def names(self, device: str, number: str | None) -> UdevNames:
+        """Return the names of a device; `number` is its major:minor."""
+        if not self._runs:
+            return self._said.get(device, NO_NAMES)
+        text = self._host.maybe(f"{UDEV}/b{number}") if number is not None else None
+        return parse_names(text) if text is not None else NO_NAMES

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sdstop.collectors.ceph.health import HOLDING, Check, checks_of, osds_in
 from sdstop.core.host import Malformed
 from sdstop.core.retention import json_texts
 from sdstop.core.text import is_whole, json_number, json_text, json_whole
@@ -21,70 +22,45 @@ from sdstop.core.text import is_whole, json_number, json_text, json_whole
 _WAIT = ("ceph", "--connect-timeout", "5")
 """Common options; without a timeout the command retries forever without a quorum."""
 STATUS = (*_WAIT, "status", "-f", "json")
-TREE = (*_WAIT, "osd", "df", "tree", "-f", "json")
-PERF = (*_WAIT, "osd", "perf", "-f", "json")
 HEALTH = (*_WAIT, "health", "detail", "-f", "json")
 DUMP = (*_WAIT, "osd", "dump", "-f", "json")
+RULES = (*_WAIT, "osd", "crush", "rule", "dump", "-f", "json")
+USAGE = (*_WAIT, "df", "-f", "json")
+PLACES = (*_WAIT, "osd", "tree", "-f", "json")
+"""The tree without usage: monitors answer it when no manager does."""
+_MANAGER = (*_WAIT, "--rados-mon-op-timeout", "6")
+"""Options of commands that only the manager answers; without a timeout they wait for one forever."""
+TREE = (*_MANAGER, "osd", "df", "tree", "-f", "json")
+PERF = (*_MANAGER, "osd", "perf", "-f", "json")
+MONITOR = ("ceph", "daemon", "*", "mon_status")
+"""State of a monitor of this node, through its socket: it answers without a quorum."""
 
-NEARFULL, BACKFILLFULL, FULL = 0.85, 0.90, 0.95
-"""Ceph's default ratios, used if none were recorded."""
 KIB = 1024
-
-HARMLESS = frozenset(
-    {
-        "AUTH_INSECURE_GLOBAL_ID_RECLAIM", "AUTH_INSECURE_GLOBAL_ID_RECLAIM_ALLOWED", "BLUESTORE_LEGACY_STATFS",
-        "BLUESTORE_NO_PER_PG_OMAP", "BLUESTORE_NO_PER_POOL_OMAP", "CEPHADM_CHECK_KERNEL_VERSION", "DASHBOARD_DEBUG",
-        "MANY_OBJECTS_PER_PG", "MON_DISK_BIG", "MON_MSGR2_NOT_ENABLED", "OBJECT_MISPLACED",
-        "OLD_CRUSH_STRAW_CALC_VERSION", "OLD_CRUSH_TUNABLES", "OSD_NO_DOWN_OUT_INTERVAL", "PG_NOT_DEEP_SCRUBBED",
-        "PG_NOT_SCRUBBED", "POOL_APP_NOT_ENABLED", "POOL_PG_NUM_NOT_POWER_OF_TWO",
-        "POOL_TARGET_SIZE_BYTES_OVERCOMMITTED", "POOL_TARGET_SIZE_RATIO_OVERCOMMITTED", "POOL_TOO_FEW_PGS",
-        "POOL_TOO_MANY_PGS", "TELEMETRY_CHANGED", "TOO_FEW_PGS", "TOO_MANY_PGS",
-    }
-)  # fmt: skip
-"""Health checks that concern neither data nor service: settings, hints, scrubs that are late. All others count, those
-of later versions too."""
-_CALM_FLAGS = frozenset({"noautoscale", "nodeep-scrub", "noscrub", "nosnaptrim", "notieragent"})
-"""Flags of the OSD map that hold back housekeeping alone."""
-_FLAG = re.compile(r"\b(?:no[a-z-]+|pause(?:rd|wr)?|full)\b")
 
 without_names = json_texts(
     "fsid", "status", "overall_status", "quorum_names", "min_mon_release_name", "state_name", "severity", "name",
-    "type", "device_class", "devices", wording=("message",),
+    "type", "device_class", "devices", "pool_name", "rule_name", "item_name", "op", "flags_set", "state", "flags_names",
+    "erasure_code_profile", "outside_quorum", wording=("message",),
 )  # fmt: skip
 """Redaction of an answer; messages of health checks contain host names."""
-_OPTIONS = re.compile(r" (?:--connect-timeout[ =]\S+|(?:-f|--format)[ =]?json(?:-pretty)?)(?= |$)")
+_OPTIONS = re.compile(
+    r" (?:--(?:connect-timeout|rados-mon-op-timeout)[ =]\S+|(?:-f|--format)[ =]?json(?:-pretty)?)(?= |$)"
+)
 _QUESTIONS = {
     "ceph -s": "status", "ceph status": "status", "ceph osd df tree": "tree", "ceph osd perf": "perf",
     "ceph health detail": "health", "ceph osd dump": "dump", "ceph-volume lvm list": "volumes",
+    "ceph osd crush rule dump": "rules", "ceph df": "usage", "ceph df detail": "usage", "ceph osd tree": "places",
 }  # fmt: skip
 
 
 def question(name: str) -> str | None:
-    """Return the query of a recorded command (argv or slug): status, tree, perf, health, dump, volumes.
+    """Return the query of a recorded command (argv or slug): status, tree, perf, health, dump, volumes, rules ...
 
     Only latencies are read as text, too.
     """
     words = name if " " in name else name.replace("_", " ")
     asked = _QUESTIONS.get(_OPTIONS.sub("", words).strip())
     return asked if "json" in words or asked == "perf" else None
-
-
-class Check(Struct, frozen=True):
-    """An active health check: code, severity and messages."""
-
-    code: str
-    severity: str
-    message: str
-    muted: bool
-    details: tuple[str, ...] = ()
-
-    @property
-    def harmless(self) -> bool:
-        """Whether it is muted or listed as harmless; flags are if they hold back housekeeping alone."""
-        if self.code == "OSDMAP_FLAGS":
-            flags = set(_FLAG.findall(self.message))
-            return self.muted or (bool(flags) and flags <= _CALM_FLAGS)
-        return self.muted or self.code in HARMLESS
 
 
 class CephStatus(Struct, frozen=True):
@@ -117,6 +93,8 @@ class CephStatus(Struct, frozen=True):
     inactive: int
     """Placement groups that serve no I/O."""
     recovering: float | None
+    manager: bool | None
+    """Whether a manager is active; without one all numbers of placement groups and usage are old."""
     reads: float
     writes: float
     read: float
@@ -130,8 +108,7 @@ class CephStatus(Struct, frozen=True):
     @property
     def flags(self) -> frozenset[str]:
         """Flags that pause recovery."""
-        said = " ".join(check.message for check in self.checks if check.code.startswith("OSDMAP_FLAGS"))
-        return frozenset(re.findall(r"\b(norecover|nobackfill|norebalance)\b", said))
+        return frozenset(flag for check in self.checks for flag in check.flags) & HOLDING
 
 
 def parse_status(text: str) -> CephStatus:
@@ -147,12 +124,13 @@ def parse_status(text: str) -> CephStatus:
 
     Raises Malformed.
     """
-    said = _object(text, "ceph status")
-    health, monitors, map_, groups = (_part(said, key) for key in ("health", "monmap", "osdmap", "pgmap"))
-    inner = _part(map_, "osdmap") or map_
+    said = as_object(text, "ceph status")
+    health, monitors, map_, groups = (part_of(said, key) for key in ("health", "monmap", "osdmap", "pgmap"))
+    manager = part_of(said, "mgrmap").get("available")
+    inner = part_of(map_, "osdmap") or map_
     states: dict[str, int] = {}
     inactive = counted = 0
-    listed_states = _list(groups, "pgs_by_state")
+    listed_states = list_of(groups, "pgs_by_state")
     for row in listed_states:
         words, count = str(row.get("state_name", "")).split("+"), json_whole(row.get("count")) or 0
         counted += count
@@ -165,7 +143,7 @@ def parse_status(text: str) -> CephStatus:
     return CephStatus(
         fsid=json_text(said.get("fsid")) or "unknown",
         health=json_text(health.get("status")) or json_text(health.get("overall_status")) or "unknown",
-        checks=_checks(health),
+        checks=checks_of(health),
         monitors=count_of if count_of is not None else len(listed) if isinstance(listed, list) else None,
         quorum=tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else (),
         release=json_text(monitors.get("min_mon_release_name")),
@@ -187,6 +165,7 @@ def parse_status(text: str) -> CephStatus:
         unfound=json_whole(groups.get("unfound_objects")) or 0,
         inactive=inactive,
         recovering=json_number(groups.get("recovering_bytes_per_sec")),
+        manager=manager if isinstance(manager, bool) else None,
         reads=json_number(groups.get("read_op_per_sec")) or 0.0,
         writes=json_number(groups.get("write_op_per_sec")) or 0.0,
         read=json_number(groups.get("read_bytes_sec")) or 0.0,
@@ -200,22 +179,14 @@ def parse_health(text: str) -> tuple[Check, ...]:
     {"status": "HEALTH_WARN", "checks": {"OSD_NEARFULL": {"severity": "HEALTH_WARN",
      "summary": {"message": "1 nearfull osd(s)"}, "detail": [{"message": "osd.3 is near full"}]}}}
     """
-    return _checks(_object(text, "ceph health"))
-
-
-def _checks(health: Mapping[str, Any]) -> tuple[Check, ...]:
-    found = []
-    for code, row in _part(health, "checks").items():
-        if not isinstance(row, dict):
-            continue
-        message = json_text(_part(row, "summary").get("message")) or ""
-        details = tuple(json_text(item.get("message")) or "" for item in _list(row, "detail"))
-        found.append(Check(code, json_text(row.get("severity")) or "", message, row.get("muted") is True, details))
-    return tuple(found)
+    return checks_of(as_object(text, "ceph health"))
 
 
 class Osd(Struct, frozen=True, kw_only=True):
-    """An OSD; sizes in bytes. `root`, `host` and `rack` are its position in the tree; `up` is None if unknown."""
+    """An OSD; sizes in bytes. `up` is None if unknown.
+
+    `root`, `host` and `rack` are its position in the tree, `buckets` all buckets above it by type.
+    """
 
     number: int
     root: str
@@ -228,6 +199,7 @@ class Osd(Struct, frozen=True, kw_only=True):
     used: int | None
     utilization: float | None
     up: bool | None
+    buckets: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -250,7 +222,7 @@ def parse_tree(text: str) -> list[Osd]:
 
     Shadow trees of device classes (`default~hdd`) are skipped. Raises Malformed.
     """
-    nodes = _list(_object(text, "ceph osd df tree"), "nodes")
+    nodes = list_of(as_object(text, "ceph osd df tree"), "nodes")
     parents: dict[int, Mapping[str, Any]] = {}
     for node in nodes:
         children = node.get("children")
@@ -281,6 +253,7 @@ def _osd(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) -> O
         used=None if used is None else used * KIB,
         utilization=None if share is None else share / 100,
         up=status == "up" if isinstance(status, str) else None,
+        buckets=above,
     )
 
 
@@ -294,28 +267,13 @@ def _above(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) ->
         number = parents[number].get("id")
 
 
-class Ratios(Struct, frozen=True):
-    """Fill ratios of an OSD above which Ceph warns, stops backfill to it, and stops writes."""
-
-    nearfull: float = NEARFULL
-    backfillfull: float = BACKFILLFULL
-    full: float = FULL
-
-
-def parse_ratios(text: str) -> Ratios:
-    """Parse the ratios of `ceph osd dump -f json`; missing ones have Ceph's defaults. Raises Malformed."""
-    said = _object(text, "ceph osd dump")
-    known = [json_number(said.get(f"{name}_ratio")) for name in ("nearfull", "backfillfull", "full")]
-    return Ratios(*(value or default for value, default in zip(known, (NEARFULL, BACKFILLFULL, FULL), strict=True)))
-
-
 def parse_volumes(text: str) -> dict[int, str]:
     """Parse `ceph-volume lvm list --format json` into devices by OSD. Raises Malformed.
 
     {"0": [{"type": "block", "devices": ["/dev/sdb"], "lv_path": "/dev/ceph-.../osd-block-..."}]}
     """
     found = {}
-    for number, volumes in _object(text, "ceph-volume lvm list").items():
+    for number, volumes in as_object(text, "ceph-volume lvm list").items():
         for volume in volumes if isinstance(volumes, list) else ():
             devices = volume.get("devices") if isinstance(volume, dict) and volume.get("type") == "block" else None
             if is_whole(number, 7) and isinstance(devices, list) and devices:
@@ -329,12 +287,12 @@ def concerned(checks: tuple[Check, ...]) -> dict[int, list[str]]:
     for check in checks:
         if check.muted:
             continue
-        for number in {int(n) for line in check.details for n in re.findall(r"\bosd\.(\d{1,7})\b", line)}:
+        for number in osds_in(check.details):
             found.setdefault(number, []).append(check.code)
     return found
 
 
-def _object(text: str, what: str) -> dict[str, Any]:
+def as_object(text: str, what: str) -> dict[str, Any]:
     """Return the JSON object in a text; Ceph may print other lines before it."""
     start = text.find("{")
     try:
@@ -346,11 +304,13 @@ def _object(text: str, what: str) -> dict[str, Any]:
     return said
 
 
-def _part(said: Mapping[str, Any], key: str) -> dict[str, Any]:
+def part_of(said: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return an object in another one, empty if it is missing or something else."""
     value = said.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def _list(said: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+def list_of(said: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the objects of a list in an object, empty if it is missing or something else."""
     rows = said.get(key)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
 
 from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.ceph.answers import CephStatus, Check
-from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, name_of, query_monitors, reachable
+from sdstop.collectors.ceph.answers import CephStatus
+from sdstop.collectors.ceph.health import Check
+from sdstop.collectors.ceph.local import folders
+from sdstop.collectors.ceph.readings import CephCheck
+from sdstop.collectors.ceph.tool import (
+    CONFIG,
+    CONFIG_FILE,
+    DEADLINE,
+    LOCAL,
+    Unanswered,
+    answers_of,
+    configured,
+    name_of,
+    only_identity,
+    parsed_or,
+    query_monitors,
+    reachable,
+)
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.host import Host
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterNode
 from sdstop.readings.rebuild import Rebuild
@@ -18,23 +39,135 @@ PACE = 30.0
 """Seconds between samples; each call of Ceph's tool costs half a second of CPU and queries the monitors."""
 
 
+NO_QUORUM = "no quorum"
+"""State of a cluster whose monitors have no quorum, according to one of this node."""
+NO_ANSWER = "monitors do not answer"
+"""State of a cluster whose monitors do not answer this node: no quorum, or no way to them."""
+OLD_NUMBERS = "no manager: numbers of placement groups, usage and clients are old"
+
+
 def read(host: Host) -> Iterable[Reading]:
-    """Return the cluster's row, its monitors and its recoveries."""
+    """Return the cluster's row, its monitors, its health checks and its recoveries."""
     answers = answers_of(host)
     if "status" not in answers:
         reachable(host)
-    key, text = query_monitors(host, ceph.STATUS, answers.get("status"))
+    try:
+        key, text = query_monitors(host, ceph.STATUS, answers.get("status"))
+    except Unanswered as error:
+        return _unanswered(host, error.key)
     said = ceph.parse_status(text)
     for reason in _defects(said):
         host.defect(key, reason, name_of(said.fsid))
     name = name_of(said.fsid)
-    return [_cluster(said, name, key), *_monitors(said, name, key), *_recoveries(said, name, key)]
+    return [
+        _cluster(said, name, key),
+        *_monitors(said, name, key),
+        *_checks(host, answers, said, name, key),
+        *(_recoveries(said, name, key) if _is_current(said) else ()),
+    ]
+
+
+def _is_current(said: CephStatus) -> bool:
+    """Return whether the numbers of placement groups and usage are current: a manager counts them."""
+    return said.manager is not False and not any(check.code == "MGR_DOWN" for check in said.checks)
+
+
+def _checks(host: Host, answers: Mapping[str, str], said: CephStatus, name: str, key: str) -> Iterator[CephCheck]:
+    """Yield the active checks, with the things that they name if the detailed answer has the same check."""
+    none: tuple[Check, ...] = ()
+    detailed = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none) if said.checks else none
+    named = {check.code: check for check in detailed}
+    where = answers.get("health")
+    origin = command_key(ceph.HEALTH) if where in {None, " ".join(ceph.HEALTH)} else f"cmd:{where}"
+    for check in said.checks:
+        more = named.get(check.code)
+        details = check.details if more is None else more.details
+        yield CephCheck(
+            cluster=name,
+            code=check.code,
+            severity=check.severity,
+            muted=int(check.muted),
+            harmless=int(check.is_calm),
+            count=check.count,
+            message=check.message,
+            details="\n".join(details) or None,
+            origin=key if more is None else origin,
+        )
+
+
+def _unanswered(host: Host, key: str) -> list[Reading]:
+    """Return the rows known here of a cluster whose monitors do not answer."""
+    fsid, count = configured(host)
+    name = name_of(fsid) if fsid else KIND
+    local = _local_monitor(host)
+    monitors = len(local.monitors) if local is not None else count
+    up = None if local is None else len(local.reached)
+    needle = ""
+    if local is not None:
+        key, needle = local.key, '"quorum"'
+    elif count:
+        key, needle = CONFIG_FILE, "mon"
+    rows: list[Reading] = [
+        Cluster(
+            cluster=name, kind=KIND, ident=fsid, version=None, state=NO_ANSWER if local is None else NO_QUORUM,
+            healthy=0, leader=None, managers=monitors, managers_up=up, replicas=None, replicas_up=None,
+            tolerates=None if up is None else 0, nodes=None, nodes_up=None, capacity=None, used=None, spare=None,
+            degraded=None, failed=None, says=NO_ANSWER, origin=key, needle=needle,
+        )
+    ]  # fmt: skip
+    for monitor in local.monitors if local is not None else ():
+        up_here = local is not None and monitor in local.reached
+        rows.append(_monitor(name, monitor, "no quorum" if up_here else "not reached", up_here, key))
+    return rows
+
+
+class _LocalMonitor(Struct, frozen=True):
+    """A monitor of this node without a quorum: all monitors, and those that it reaches, itself included."""
+
+    monitors: tuple[str, ...]
+    reached: tuple[str, ...]
+    key: str
+    """Key of the evidence."""
+
+
+def _local_monitor(host: Host) -> _LocalMonitor | None:
+    """Return the report of a monitor of this node; None if none runs here, or it is in a quorum.
+
+    {"name": "a", "state": "probing", "quorum": [], "outside_quorum": ["a"],
+     "monmap": {"mons": [{"rank": 0, "name": "a"}, {"rank": 1, "name": "b"}]}}
+    """
+    for kind, ident, _ in folders(host):
+        if kind != "mon":
+            continue
+        argv = tuple(f"mon.{ident}" if word == "*" else word for word in ceph.MONITOR)
+        try:
+            output = host.run(argv, DEADLINE)
+            said: Any = json.loads(output.text) if output.exit == 0 else None
+        except TimedOut:
+            raise
+        except (Unreadable, ValueError, RecursionError):
+            continue
+        if not isinstance(said, dict) or said.get("quorum"):
+            continue
+        listed = ceph.list_of(ceph.part_of(said, "monmap"), "mons")
+        names = tuple(name for row in listed if isinstance(name := row.get("name"), str))
+        outside = said.get("outside_quorum")
+        reached = {ident, *(name for name in (outside if isinstance(outside, list) else ()) if isinstance(name, str))}
+        if names:
+            return _LocalMonitor(names, tuple(name for name in names if name in reached), command_key(argv))
+    return None
 
 
 def _cluster(said: CephStatus, name: str, key: str) -> Cluster:
     size = said.object_size
     needed = said.monitors // 2 + 1 if said.monitors else None
     lost = said.inactive / said.pgs * said.data if said.pgs and said.data is not None else None
+    degraded = round(said.degraded * size) if size is not None else 0 if not said.degraded else None
+    if said.degraded_total is not None and said.degraded > said.degraded_total:
+        degraded = None  # objects that were deleted while an OSD was away
+    failed = None if lost is None else round(lost + said.unfound * (size or 0))
+    current = _is_current(said)
+    words = [_say(check) for check in sorted(said.checks, key=lambda check: check.harmless)]
     return Cluster(
         cluster=name,
         kind=KIND,
@@ -50,17 +183,17 @@ def _cluster(said: CephStatus, name: str, key: str) -> Cluster:
         tolerates=None if needed is None else max(len(said.quorum) - needed, 0),
         nodes=None,
         nodes_up=None,
-        capacity=said.total,
-        used=said.used,
+        capacity=said.total if current else None,
+        used=said.used if current else None,
         spare=None,
-        degraded=round(said.degraded * size) if size is not None else 0 if not said.degraded else None,
-        failed=None if lost is None else round(lost + said.unfound * (size or 0)),
-        reads=said.reads,
-        writes=said.writes,
-        read=said.read,
-        write=said.write,
+        degraded=degraded if current else None,
+        failed=failed if current else None,
+        reads=said.reads if current else None,
+        writes=said.writes if current else None,
+        read=said.read if current else None,
+        write=said.write if current else None,
         epoch=said.epoch,
-        says="; ".join(_say(check) for check in sorted(said.checks, key=lambda check: check.harmless)) or None,
+        says="; ".join(words if current else [OLD_NUMBERS, *words]) or None,
         origin=key,
         needle=f'"{said.health}"',
     )
@@ -81,10 +214,12 @@ def _defects(said: CephStatus) -> Iterator[str]:
         yield f"pgs_by_state has {said.counted} placement groups, num_pgs is {said.pgs}"
     if said.monitors is not None and len(said.quorum) > said.monitors:
         yield f"quorum_names has {len(said.quorum)} monitors, num_mons is {said.monitors}"
-    if not _healthy(said):
+    if not _healthy(said) or any(check.muted for check in said.checks) or not _is_current(said):
         return
     if said.osds_up is not None and said.osds_in is not None and said.osds_up < said.osds_in:
         yield f"num_up_osds is {said.osds_up} and num_in_osds {said.osds_in}, without a health check"
+    missing = [(said.degraded, "degraded_objects"), (said.unfound, "unfound_objects")]
+    yield from (f"{name} is {count}, without a health check" for count, name in missing if count > 0)
     bad = [word for word, count in said.states.items() if count and word not in _CALM]
     if bad:
         yield f"placement groups are {', '.join(sorted(bad))[:60]}, without a health check"
@@ -103,26 +238,18 @@ def _say(check: Check) -> str:
 
 
 def _monitors(said: CephStatus, name: str, key: str) -> Iterator[ClusterNode]:
-    for place, monitor in enumerate(said.quorum):
-        yield ClusterNode(
-            cluster=name,
-            role="mon",
-            node=monitor,
-            ident=None,
-            address=None,
-            area=None,
-            domain=monitor,
-            state="in quorum",
-            healthy=1,
-            maintenance=None,
-            leads=place == 0,
-            devices=None,
-            capacity=None,
-            used=None,
-            version=said.release,
-            local=False,
-            origin=key,
-        )
+    for monitor in said.quorum:
+        yield _monitor(name, monitor, "in quorum", True, key, said.quorum[0] == monitor, said.release)  # noqa: FBT003
+
+
+def _monitor(
+    name: str, monitor: str, state: str, good: bool, key: str, leads: bool = False, version: str | None = None  # noqa: FBT001, FBT002
+) -> ClusterNode:  # fmt: skip
+    return ClusterNode(
+        cluster=name, role="mon", node=monitor, ident=None, address=None, area=None, domain=monitor, state=state,
+        healthy=int(good), maintenance=None, leads=leads, devices=None, capacity=None, used=None, version=version,
+        origin=key,
+    )  # fmt: skip
 
 
 def _recoveries(said: CephStatus, name: str, key: str) -> Iterator[Rebuild]:
@@ -139,8 +266,10 @@ def _recoveries(said: CephStatus, name: str, key: str) -> Iterator[Rebuild]:
         ("recovery", said.degraded, said.degraded_total),
         ("rebalance", said.misplaced, said.misplaced_total),
     ):
-        if not left or not total or left > total:  # old versions overcount
+        if not left or not total:
             continue
+        # Objects deleted while an OSD was away count as degraded, but no longer as objects: no progress is known.
+        whole = total if left <= total else None
         speed = round(said.recovering or 0) if first else None
         state = _state(said, operation)
         first = False
@@ -148,10 +277,10 @@ def _recoveries(said: CephStatus, name: str, key: str) -> Iterator[Rebuild]:
             array=name,
             operation=operation,
             state=state,
-            done=round((total - left) * size),
-            total=round(total * size),
+            done=None if whole is None else round((whole - left) * size),
+            total=None if whole is None else round(whole * size),
             speed=speed,
-            remaining=round(left * size / said.recovering) if speed and said.recovering else None,
+            remaining=round(left * size / said.recovering) if whole and speed and said.recovering else None,
             kind=KIND,
             limited_by=_held_by(said),
             where=key,
@@ -184,12 +313,16 @@ CEPH = Collector(
     "ceph",
     "Ceph",
     read,
-    (Cluster, ClusterNode, Rebuild),
+    (Cluster, ClusterNode, CephCheck, Rebuild),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
+        Need(CONFIG_FILE, "its id and its monitors, if these do not answer", keep=only_identity),
         Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or a user who can read the keyring"),
+        Command(ceph.HEALTH, "things named by its health checks, if any", "root, or a user who can read the keyring"),
+        Command(ceph.MONITOR, "a monitor of this node, if the cluster does not answer", "root, or group ceph"),
+        Need(f"list:{LOCAL}*", "monitors of this node"),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
     ),
     PACE,
-    deadline=DEADLINE + 3,
+    deadline=3 * DEADLINE + 3,
 )

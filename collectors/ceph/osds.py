@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
 
 from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.ceph import osd_perf
-from sdstop.collectors.ceph.answers import Check, Osd, Ratios
+from sdstop.collectors.ceph import osd_map, osd_perf
+from sdstop.collectors.ceph.answers import Osd
+from sdstop.collectors.ceph.health import Check
+from sdstop.collectors.ceph.local import HOSTNAME, KIND, MOUNTS, local_osds
+from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, Pool, PoolUsage, placed
+from sdstop.collectors.ceph.readings import CephPool
 from sdstop.collectors.ceph.tool import (
     CONFIG,
+    CONFIG_FILE,
     DEADLINE,
+    LOCAL,
+    Unanswered,
     answers_of,
+    configured,
     name_of,
+    only_identity,
     parsed_or,
     query_monitors,
     reachable,
@@ -23,14 +32,24 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
+from sdstop.core.retention import mount_table
 from sdstop.core.text import whole_total
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.service import Service
 
-LOCAL = "/var/lib/ceph"
-KIND = "ceph"
-PACE = 300.0
+PACE = 120.0
 """Seconds between samples; each makes five calls of Ceph's tool, half a second of CPU each, for hundreds of rows."""
+
+
+class _Map(Struct, frozen=True):
+    """Map of a cluster at one sample; `key` is the evidence of its OSDs."""
+
+    name: str
+    key: str
+    osds: Sequence[Osd]
+    dump: OsdMap
+    rules: Mapping[int, CrushRule]
+    usage: Mapping[int, PoolUsage]
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -39,9 +58,9 @@ def read(host: Host) -> Iterable[Reading]:
     From a capture with latencies alone, only these.
     """
     answers = answers_of(host)
-    here = dict(_local(host))
+    here = dict(local_osds(host))
     here.update({(None, number): disk for number, disk in _volumes(host, answers).items()})
-    if "tree" not in answers:
+    if "tree" not in answers and "places" not in answers:
         try:
             reachable(host)
         except Absent:
@@ -51,21 +70,38 @@ def read(host: Host) -> Iterable[Reading]:
             if not here:
                 raise
             return list(_carried(host, here))
-    key, text = query_monitors(host, ceph.TREE, answers.get("tree"))
+    try:
+        key, text, current = _tree(host, answers)
+    except Unanswered:
+        if not here:
+            raise
+        return list(_carried(host, here))
     osds = ceph.parse_tree(text)
-    name = _cluster_name(host, answers, here)
-    waits: dict[int, float] = parsed_or(host, ceph.PERF, answers, "perf", osd_perf.parse, {})
-    none: tuple[Check, ...] = ()
-    checks = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
-    ratios = parsed_or(host, ceph.DUMP, answers, "dump", ceph.parse_ratios, Ratios())
+    dump = parsed_or(host, ceph.DUMP, answers, "dump", osd_map.parse_dump, OsdMap())
+    no_rules: dict[int, CrushRule] = {}
+    no_usage: dict[int, PoolUsage] = {}
+    known = _Map(
+        _cluster_name(host, answers, here, dump),
+        key,
+        osds,
+        dump,
+        parsed_or(host, ceph.RULES, answers, "rules", osd_map.parse_rules, no_rules),
+        parsed_or(host, ceph.USAGE, answers, "usage", osd_map.parse_usage, no_usage) if current else no_usage,
+    )
+    waits: dict[int, float] = {}
+    if current:
+        waits = parsed_or(host, ceph.PERF, answers, "perf", osd_perf.parse, {})
+    concerned = ceph.concerned(_recorded_checks(host, answers))
     disks = {number: disk for (_, number), disk in here.items()}
-    node = host.maybe("/proc/sys/kernel/hostname") or ""
-    concerned = ceph.concerned(checks)
+    node = host.maybe(HOSTNAME) or ""
+    name = known.name
     return [
         *_hosts(osds, name, key, node),
-        *_pools(osds, name, key, ratios),
+        *((_silent_manager(known),) if not current and (not answers or "tree" in answers) else ()),
+        *_pools(known),
+        *_rados_pools(known, _key_of(ceph.DUMP, answers.get("dump"))),
         *(
-            _device(osd, name, key, waits.get(osd.number), concerned.get(osd.number, []), _disk(osd, disks, node))
+            _device(osd, known, waits.get(osd.number), concerned.get(osd.number, []), _disk(osd, disks, node))
             for osd in osds
         ),
         *osd_perf.services(
@@ -74,6 +110,37 @@ def read(host: Host) -> Iterable[Reading]:
             _key_of(ceph.PERF, answers.get("perf")),
         ),
     ]
+
+
+def _tree(host: Host, answers: Mapping[str, str]) -> tuple[str, str, bool]:
+    """Return evidence key and text of the tree, and whether it has usage: without a manager, monitors answer."""
+    if answers and "tree" not in answers:
+        return *query_monitors(host, ceph.PLACES, answers["places"]), False
+    try:
+        return *query_monitors(host, ceph.TREE, answers.get("tree")), True
+    except Unanswered:
+        if answers and "places" not in answers:
+            raise
+    key, text = query_monitors(host, ceph.PLACES, answers.get("places"))
+    return key, text, False
+
+
+def _recorded_checks(host: Host, answers: Mapping[str, str]) -> tuple[Check, ...]:
+    """Return recorded health checks that the recorded status still has; none on a live node."""
+    none: tuple[Check, ...] = ()
+    if "health" not in answers:
+        return none
+    checks = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
+    if "status" not in answers:
+        return checks
+    try:
+        said = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1])
+    except TimedOut:
+        raise
+    except Unreadable:
+        return none
+    active = {check.code for check in said.checks}
+    return tuple(check for check in checks if check.code in active)
 
 
 def _key_of(argv: Sequence[str], recorded: str | None) -> str:
@@ -89,48 +156,20 @@ def _disk(osd: Osd, disks: dict[int, str], node: str) -> str | None:
     return disks.get(osd.number) if mine or not node else None
 
 
-def _cluster_name(host: Host, answers: dict[str, str], here: dict[tuple[str | None, int], str]) -> str:
-    """Return the cluster's name from the status or a local OSD; the tree does not contain it."""
-    fsid: str | None = None
-    try:
-        if "status" in answers or not answers:
-            fsid = ceph.parse_status(query_monitors(host, ceph.STATUS, answers.get("status"))[1]).fsid
-    except TimedOut:
-        raise
-    except Unreadable:
-        fsid = None
-    known = fsid or next((of for of, _ in here if of), None)
+def _cluster_name(
+    host: Host, answers: Mapping[str, str], here: Mapping[tuple[str | None, int], str], dump: OsdMap
+) -> str:
+    """Return the cluster's name from the OSD map, a recorded status, or a local OSD; the tree does not contain it."""
+    fsid = dump.fsid
+    if fsid is None and "status" in answers:
+        try:
+            fsid = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1]).fsid
+        except TimedOut:
+            raise
+        except Unreadable:
+            fsid = None
+    known = fsid or next((of for of, _ in here if of), None) or configured(host)[0]
     return name_of(known) if known else KIND
-
-
-def _local(host: Host) -> Iterator[tuple[tuple[str | None, int], str]]:
-    """Yield the disk of each OSD of this node, by cluster id and OSD number.
-
-    Packages store an OSD in /var/lib/ceph/osd/CLUSTER-N, cephadm in /var/lib/ceph/FSID/osd.N; `block` there is a link
-    to an LVM volume (through a link in /dev to the device) or to a partition.
-    """
-    for folder in (*host.glob(f"{LOCAL}/osd/*-*"), *host.glob(f"{LOCAL}/*/osd.*")):
-        number = re.fullmatch(r"(?:.*-|osd\.)(\d{1,7})", posixpath.basename(folder))
-        if number is None:
-            continue
-        disk = _below(host, f"{folder}/block")
-        if disk:
-            fsid = host.maybe(f"{folder}/ceph_fsid")
-            yield (fsid, int(number[1])), disk
-
-
-def _below(host: Host, link: str) -> str | None:
-    """Return the target of a link, or the underlying disk if the target is a volume on a single disk."""
-    try:
-        target = host.link(link)
-    except TimedOut:
-        raise
-    except Unreadable:
-        return None
-    path = target if target.startswith("/") else posixpath.normpath(posixpath.join(posixpath.dirname(link), target))
-    name = host.target(path) or posixpath.basename(path)
-    below = host.names(f"/sys/block/{name}/slaves")
-    return below[0] if len(below) == 1 else name
 
 
 def _volumes(host: Host, answers: dict[str, str]) -> dict[int, str]:
@@ -139,31 +178,27 @@ def _volumes(host: Host, answers: dict[str, str]) -> dict[int, str]:
     return ceph.parse_volumes(text_of(answers["volumes"], host.recorded_output(answers["volumes"])))
 
 
-def _carried(host: Host, here: dict[tuple[str | None, int], str]) -> Iterator[ClusterDevice]:
-    node = host.maybe("/proc/sys/kernel/hostname") or "this node"
+def _carried(host: Host, here: Mapping[tuple[str | None, int], str]) -> Iterator[ClusterDevice]:
+    """Yield the OSDs of this node, without their state in the cluster."""
+    node = (host.maybe(HOSTNAME) or "this node").partition(".")[0]
+    own = configured(host)[0]
     for (fsid, number), disk in sorted(here.items(), key=lambda item: item[0][1]):
         osd = Osd(
-            number=number,
-            root="",
-            host=node,
-            rack=None,
-            media=None,
-            weight=None,
-            reweight=None,
-            size=None,
-            used=None,
-            utilization=None,
-            up=None,
-        )
-        yield _device(osd, name_of(fsid) if fsid else KIND, "", None, [], disk)
+            number=number, root="", host=node, rack=None, media=None, weight=None, reweight=None, size=None, used=None,
+            utilization=None, up=None,
+        )  # fmt: skip
+        cluster = fsid or own
+        known = _Map(name_of(cluster) if cluster else KIND, "", (osd,), OsdMap(), {}, {})
+        yield _device(osd, known, None, [], disk)
 
 
-def _device(osd: Osd, name: str, key: str, wait: float | None, codes: Sequence[str], disk: str | None) -> ClusterDevice:
+def _device(osd: Osd, known: _Map, wait: float | None, codes: Sequence[str], disk: str | None) -> ClusterDevice:
     words = [] if osd.up is None else ["up" if osd.up else "down"]
     if not osd.holds and osd.reweight is not None:
         words.append("out")
+    said = [word for word in known.dump.states.get(osd.number, ()) if word not in words]
     return ClusterDevice(
-        cluster=name,
+        cluster=known.name,
         node=osd.host,
         device=osd.name,
         ident=None,
@@ -171,7 +206,7 @@ def _device(osd: Osd, name: str, key: str, wait: float | None, codes: Sequence[s
         name=None,
         path=f"/dev/{disk}" if disk else None,
         original=None,
-        state=" ".join([*codes, *words]) or None,
+        state=" ".join([*codes, *words, *said]) or None,
         healthy=None if osd.up is None else int(osd.up and not codes),
         media=osd.media.upper() if osd.media else None,
         model=None,
@@ -181,8 +216,17 @@ def _device(osd: Osd, name: str, key: str, wait: float | None, codes: Sequence[s
         read_wait=None,
         write_wait=wait,
         local=disk,
-        origin=key,
+        origin=known.key,
     )
+
+
+def _silent_manager(known: _Map) -> ClusterNode:
+    """Return the active manager, which did not answer although monitors do."""
+    return ClusterNode(
+        cluster=known.name, role="mgr", node="active manager", ident=None, address=None, area=None, domain=None,
+        state="does not answer", healthy=0, maintenance=None, leads=False, devices=None, capacity=None, used=None,
+        version=None, origin=known.key,
+    )  # fmt: skip
 
 
 def _hosts(osds: Sequence[Osd], name: str, key: str, node: str) -> Iterator[ClusterNode]:
@@ -198,31 +242,85 @@ def _hosts(osds: Sequence[Osd], name: str, key: str, node: str) -> Iterator[Clus
         )  # fmt: skip
 
 
-def _pools(osds: Sequence[Osd], name: str, key: str, ratios: Ratios) -> Iterator[Reading]:
-    """Yield the devices of each root and class as one pool: CRUSH rules place and move data within these."""
-    holding = [osd for osd in osds if osd.holds]
+def _pools(known: _Map) -> Iterator[Reading]:
+    """Yield the devices of each root and class as one pool: CRUSH rules place and move data within these.
+
+    The kind of failure domain is that of the pools with the most copies that are placed there, a host without one.
+    """
+    holding = [osd for osd in known.osds if osd.holds]
     classes = {osd.media for osd in holding}
+    ratios = known.dump.ratios
     for pool, group in _grouped(
         holding, lambda osd: osd.root if len(classes) < 2 else f"{osd.root}~{osd.media}"
     ).items():
-        domains = _grouped(group, lambda osd: osd.host)
-        largest = max(domains, key=lambda host: whole_total(osd.size for osd in domains[host]) or 0)
-        fullest = max((osd.utilization or 0.0 for osd in group), default=None)
+        stored = _stored_on(known, group)
+        rule = next((known.rules[each.rule] for each in stored if each.rule in known.rules), None)
+        domains = placed(rule, group)
+        if not domains:
+            rule, domains = None, placed(None, group)
+        largest = max(domains, key=lambda domain: whole_total(osd.size for osd in domains[domain]) or 0)
+        fullest = max((osd.utilization for osd in group if osd.utilization is not None), default=None)
         yield ClusterPool(
-            cluster=name, pool=pool, kind=KIND, ident=None, area=group[0].root, copies=None,
+            cluster=known.name, pool=pool, kind=KIND, ident=None, area=group[0].root,
+            copies=stored[0].size if stored else None,
             capacity=whole_total(osd.size for osd in group), used=whole_total(osd.used for osd in group), spare=None,
             spare_ratio=None, filled=fullest, near_full=ratios.nearfull, full=ratios.full, domains=len(domains),
             largest=whole_total(osd.size for osd in domains[largest]), largest_domain=largest, degraded=None,
-            failed=None,
-            origin=key, statistics=key,
+            failed=None, rebuilds=_rebuilds(known, stored, len(domains), domains[largest]),
+            origin=known.key, statistics=known.key,
         )  # fmt: skip
-        for host, members in domains.items():
+        kind = rule.domain if rule is not None else "host"
+        for domain, members in domains.items():
             yield FailureDomain(
-                cluster=name, pool=pool, domain=host, of="host", nodes=1,
+                cluster=known.name, pool=pool, domain=domain, of=kind, nodes=len({osd.host for osd in members}),
                 devices=len(members), capacity=whole_total(osd.size for osd in members),
                 used=whole_total(osd.used for osd in members), nodes_down=int(any(osd.up is False for osd in members)),
-                origin=key, needle=f'"{host}"',
+                origin=known.key, needle=f'"{domain}"',
             )  # fmt: skip
+
+
+def _stored_on(known: _Map, group: Sequence[Osd]) -> list[Pool]:
+    """Return the pools that have data on these OSDs, those with the most copies first."""
+    members = {osd.number for osd in group}
+    found = []
+    for pool in known.dump.pools:
+        rule = known.rules.get(pool.rule) if pool.rule is not None else None
+        if any(osd.number in members for domain in placed(rule, known.osds).values() for osd in domain):
+            found.append(pool)
+    return sorted(found, key=lambda pool: (-(pool.size or 0), pool.number))
+
+
+def _rebuilds(known: _Map, stored: Sequence[Pool], domains: int, lost: Sequence[Osd]) -> int | None:
+    """Return the bytes that are copied to the other domains after a loss: none of pools with a copy in each domain.
+
+    None if the copies of the pools are unknown. Pools share the lost domain in the proportion of their use; without
+    usage, all of it counts if any pool is rebuilt.
+    """
+    used = whole_total(osd.used for osd in lost)
+    if used is None or not stored or any(pool.size is None for pool in stored):
+        return None
+    again = [pool for pool in stored if pool.size is not None and pool.size < domains]
+    sizes = {pool.number: known.usage[pool.number].used for pool in stored if pool.number in known.usage}
+    total = whole_total(sizes.values())
+    if len(again) in {0, len(stored)} or not total or len(sizes) < len(stored):
+        return used if again else 0
+    return round(used * (whole_total(sizes[pool.number] for pool in again) or 0) / total)
+
+
+def _rados_pools(known: _Map, key: str) -> Iterator[CephPool]:
+    for pool in known.dump.pools:
+        rule = known.rules.get(pool.rule) if pool.rule is not None else None
+        domains = placed(rule, known.osds) if rule is not None or not known.rules else {}
+        use = known.usage.get(pool.number, PoolUsage(None, None, None, None))
+        up = sum(any(osd.up is not False for osd in members) for members in domains.values())
+        yield CephPool(
+            cluster=known.name, pool=pool.name, number=pool.number, kind="erasure" if pool.erasure else "replicated",
+            copies=pool.size, least=pool.least, needed=pool.needed, root=rule.root if rule else None,
+            media=rule.media if rule else None, domain=rule.domain if rule else None, domains=len(domains) or None,
+            domains_up=up if domains else None, full=int(pool.full), objects=use.objects,
+            objects_limit=pool.quota_objects, stored=use.stored, stored_limit=pool.quota_bytes, used=use.used,
+            free=use.free, origin=key,
+        )  # fmt: skip
 
 
 def _grouped(osds: Sequence[Osd], of: Callable[[Osd], str]) -> dict[str, list[Osd]]:
@@ -232,28 +330,32 @@ def _grouped(osds: Sequence[Osd], of: Callable[[Osd], str]) -> dict[str, list[Os
     return found
 
 
+_WHO = "root, or a user who can read the keyring"
 CEPH_OSDS = Collector(
     "ceph-osds",
     "Ceph's OSDs",
     read,
-    (ClusterNode, ClusterPool, FailureDomain, ClusterDevice, Service),
+    (ClusterNode, ClusterPool, FailureDomain, ClusterDevice, CephPool, Service),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Command(ceph.TREE, "OSDs, hosts, and how full they are", "root, or a user who can read the keyring"),
-        Command(ceph.PERF, "how long OSDs take to write", "root, or a user who can read the keyring"),
-        Command(ceph.HEALTH, "problems by OSD", "root, or a user who can read the keyring"),
-        Command(ceph.DUMP, "the ratios of full and near full", "root, or a user who can read the keyring"),
-        Command(ceph.STATUS, "which cluster it is", "root, or a user who can read the keyring"),
+        Need(CONFIG_FILE, "the id of the cluster", keep=only_identity),
+        Command(ceph.TREE, "OSDs, hosts, and how full they are", _WHO),
+        Command(ceph.PLACES, "OSDs and hosts, if no manager answers", _WHO),
+        Command(ceph.PERF, "how long OSDs take to write", _WHO),
+        Command(ceph.DUMP, "pools, their copies and quotas; the ratios of full and near full", _WHO),
+        Command(ceph.RULES, "the failure domains of pools", _WHO),
+        Command(ceph.USAGE, "how much pools hold", _WHO),
         Need("cmd:ceph osd perf*", "how long OSDs take to write, as text", redact=osd_perf.only_numbers),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
         Need("cmd:ceph-volume *", "which disk an OSD lies on", redact=ceph.without_names),
         Need(f"list:{LOCAL}*", "OSDs of this node"),
-        Need(f"{LOCAL}/*", "their cluster"),
+        Need(f"{LOCAL}/*/ceph_fsid", "their cluster"),
         Need(f"link:{LOCAL}/*", "their device"),
         Need("link:/dev/*", "the device's name"),
         Need("list:/sys/block/*/slaves", "the disk below it"),
-        Need("/proc/sys/kernel/hostname", "this node's name"),
+        Need(MOUNTS, "the file system of an OSD that stores in files", keep=mount_table),
+        Need(HOSTNAME, "this node's name"),
     ),
     PACE,
-    deadline=5 * DEADLINE + 3,
+    deadline=6 * DEADLINE + 3,
 )

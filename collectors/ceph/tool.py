@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -10,11 +11,37 @@ from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 
 CONFIG = "/etc/ceph"
+CONFIG_FILE = f"{CONFIG}/ceph.conf"
 KEYRING = "ceph.client.admin.keyring"
+LOCAL = "/var/lib/ceph"
 DEADLINE = 12.0
 """Command timeout in seconds; the command itself stops searching for monitors after five."""
 
 T = TypeVar("T")
+_IDENTITY = re.compile(rb"^\s*(?:fsid|mon[ _]host|mon[ _]initial[ _]members)\s*=.*$", re.MULTILINE)
+_ADDRESS = re.compile(r"\[[^\]]*v[12]:[^\]]*\](?!:)|[^\s,;]+")
+
+
+class Unanswered(Failed):
+    """The monitors did not answer in time: no quorum, or no way to them."""
+
+
+def only_identity(data: bytes) -> bytes:
+    """Return the lines of ceph.conf with the cluster's id and its monitors: others may contain keys."""
+    return b"".join(line.strip() + b"\n" for line in _IDENTITY.findall(data))
+
+
+def configured(host: Host) -> tuple[str | None, int | None]:
+    """Return the cluster's id and the number of its monitors according to ceph.conf; None if unknown."""
+    said = {
+        re.sub(r"[ _]+", " ", name.strip()): value.strip()
+        for name, equals, value in (line.partition("=") for line in (host.maybe(CONFIG_FILE) or "").splitlines())
+        if equals
+    }
+    monitors = (
+        _ADDRESS.findall(said.get("mon host", "")) or said.get("mon initial members", "").replace(",", " ").split()
+    )
+    return said.get("fsid") or None, len(monitors) or None
 
 
 def answers_of(host: Host) -> dict[str, str]:
@@ -23,9 +50,14 @@ def answers_of(host: Host) -> dict[str, str]:
     for program in ("ceph", "ceph-volume"):
         for name in host.recorded(program):
             asked = ceph.question(name)
-            if asked is not None and (asked not in found or "--connect-timeout" in name):
+            if asked is not None and (asked not in found or _preferred(name) >= _preferred(found[asked])):
                 found[asked] = name
     return found
+
+
+def _preferred(name: str) -> int:
+    """Return a rank of the options of a recorded command: those used here first, then those of older versions."""
+    return ("--connect-timeout" in name) + ("--rados-mon-op-timeout" in name)
 
 
 def reachable(host: Host) -> None:
@@ -42,14 +74,16 @@ def reachable(host: Host) -> None:
 
 
 def text_of(key: str, output: Output) -> str:
-    """Return the tool's output; raise Denied or Failed, depending on its error message, if it failed."""
+    """Return the tool's output; raise Denied, Unanswered or Failed, depending on its error message, if it failed."""
     if output.exit == 0:
         return output.text
     said = output.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
     if "ermission denied" in said or "EACCES" in said:
         raise Denied(key, "the keyring may not be read: start sdstop with sudo")
     if "timed out" in said or "TimedOut" in said or "ETIMEDOUT" in said:
-        raise Failed(key, "the monitors do not answer: there may be no quorum")
+        if "-mon-op-timeout" in key:
+            raise Unanswered(key, "the manager does not answer")
+        raise Unanswered(key, "the monitors do not answer: there may be no quorum")
     raise Failed(key, f"exit {output.exit}: {said[:200]}")
 
 

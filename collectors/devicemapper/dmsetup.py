@@ -22,6 +22,7 @@ ROOT = "root: device mapper requires it"
 """Privilege required to run dmsetup."""
 
 _ASKED = re.compile(
+    r"(?!.*--target[ _]multipath$)"  # a table of some maps is not the table
     r"dmsetup[ _](?P<what>status|table|info)(?:[ _]-\S*(?:[ _](?:flashcache|:))?)*(?:[ _](?P<name>\S+))?"
 )
 

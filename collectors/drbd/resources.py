@@ -10,6 +10,7 @@ from sdstop.collectors.drbd.connections import DrbdConnection, connections, mism
 from sdstop.collectors.drbd.status import (
     GOOD_DISKS,
     KEPT,
+    NAMELESS,
     PAUSED,
     SHOW,
     STATUS,
@@ -175,26 +176,28 @@ _REPLICATING = SYNCING | PAUSED | VERIFYING | frozenset({
 def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
     """Yield the faults: DRBD's state word and a description."""
     if resource.suspended:
-        yield "suspended", "I/O is suspended: every request waits"
+        yield "suspended", "I/O is suspended"
     for volume in resource.volumes:
         if volume.disk not in GOOD_DISKS and not volume.diskless:
             yield volume.disk, f"volume {volume.number} of this node is {volume.disk}"
     for peer in resource.peers:
+        name = "the peer" if peer.name == NAMELESS else peer.name
         if peer.state == "StandAlone":
-            yield peer.state, f"this node is StandAlone and does not reconnect to {peer.name}"
+            yield peer.state, f"this node is StandAlone and does not reconnect to {name}"
             continue
         if peer.state != "Connected":
-            yield peer.state, f"{peer.name} is not connected ({peer.state})"
+            yield peer.state, f"the connection to {name} is {peer.state}"
             continue
         for far in peer.volumes:
             if far.disk not in GOOD_DISKS and not far.diskless:
-                yield far.disk, f"volume {far.number} of {peer.name} is {far.disk}"
+                yield far.disk, f"volume {far.number} of {name} is {far.disk}"
             elif not far.diskless and far.replication not in _REPLICATING:
-                yield far.replication, f"volume {far.number} of {peer.name}: replication is {far.replication}"
-            elif far.replication in VERIFYING | {"Established"} and far.out_of_sync:
-                yield "out-of-sync", f"volume {far.number} differs from that of {peer.name}"
+                yield far.replication, f"volume {far.number} of {name}: replication is {far.replication}"
     if any(volume.quorum is False for volume in resource.volumes):
         yield "no-quorum", "no quorum"
+
+
+_COMPARED = VERIFYING | {"Established"}
 
 
 def _degraded(resource: Resource) -> int | None:
@@ -206,6 +209,8 @@ def _degraded(resource: Resource) -> int | None:
             far = next((v for v in peer.volumes if v.number == volume.number), None)
             if far is None or far.diskless:
                 continue
+            if peer.state == "Connected" and volume.disk == far.disk == "UpToDate" and far.replication in _COMPARED:
+                continue  # both copies are complete; data-mismatch reports blocks that differ
             missing = far.out_of_sync if peer.state == "Connected" and far.disk != "Diskless" else volume.size
             if missing is None:
                 return None

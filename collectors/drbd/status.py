@@ -22,6 +22,8 @@ NO_END = 987654321
 """Value that drbdsetup reports for "never" (estimated-seconds-to-finish)."""
 KIB, SECTOR, MIB = 1024, 512, 1 << 20
 
+NAMELESS = "peer"
+"""Name of the peer in version 8, whose status has none."""
 GOOD_DISKS = frozenset({"UpToDate"})
 UNKNOWN_DISKS = frozenset({"DUnknown", "unknown", "UpToDate"})
 """States of a peer's disk that say nothing of it while the peer is not connected."""
@@ -246,7 +248,7 @@ def _of_proc(device: re.Match[str]) -> Resource:
         device["role"],
         device["io"] == "s" if device["io"] else None,
         (Volume(0, minor, device["own"] or "unknown", diskless=False, size=None, quorum=None),),
-        (DrbdPeer("peer", "Connected" if linked else state, device["far"], None, (peer,)),),
+        (DrbdPeer(NAMELESS, "Connected" if linked else state, device["far"], None, (peer,)),),
         8,
     )
 

@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Annotated, ClassVar
 
+from sdstop.collectors.pacemaker.corosync import CONFIGURED, COROSYNC, KIND, parse_name
 from sdstop.collectors.pacemaker.crm_mon import (
     MON,
+    MON_OLD,
+    UNPROMOTED,
     Failure,
     ManagedResource,
     PacemakerNode,
     PacemakerStatus,
+    moment_of,
     nodes_of,
-    parse_name,
     parse_status,
     without_reasons,
 )
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
-from sdstop.core.host import Absent, Denied, Failed, Host, Output
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
-from sdstop.core.retention import lines_of
 from sdstop.readings.cluster import Cluster, ClusterNode
 
-KIND = "pacemaker"
-COROSYNC = "/etc/corosync/corosync.conf"
-_UNPROMOTED = frozenset({"Unpromoted", "Slave"})
-"""Roles of instances of a promotable clone that serve no data; Slave is of Pacemaker before 2.1."""
+CONFIG = ("cibadmin", "-Q", "-o", "crm_config")
+_WATCHDOG = r'name="(?:have-watchdog|stonith-watchdog-timeout)"'
+_PROPERTY = re.compile(r'<nvpair [^>]*\bname="([\w-]+)" value="([^"]*)"')
 _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon if Pacemaker is not running: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
 
+RESOURCE_STATES = (
+    "blocked", "multiple", "failed", "unclean", "stopped", "unpromoted", "partial", "starting", "disabled", "orphaned",
+    "unmanaged", "running",
+)  # fmt: skip
+"""States of a resource, worst first."""
+
+
 class ClusterResource(Reading, frozen=True, kw_only=True):
-    """A resource managed by a high-availability cluster; the instances of a clone share a row."""
+    """A resource managed by a high-availability cluster; the instances of a clone share a row.
+
+    States, worst first: blocked (neither stopped nor moved until an administrator acts), multiple (active on several
+    nodes, although it may run once), failed, unclean (last known on nodes that are lost and not fenced), stopped,
+    unpromoted, partial (stopped on an online node where it failed), starting, disabled, orphaned (no longer
+    configured), unmanaged, running.
+    """
 
     family: ClassVar[str] = "cluster_resource"
     title: ClassVar[str] = "Cluster resources"
@@ -46,7 +62,8 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
         str,
         State(
             "State",
-            "Worst state of an instance: blocked, failed, stopped, unpromoted, unmanaged, disabled, running",
+            "Worst state of an instance: blocked, multiple, failed, unclean, stopped, unpromoted, partial, starting, "
+            "disabled, orphaned, unmanaged, running",
         ),
     ]
     where: Annotated[str, Fact("Where", "Nodes that run the resource, and its role", export=False, names=Name.EVIDENCE)]
@@ -54,6 +71,64 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     running: Annotated[int, Metric("Running", "Active instances of the resource")]
     failures: Annotated[int, Metric("Failures", "Failed actions of the resource that are not cleaned up")]
     said: Annotated[str | None, Fact("Said", "Message of its last failed action", export=False, names=Name.TEXT)] = None
+    task: Annotated[str | None, Fact("Task", "Its last failed action: start, stop ...", export=False, plain=True)] = (
+        None
+    )
+    failed_on: Annotated[
+        str, Fact("Failed on", "Nodes with failed actions, commas between", export=False, names=Name.EVIDENCE)
+    ] = ""
+    waits: Annotated[
+        str, Fact("Waits for", "Member of its group that must run first, and does not", export=False,
+                  names=Name.EVIDENCE),
+    ] = ""  # fmt: skip
+    barred: Annotated[
+        str, Fact("Barred", "Nodes that a constraint forbids to it", export=False, names=Name.EVIDENCE)
+    ] = ""
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def is_fence_device(self) -> bool:
+        """Whether it is a device that fences nodes."""
+        return self.agent.startswith("stonith:")
+
+
+class ClusterPolicy(Reading, frozen=True, kw_only=True):
+    """What a high-availability cluster is configured to do with lost nodes, and with all resources."""
+
+    family: ClassVar[str] = "cluster_policy"
+    title: ClassVar[str] = "Cluster policies"
+    rows_of = Source("{origin}", "<cluster_options")
+    fields_of: ClassVar = {"fencing_failed": Source("{origin}", "<fence_event")}
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    fencing: Annotated[int | None, Metric("Fencing", "Whether fencing is enabled (1 = yes)")]
+    fence_devices: Annotated[int, Metric("Fence devices", "Configured fence devices")]
+    watchdog: Annotated[
+        int | None, Metric("Watchdog", "Whether nodes fence themselves by a watchdog (1 = yes); absent if not queried")
+    ]
+    without_quorum: Annotated[str | None, Fact("Without quorum", "no-quorum-policy", plain=True)]
+    maintenance: Annotated[int, Metric("Maintenance", "Whether the whole cluster is in maintenance mode (1 = yes)")]
+    stop_all: Annotated[int, Metric("Stop all", "Whether stop-all-resources is set (1 = yes)")]
+    fencing_failed: Annotated[
+        str, Fact("Fencing failed", "Nodes whose last fencing failed, commas between", export=False,
+                  names=Name.EVIDENCE),
+    ]  # fmt: skip
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+class ClusterConstraint(Reading, frozen=True, kw_only=True):
+    """A constraint that keeps resources from nodes: a ban left by `crm_resource --ban` or `--move`, or a ticket."""
+
+    family: ClassVar[str] = "cluster_constraint"
+    title: ClassVar[str] = "Cluster constraints"
+    rows_of = Source("{origin}", 'id="{constraint}"')
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", names=Name.VOLUME)]
+    kind: Annotated[str, Fact("Kind", "ban or ticket", plain=True)]
+    state: Annotated[str, State("State", "by hand, configured; of tickets granted, standby or revoked")]
+    resource: Annotated[str | None, Fact("Resource", "Resource that it is about", names=Name.VOLUME)] = None
+    node: Annotated[str | None, Fact("Node", "Node that it forbids to the resource", names=Name.HOST)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -65,8 +140,10 @@ def read(host: Host) -> Iterable[Reading]:
     here = host.maybe("/proc/sys/kernel/hostname")
     return [
         _cluster(said, name, key),
-        *(_node(member, name, here, key) for member in said.members),
-        *(_resource(known, said.failures, name, key) for known in said.resources),
+        _policy(host, said, name, key),
+        *(_node(member, said, name, here, key) for member in said.members),
+        *_resources(said, name, key),
+        *_constraints(said, name, key),
     ]
 
 
@@ -80,17 +157,25 @@ def _asked(host: Host) -> tuple[str, str]:
         name = recorded[0]
         key = f"cmd:{name}" if " " in name else f"slug:{name}"
         return key, _said(key, host.recorded_output(name))
-    return command_key(MON), _said(command_key(MON), host.run(MON, 5.0))
+    output = host.run(MON, 5.0)
+    if output.exit != 0 and "option" in output.stderr.decode("utf-8", "replace"):
+        try:
+            return command_key(MON_OLD), _said(command_key(MON_OLD), host.run(MON_OLD, 5.0))
+        except TimedOut:
+            raise
+        except Unreadable:
+            pass  # the first answer says why
+    return command_key(MON), _said(command_key(MON), output)
 
 
 def _said(key: str, output: Output) -> str:
     if output.exit == 0:
         return output.text
     said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    if "ermission denied" in f"{said}{output.text[:2000]}" or "ot authorized" in said:
+        raise Denied(key, "Pacemaker answers root and the group haclient alone: start sdstop with sudo")
     if output.exit in _DISCONNECTED or "not connected" in f"{said}{output.text[:2000]}".lower():
         raise Absent(key, "Pacemaker does not run here")
-    if "ermission denied" in said or "ot authorized" in said:
-        raise Denied(key, "Pacemaker answers root and the group haclient alone: start sdstop with sudo")
     raise Failed(key, f"exit {output.exit}: {said[:200]}")
 
 
@@ -126,25 +211,59 @@ def _cluster(said: PacemakerStatus, name: str, key: str) -> Cluster:
 
 def _wrong(said: PacemakerStatus) -> Iterable[str]:
     if said.leader is None:
-        yield "no designated controller: resources are not started, moved or fenced"
+        yield "no designated controller"
     elif said.quorum is False:
-        policies = {"stop": "all resources are stopped", "ignore": "resources keep running",
-                    "freeze": "running resources stay, and none is moved",
-                    "demote": "promoted resources are demoted, the others stopped",
-                    "suicide": "these nodes are fenced", "fence": "these nodes are fenced"}  # fmt: skip
-        yield f"no quorum: {policies.get(said.policy or '', 'no-quorum-policy decides on resources')}"
+        yield "no quorum"
     for member in said.members:
-        if member.unclean:
-            never = " (fencing is disabled)" if said.fencing is False else ""
-            yield f"{member.name} is UNCLEAN: its resources wait for fencing{never}"
+        if member.state in {"UNCLEAN", "lost", "pending"} and member.kind == "member":
+            yield f"{member.name} is {member.state}"
 
 
-def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> ClusterNode:
-    up = member.online and not member.unclean
-    state = "UNCLEAN" if member.unclean else "pending" if member.pending else "online" if member.online else "offline"
-    away = "maintenance" if member.maintenance else "standby" if member.standby else None
-    # A remote node may be a container that is stopped on purpose.
-    healthy = int(up and not member.pending) if member.kind == "member" or up else None
+def _policy(host: Host, said: PacemakerStatus, name: str, key: str) -> ClusterPolicy:
+    devices = sum(known.agent.startswith("stonith:") for known in said.resources)
+    by_time = sorted(said.fencings, key=lambda event: event.when)
+    worked = {event.target: event.when for event in by_time if event.state == "success"}
+    failed = [
+        event.target for event in said.fencings
+        if event.state == "failed" and event.when >= worked.get(event.target, 0.0)
+    ]  # fmt: skip
+    return ClusterPolicy(
+        cluster=name,
+        fencing=None if said.fencing is None else int(said.fencing),
+        fence_devices=devices,
+        watchdog=_watchdog(host) if said.fencing and not devices else None,
+        without_quorum=said.policy,
+        maintenance=int(said.maintenance),
+        stop_all=int(said.stopped),
+        fencing_failed=", ".join(dict.fromkeys(failed)),
+        origin=key,
+    )
+
+
+def _watchdog(host: Host) -> int | None:
+    """Return whether nodes fence themselves by a watchdog (SBD without a disk), which needs no fence device."""
+    try:
+        output = host.run(CONFIG, 5.0)
+    except TimedOut:
+        raise
+    except Unreadable:
+        return None
+    if output.exit != 0:
+        return None
+    found = dict(_PROPERTY.findall(output.text))
+    seconds = found.get("stonith-watchdog-timeout", "0").strip()
+    return int(found.get("have-watchdog") == "true" and not seconds.startswith("0"))
+
+
+def _node(member: PacemakerNode, said: PacemakerStatus, cluster: str, here: str | None, key: str) -> ClusterNode:
+    state = member.state
+    away = "maintenance" if member.maintenance else "standby" if member.standby and not member.failed_over else None
+    good = state == "online" and not member.failed_over and member.health != "red"
+    healthy: int | None = int(good)
+    if member.kind != "member" and state != "UNCLEAN" and not good:
+        # A remote node is connected by a resource of its name; if that is disabled, it is stopped on purpose.
+        link = next((known for known in said.resources if known.name == member.name), None)
+        healthy = 0 if link is not None and link.expected else None
     return ClusterNode(
         cluster=cluster,
         role=member.kind,
@@ -153,7 +272,8 @@ def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> Cl
         address=None,
         area=None,
         domain=member.name,
-        state=state,
+        state="standby after a failure" if member.failed_over and state == "online"
+        else f"health {member.health}" if state == "online" and member.health in {"red", "yellow"} else state,
         healthy=healthy,
         maintenance=away,
         leads=member.leads,
@@ -163,33 +283,74 @@ def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> Cl
         version=None,
         local=here is not None and here == member.name,
         origin=key,
-    )
-
-
-def _resource(known: ManagedResource, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
-    own = [failure for failure in failures if failure.resource.partition(":")[0] == known.name.partition(":")[0]]
-    last = max(own, key=lambda failure: failure.when, default=None)
-    state = (
-        "blocked" if known.blocked
-        else "failed" if known.failed
-        else "disabled" if not known.expected
-        else "unmanaged" if not known.managed
-        else "unpromoted" if known.running and all(role in _UNPROMOTED for _, role in known.running)
-        else "running" if known.running
-        else "stopped"
     )  # fmt: skip
-    return ClusterResource(
-        cluster=cluster,
-        resource=known.name,
-        agent=known.agent,
-        state=state,
-        where=nodes_of(known.running),
-        instances=known.instances,
-        running=len(known.running),
-        failures=len(own),
-        said=_words(last) if last is not None else None,
-        origin=key,
-    )
+
+
+def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[ClusterResource]:
+    away = {member.name for member in said.members if member.unclean or not member.online}
+    idle = away | {member.name for member in said.members if member.standby or member.maintenance}
+    running = {known.name for known in said.resources if any(node not in away for node, _ in known.running)}
+    by_name: dict[str, list[Failure]] = {}
+    for failure in said.failures:
+        by_name.setdefault(failure.resource.partition(":")[0], []).append(failure)
+    bans: dict[str, list[str]] = {}
+    for ban in said.bans:
+        bans.setdefault(ban.resource, []).append(ban.node)
+    for known in said.resources:
+        own = by_name.get(known.name.partition(":")[0], [])
+        last = max(own, key=moment_of, default=None)
+        yield ClusterResource(
+            cluster=cluster,
+            resource=known.name,
+            agent=known.agent,
+            state=_state(known, own, away, idle),
+            where=nodes_of(known.running),
+            instances=known.instances,
+            running=len(known.running),
+            failures=len(own),
+            said=_words(last) if last is not None else None,
+            task=last.task or None if last is not None else None,
+            failed_on=", ".join(dict.fromkeys(failure.node for failure in own if failure.node)),
+            waits=next((name for name in known.after if name not in running), ""),
+            barred=", ".join(bans.get(known.name, []) + bans.get(known.group, [])),
+            origin=key,
+        )
+
+
+def _state(known: ManagedResource, own: Iterable[Failure], away: AbstractSet[str], idle: AbstractSet[str]) -> str:  # noqa: PLR0911
+    nodes = [node for node, _ in known.running]
+    roles = {role for _, role in known.running}
+    if known.blocked:
+        return "blocked"
+    if not known.many and len(set(nodes) - away) > 1 and not known.pending and "Migrating" not in roles:
+        return "multiple"
+    if known.failed:
+        return "failed"
+    if nodes and away.issuperset(nodes):
+        return "unclean"
+    if not known.expected:
+        return "disabled"
+    if not nodes:
+        return "starting" if known.pending.startswith("Start") else "stopped"
+    if known.promoted and roles <= UNPROMOTED:
+        return "unpromoted"
+    if known.many and any(failure.node not in idle.union(nodes) for failure in own):
+        return "partial"
+    if known.orphaned:
+        return "orphaned"
+    return "running" if known.managed else "unmanaged"
+
+
+def _constraints(said: PacemakerStatus, cluster: str, key: str) -> Iterator[ClusterConstraint]:
+    for ban in said.bans:
+        yield ClusterConstraint(
+            cluster=cluster, constraint=ban.ident, kind="ban", state="by hand" if ban.by_hand else "configured",
+            resource=ban.resource, node=ban.node, origin=key,
+        )  # fmt: skip
+    for ticket in said.tickets:
+        yield ClusterConstraint(
+            cluster=cluster, constraint=ticket.name, kind="ticket", state=ticket.state, origin=key
+        )  # fmt: skip
 
 
 def _words(failure: Failure) -> str:
@@ -202,13 +363,18 @@ PACEMAKER = Collector(
     "pacemaker",
     "Pacemaker's nodes and resources",
     read,
-    (Cluster, ClusterNode, ClusterResource),
+    (Cluster, ClusterNode, ClusterResource, ClusterPolicy, ClusterConstraint),
     (
         Command(MON, "nodes, quorum and resources", "root, or the group haclient"),
+        Command(MON_OLD, "the same, of Pacemaker before 2.0.3", "root, or the group haclient"),
+        Command(
+            CONFIG, "whether nodes fence themselves, if fencing is enabled without a device",
+            "root, or the group haclient", keep=rf"\s*<nvpair [^>]*\b{_WATCHDOG}",
+        ),
         Need("cmd:crm_mon*", "the same, as others recorded it", redact=without_reasons),
-        Need(COROSYNC, "the cluster's name", keep=lines_of(r"\s*cluster_name\s*:")),
+        Need(COROSYNC, "the cluster's name and nodes", keep=CONFIGURED),
         Need("/proc/sys/kernel/hostname", "this node's name"),
     ),
     SLOW,
     deadline=8.0,
-)
+)  # fmt: skip

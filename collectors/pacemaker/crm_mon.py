@@ -6,11 +6,13 @@ Formats: xml/api/crm_mon-*.rng, nodes-*.rng, resources-*.rng and failure-*.rng o
 
 from __future__ import annotations
 
+import calendar
 import re
+import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from sdstop.core.host import Malformed
 from sdstop.core.wording import own_words
@@ -19,11 +21,19 @@ if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
 
 MON = ("crm_mon", "--output-as=xml", "-1")
+MON_OLD = ("crm_mon", "--as-xml", "-1")
+"""The same before 2.0.3, which does not know `--output-as`."""
 _STOPPED = frozenset({"Stopped", "stopped"})
+UNPROMOTED = frozenset({"Unpromoted", "Slave"})
+"""Roles of instances of a promotable clone that serve no data; Slave is of Pacemaker before 2.1."""
 
 
 class PacemakerNode(Struct, frozen=True):
-    """A cluster node; `kind` is member, or remote for a node that runs resources without a vote."""
+    """A cluster node; `kind` is member, or remote for a node that runs resources without a vote.
+
+    `failed_over` is set if a failed action put it into standby. `wanted` is whether it is expected to run the cluster:
+    False after an orderly shutdown, None if not reported. `health` is green, yellow or red, None if not reported.
+    """
 
     name: str
     kind: str
@@ -33,12 +43,27 @@ class PacemakerNode(Struct, frozen=True):
     maintenance: bool
     pending: bool
     leads: bool
+    failed_over: bool = False
+    wanted: bool | None = None
+    health: str | None = None
+
+    @property
+    def state(self) -> str:
+        """UNCLEAN, pending, online, offline after a shutdown, or lost: offline although expected to run."""
+        if self.unclean:
+            return "UNCLEAN"
+        if not self.online:
+            return "lost" if self.wanted else "offline"
+        return "pending" if self.pending else "online"
 
 
 class ManagedResource(Struct, frozen=True):
     """A resource with all its instances: `running` lists the nodes and roles of the active ones.
 
     `expected` is set if it should run: neither the resource nor its container (clone, group, bundle) is disabled.
+    `promoted` is set if it is promotable and one instance should be promoted. `many` marks instances of clones and
+    bundles, which may run on several nodes; `group` is the group, `after` are the members of it that start before.
+    `orphaned`: no longer configured. `pending` is an action under way, such as Starting, "" if none.
     """
 
     name: str
@@ -49,6 +74,12 @@ class ManagedResource(Struct, frozen=True):
     blocked: bool
     managed: bool
     expected: bool
+    promoted: bool = False
+    many: bool = False
+    group: str = ""
+    after: tuple[str, ...] = ()
+    orphaned: bool = False
+    pending: str = ""
 
 
 class Failure(Struct, frozen=True):
@@ -62,8 +93,33 @@ class Failure(Struct, frozen=True):
     when: str
 
 
+class Ban(Struct, frozen=True):
+    """A location constraint that forbids a node to a resource; `by_hand`: left by `crm_resource --ban` or `--move`."""
+
+    ident: str
+    resource: str
+    node: str
+    by_hand: bool
+
+
+class Ticket(Struct, frozen=True):
+    """A ticket of a geo cluster: `state` is granted, revoked or standby."""
+
+    name: str
+    state: str
+
+
+class Fencing(Struct, frozen=True):
+    """A fencing action: `state` is success, failed or pending, `when` the time it ended, 0 if unknown."""
+
+    target: str
+    action: str
+    state: str
+    when: float
+
+
 class PacemakerStatus(Struct, frozen=True, kw_only=True):
-    """A cluster; unknown fields are None. `fencing` is set if lost nodes can be fenced."""
+    """A cluster; unknown fields are None. `fencing` is set if fencing is enabled, with or without a device."""
 
     version: str | None
     leader: str | None
@@ -74,6 +130,11 @@ class PacemakerStatus(Struct, frozen=True, kw_only=True):
     members: tuple[PacemakerNode, ...]
     resources: tuple[ManagedResource, ...]
     failures: tuple[Failure, ...]
+    bans: tuple[Ban, ...] = ()
+    tickets: tuple[Ticket, ...] = ()
+    fencings: tuple[Fencing, ...] = ()
+    daemon: str | None = None
+    stopped: bool = False
 
 
 def parse_status(text: str) -> PacemakerStatus:
@@ -111,6 +172,7 @@ def parse_status(text: str) -> PacemakerStatus:
     if root.find("summary") is None and root.find("nodes") is None:
         raise Malformed("crm_mon: neither a summary nor nodes")
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
+    daemon = root.find("pacemakerd")
     present = leader is not None and leader.get("present") == "true"
     return PacemakerStatus(
         version=leader.get("version") or None if leader is not None else None,
@@ -122,16 +184,33 @@ def parse_status(text: str) -> PacemakerStatus:
         members=tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
         resources=tuple(_managed(root.find("resources"))),
         failures=tuple(_failure(item) for item in root.findall("failures/failure")),
-    )
+        bans=tuple(_bans(root)),
+        tickets=tuple(
+            Ticket(name, "standby" if _boolean(item, "standby") else item.get("status", "unknown"))
+            for item in root.findall("tickets/ticket") if (name := item.get("id"))
+        ),
+        fencings=tuple(
+            Fencing(target, item.get("action", ""), item.get("status", "unknown"), _moment(item.get("completed", "")))
+            for item in root.findall("fence_history/fence_event") if (target := item.get("target"))
+        ),
+        daemon=daemon.get("state") or None if daemon is not None else None,
+        stopped=_boolean(options, "stop-all-resources") is True,
+    )  # fmt: skip
 
 
 _READ = frozenset({
-    "active", "blocked", "disabled", "exitreason", "exitstatus", "failed", "failure_ignored", "fencing-enabled",
-    "is_dc", "last-rc-change", "maintenance", "maintenance-mode", "managed", "name", "no-quorum-policy", "node",
-    "online", "op_key", "pending", "present", "resource_agent", "role", "standby", "standby_onfail", "stonith-enabled",
-    "target_role", "task", "type", "unclean", "version", "with_quorum",
+    "action", "active", "blocked", "completed", "disabled", "exitreason", "exitstatus", "expected_up", "failed",
+    "failure_ignored", "fencing-enabled", "health", "is_dc", "last-rc-change", "maintenance", "maintenance-mode",
+    "managed", "multi_state", "name", "no-quorum-policy", "node", "online", "op_key", "orphaned", "pending", "present",
+    "resource", "resource_agent", "role", "standby", "standby_onfail", "state", "status", "stonith-enabled",
+    "stop-all-resources", "target", "target_role", "task", "type", "unclean", "version", "weight", "with_quorum",
 })  # fmt: skip
-"""Attributes that are read, apart from `id` of resources and failures."""
+"""Attributes that are read, apart from `id` of the elements in `_NAMED`."""
+_NAMED = frozenset({"ban", "failure", "group", "resource", "ticket"})
+_SECTIONS = frozenset({
+    "bans", "failures", "fence_history", "nodes", "pacemakerd", "resources", "summary", "tickets",
+})  # fmt: skip
+"""Parts of a status that are read."""
 
 
 def without_reasons(data: bytes) -> bytes:
@@ -144,22 +223,16 @@ def without_reasons(data: bytes) -> bytes:
     import xml.etree.ElementTree as ET  # noqa: PLC0415
 
     root = ET.fromstring(text)  # noqa: S314  # as `parse_status` read it
-    for section in [section for section in root if section.tag not in {"summary", "nodes", "resources", "failures"}]:
+    for section in [section for section in root if section.tag not in _SECTIONS]:
         root.remove(section)
     for item in root.iter():
-        own = _READ | {"id"} if item.tag in {"resource", "failure"} else _READ
+        own = _READ | {"id"} if item.tag in _NAMED else _READ
         for name in [name for name in item.attrib if name not in own]:
             del item.attrib[name]
         if "exitreason" in item.attrib:
             item.set("exitreason", own_words(item.attrib["exitreason"]))
     kept: bytes = ET.tostring(root, encoding="utf-8")
     return kept
-
-
-def parse_name(text: str) -> str | None:
-    """Return the cluster's name from corosync.conf(5): `cluster_name: san`."""
-    found = re.search(r"^\s*cluster_name\s*:\s*(\S+)", text, re.MULTILINE)
-    return found[1] if found else None
 
 
 def _boolean(item: ET.Element | None, name: str) -> bool | None:
@@ -178,46 +251,89 @@ def _first(*told: bool | None) -> bool | None:
 
 
 def _member(node: ET.Element) -> PacemakerNode:
+    failed_over = _boolean(node, "standby_onfail") is True
     return PacemakerNode(
         node.get("name", ""),
         node.get("type", "member"),
         _boolean(node, "online") is True,
         _boolean(node, "unclean") is True,
-        _boolean(node, "standby") is True or _boolean(node, "standby_onfail") is True,
+        _boolean(node, "standby") is True or failed_over,
         _boolean(node, "maintenance") is True,
         _boolean(node, "pending") is True,
         _boolean(node, "is_dc") is True,
+        failed_over,
+        _boolean(node, "expected_up"),
+        node.get("health") or None,
     )
 
 
 class _Instance(Struct, frozen=True):
-    """An instance of a resource, and whether its container (clone, group, bundle) is disabled."""
+    """An instance of a resource with the properties of its containers (clone, group, bundle)."""
 
     item: ET.Element
+    name: str
     disabled: bool
+    promoted: bool
+    many: bool
+    group: str
+    after: tuple[str, ...]
 
 
-def _instances(parent: ET.Element, *, disabled: bool) -> Iterator[_Instance]:
-    todo = [(child, disabled) for child in reversed(parent)]
+class _Inside(Struct, frozen=True):
+    """What holds for the instances in a container."""
+
+    disabled: bool = False
+    promoted: bool = False
+    many: bool = False
+    group: str = ""
+    earlier: tuple[str, ...] = ()
+
+
+def _instances(resources: ET.Element) -> Iterator[_Instance]:
+    todo = [(child, _Inside()) for child in reversed(resources)]
     while todo:  # clones contain groups and bundles replicas; a hostile capture may nest them to any depth
-        item, off = todo.pop()
-        off = off or _boolean(item, "disabled") is True or item.get("target_role", "") in _STOPPED
+        item, inside = todo.pop()
+        role = item.get("target_role", "")
+        inside = _Inside(
+            inside.disabled or _boolean(item, "disabled") is True or role in _STOPPED,
+            (inside.promoted or _boolean(item, "multi_state") is True) and role not in UNPROMOTED,
+            inside.many or item.tag in {"clone", "bundle"},
+            item.get("id", "") if item.tag == "group" else inside.group,
+            inside.earlier,
+        )
         if item.tag == "resource":
-            yield _Instance(item, off)
-        elif item.tag in {"clone", "group", "bundle", "replica"}:
-            todo.extend((child, off) for child in reversed(item))
+            name = item.get("id", "")
+            if inside.many:  # instances of a globally unique clone have numbers: db:0
+                name = re.sub(r":\d{1,9}\Z", "", name)
+            yield _Instance(
+                item, name, inside.disabled, inside.promoted, inside.many, inside.group, inside.earlier
+            )  # fmt: skip
+        elif item.tag == "group":
+            members = [child.get("id", "") for child in item[:_MOST_MEMBERS]]
+            todo.extend(
+                (child, structs.replace(inside, earlier=tuple(members[:place])))
+                for place, child in reversed(list(enumerate(item)))
+            )
+        elif item.tag in {"clone", "bundle", "replica"}:
+            todo.extend((child, inside) for child in reversed(item))
+
+
+_MOST_MEMBERS = 100
+"""Members of a group whose order is kept."""
 
 
 def _managed(resources: ET.Element | None) -> Iterator[ManagedResource]:
     by_name: dict[str, list[_Instance]] = {}
-    for instance in _instances(resources, disabled=False) if resources is not None else ():
-        name = instance.item.get("id")
-        if name:
-            by_name.setdefault(name, []).append(instance)
-    for name, instances in by_name.items():
+    for instance in _instances(resources) if resources is not None else ():
+        if instance.name:
+            by_name.setdefault(instance.name, []).append(instance)
+    for name, every in by_name.items():
+        # A clone lists a stopped instance beyond its clone-max as orphaned.
+        instances = [each for each in every if not _is_left_over(each.item)] or every
         items = [instance.item for instance in instances]
         active = [item for item in items if _boolean(item, "active")]
         broken = [item for item in items if _boolean(item, "failed") and not _boolean(item, "failure_ignored")]
+        first = instances[0]
         yield ManagedResource(
             name,
             items[0].get("resource_agent", ""),
@@ -227,7 +343,24 @@ def _managed(resources: ET.Element | None) -> Iterator[ManagedResource]:
             any(_boolean(item, "blocked") is True for item in items),
             all(_boolean(item, "managed") is not False for item in items),
             not all(instance.disabled for instance in instances),
+            first.promoted,
+            first.many,
+            first.group,
+            first.after,
+            all(_boolean(item, "orphaned") is True for item in items),
+            next((word for item in items if (word := item.get("pending"))), ""),
         )
+
+
+def _is_left_over(item: ET.Element) -> bool:
+    return _boolean(item, "orphaned") is True and _boolean(item, "active") is not True
+
+
+def _bans(root: ET.Element) -> Iterator[Ban]:
+    for item in root.findall("bans/ban"):
+        ident, resource, node = item.get("id", ""), item.get("resource"), item.get("node")
+        if resource and node:
+            yield Ban(ident, resource, node, ident.startswith(("cli-ban-", "cli-standby-")))
 
 
 def _names(item: ET.Element) -> list[str]:
@@ -245,6 +378,24 @@ def _failure(item: ET.Element) -> Failure:
         item.get("exitreason", ""),
         item.get("last-rc-change", ""),
     )
+
+
+_TIMES = ("%Y-%m-%d %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S%z")
+"""Forms of times of failures: since 2.1, before, and of 2.1.3 and later with a zone."""
+
+
+def moment_of(failure: Failure) -> float:
+    """Return the time of a failure as a number that orders failures of one cluster; 0 if unknown."""
+    return _moment(failure.when)
+
+
+def _moment(text: str) -> float:
+    for form in _TIMES:
+        try:
+            return calendar.timegm(time.strptime(text.removesuffix("Z").strip(), form))
+        except ValueError:
+            continue
+    return 0.0
 
 
 def nodes_of(running: Iterable[tuple[str, str]]) -> str:

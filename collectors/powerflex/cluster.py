@@ -67,6 +67,9 @@ def read(host: Host) -> Iterator[Reading]:
     here = _here(host)
     if gateway is not None:
         yield gateway
+    if stale and gateway is not None:
+        age = "" if gateway.age is None else f"{gateway.age:.0f} s "
+        host.defect(origin, f"{age}old: {gateway.trouble or 'no gateway answers'}")
     yield cluster_row(system)
     yield from manager_rows(system)
     yield from node_rows(system, here)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.powerflex.objects import Object, rates, size, text, whole
-from sdstop.collectors.powerflex.pools import LocalNode, System, bad_states
+from sdstop.collectors.powerflex.pools import LocalNode, System, bad_states, has_state
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _MODES = {
@@ -52,7 +52,7 @@ def cluster_row(system: System) -> Cluster:
         replicas_up=copies_up,
         tolerates=_tolerates(expected, up, copies_up),
         nodes=len(nodes) or None,
-        nodes_up=sum(1 for node in nodes if not bad_states(node)) if nodes else None,
+        nodes_up=sum(not bad_states(node) for node in nodes) if any(map(has_state, nodes)) else None,
         capacity=size(numbers, "maxCapacityInKb", "capacityLimitInKb"),
         used=size(numbers, "capacityInUseInKb"),
         spare=size(numbers, "spareCapacityInKb"),
@@ -103,7 +103,8 @@ def _version(name: str | None) -> str | None:
 def _healthy(state: str | None, mode: str, up: int | None, expected: int | None) -> int | None:
     if state is None:
         return None
-    good = state.lower() in {"clusterednormal", "normal"} or (mode.lower().startswith(("single", "1_")))
+    alone = mode.lower().startswith(("single", "1_"))
+    good = state.lower() in ({"clusterednormal", "normal", "notclustered"} if alone else {"clusterednormal", "normal"})
     return int(good and not (up is not None and expected is not None and up < expected))
 
 
@@ -179,8 +180,8 @@ def node_rows(system: System, here: LocalNode) -> Iterator[ClusterNode]:
             address=" ".join(addresses) or None,
             area=system.objects.name("ProtectionDomain", text(row.get("protectionDomainId"))),
             domain=system.objects.name("FaultSet", fault_set) or system.objects.name("Sds", ident),
-            state=", ".join(bad) or "Normal",
-            healthy=int(not bad),
+            state=", ".join(bad) or ("Normal" if has_state(row) else None),
+            healthy=int(not bad) if has_state(row) else None,
             maintenance=None if maintenance in {None, "NoMaintenance", "NO_MAINTENANCE"} else maintenance,
             leads=False,
             devices=counts.get(ident, 0),

@@ -87,10 +87,18 @@ class LocalNode(Struct, frozen=True):
     volumes: Mapping[str, str] = field(default_factory=dict)
 
 
+_GOOD = (("mdmConnectionState", "Connected"), ("membershipState", "Joined"), ("sdsState", "Normal"))
+"""States of an SDS, each with its only good word."""
+
+
 def bad_states(row: Object) -> list[str]:
     """Return the abnormal states of an SDS; compared as whole words, because `Disconnected` contains `connected`."""
-    good = (("mdmConnectionState", "Connected"), ("membershipState", "Joined"), ("sdsState", "Normal"))
-    return [str(row[key]) for key, word in good if text(row.get(key)) not in {None, word}]
+    return [str(row[key]) for key, word in _GOOD if text(row.get(key)) not in {None, word}]
+
+
+def has_state(row: Object) -> bool:
+    """Return whether a state of an SDS is known: some output of scli has none."""
+    return any(text(row.get(key)) is not None for key, _ in _GOOD)
 
 
 def domains(system: System) -> dict[str, dict[str, Domain]]:

@@ -1,4 +1,4 @@
-"""Node-wide readings: host name, kernel, memory, load, processors and pressure stall information."""
+"""Node-wide readings: host name, kernel, memory, load and processors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar
 from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector, Need
-from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
+from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
 from sdstop.core.retention import lines_of
-from sdstop.core.text import is_whole
+from sdstop.core.text import decimal
 
 _COUNTER = Kind.COUNTER
 _TICK = 0.01
@@ -21,7 +21,6 @@ _TICK = 0.01
 STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
 HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
 VMSTAT = "/proc/vmstat"
-PRESSURES = "/proc/pressure"
 _SOURCES: Mapping[str, Sources] = {
     "hostname": Source(HOSTNAME),
     "kernel": Source(RELEASE),
@@ -43,8 +42,6 @@ _SOURCES: Mapping[str, Sources] = {
 _LOAD = "Runnable tasks and tasks in uninterruptible sleep, exponential mean"
 _SPENT = "Seconds since boot spent"
 _SHARE = "Share of the processor's time, 0 to 1,"
-_SOME = "in which some task was stalled on the resource"
-_FULL = "in which all non-idle tasks were stalled on the resource"
 
 
 class Node(Reading, frozen=True):
@@ -134,52 +131,6 @@ class CpuActivity(Reading, frozen=True):
         return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
 
 
-class Pressure(Reading, frozen=True):
-    """Time that tasks are stalled waiting for a resource (PSI, kernel 4.20 and later).
-
-    `some`: at least one task is stalled; `full`: all non-idle tasks are.
-    """
-
-    family: ClassVar[str] = "pressure"
-    title: ClassVar[str] = "Pressure"
-    rows_of = Source(f"{PRESSURES}/{{resource}}")
-    fields_of: ClassVar = {
-        f"{kind}_{span}": Source(f"{PRESSURES}/{{resource}}", f"{kind} ")
-        for kind in ("some", "full")
-        for span in ("avg10", "avg60", "avg300", "total")
-    }
-
-    resource: Annotated[str, Label("Resource", "io, memory, cpu or irq", plain=True)]
-    some_avg10: Annotated[float | None, Metric("Some, 10 s", f"Share of time {_SOME} (PSI avg10)", "ratio")] = None
-    some_avg60: Annotated[float | None, Metric("Some, 60 s", f"Share of time {_SOME} (PSI avg60)", "ratio")] = None
-    some_avg300: Annotated[float | None, Metric("Some, 300 s", f"Share of time {_SOME} (PSI avg300)", "ratio")] = None
-    some_total: Annotated[
-        int | None,
-        Metric(
-            "Some",
-            f"Seconds since boot {_SOME} (PSI total)",
-            "seconds",
-            _COUNTER,
-            1e-6,
-            "sdstop_pressure_some_seconds_total",
-        ),
-    ] = None
-    full_avg10: Annotated[float | None, Metric("Full, 10 s", f"Share of time {_FULL} (PSI avg10)", "ratio")] = None
-    full_avg60: Annotated[float | None, Metric("Full, 60 s", f"Share of time {_FULL} (PSI avg60)", "ratio")] = None
-    full_avg300: Annotated[float | None, Metric("Full, 300 s", f"Share of time {_FULL} (PSI avg300)", "ratio")] = None
-    full_total: Annotated[
-        int | None,
-        Metric(
-            "Full",
-            f"Seconds since boot {_FULL} (PSI total)",
-            "seconds",
-            _COUNTER,
-            1e-6,
-            "sdstop_pressure_full_seconds_total",
-        ),
-    ] = None
-
-
 def _ints(words: Iterable[str]) -> list[int]:
     """Return the leading whole numbers of a word list."""
     found = []
@@ -235,15 +186,8 @@ def parse_vmstat(text: str) -> dict[str, int]:
     return {name: numbers[0] for name, _, rest in pairs if (numbers := _ints(rest.split()))}
 
 
-def _decimal(word: str) -> float | None:
-    """Return a decimal number as the kernel prints it (`0.42`), None for any other word."""
-    whole, _, rest = word.partition(".")
-    digits = whole + rest
-    return float(word) if is_whole(digits) and whole else None
-
-
 def _decimals(text: str | None) -> list[float | None]:
-    return [_decimal(word) for word in (text or "").split()]
+    return [decimal(word) for word in (text or "").split()]
 
 
 def _release(host: Host) -> str | None:
@@ -337,53 +281,6 @@ def spent(before: Cpu, after: Cpu, seconds: float) -> CpuActivity | None:
     )
 
 
-def parse_pressure(resource: str, text: str) -> Pressure | None:
-    """Return the row for one file of /proc/pressure (kernel/sched/psi.c), None if it has no values.
-
-        some avg10=0.00 avg60=0.12 avg300=0.31 total=8421024
-        full avg10=0.00 avg60=0.00 avg300=0.00 total=0
-
-    The averages are percentages over the last 10, 60 and 300 s; the total is in microseconds since boot.
-    """
-    found: dict[str, float | int] = {}
-    for line in text.splitlines():
-        kind, _, pairs = line.partition(" ")
-        if kind not in {"some", "full"}:
-            continue
-        for pair in pairs.split():
-            name, _, word = pair.partition("=")
-            value = _decimal(word)
-            if value is not None and name in {"avg10", "avg60", "avg300"}:
-                found[f"{kind}_{name}"] = value / 100
-            elif name == "total" and _ints([word]):
-                found[f"{kind}_total"] = int(word)
-    return Pressure(resource, **found) if found else None  # type: ignore[arg-type]  # only total is named total
-
-
-def read_pressure(host: Host) -> Iterable[Reading]:
-    """Return a Pressure row for each resource that the kernel accounts for.
-
-    Raises Absent if pressure accounting is missing (before kernel 4.20) or disabled (`psi=0`, the default of some
-    distributions; opening the files then fails with "Operation not supported").
-    """
-    rows, refusal = [], None
-    for resource in ("io", "memory", "cpu", "irq"):
-        try:
-            row = parse_pressure(resource, host.text(f"{PRESSURES}/{resource}"))
-        except TimedOut:
-            raise
-        except Unreadable as error:
-            refusal = refusal or error
-            continue
-        if row is not None:
-            rows.append(row)
-    if rows:
-        return rows
-    if isinstance(refusal, Denied) or (isinstance(refusal, Absent) and not refusal.recorded):
-        raise refusal
-    raise Absent(f"{PRESSURES}/io", "kernel without pressure stall information (boot with psi=1)")
-
-
 def without_builder(data: bytes) -> bytes:
     """Return /proc/version without the user and host name of the kernel build."""
     return re.sub(rb"\([^()\s]+@[^()\s]+\)", b"(builder)", data)
@@ -407,13 +304,4 @@ NODE = Collector(
     LIVE,
     derives=(Derivation(Cpu, CpuActivity, spent),),
     eager=True,
-)
-
-PRESSURE = Collector(
-    "pressure",
-    "Pressure stall information",
-    read_pressure,
-    (Pressure,),
-    (Need(f"{PRESSURES}/*", "time that tasks are stalled for want of I/O, memory or processors", filled=True),),
-    LIVE,
 )

@@ -12,7 +12,7 @@ from sdstop.core.commandline import kept_text
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, Unplaced
-from sdstop.core.text import json_text, json_whole
+from sdstop.core.text import json_number, json_text, json_whole
 
 QUESTION = "psutil.processes"
 PACE = 5.0
@@ -132,11 +132,6 @@ def rate(before: ProcessIo, after: ProcessIo, seconds: float) -> ProcessActivity
     )
 
 
-def _seconds(value: Any) -> float | None:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
-    return float(value) if known else None
-
-
 def _moment(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and abs(value) < 1e12 else None
 
@@ -180,7 +175,7 @@ def parse(said: Any) -> list[Reading]:
         if process.get("hidden") is True:
             hidden = True
             continue
-        spent = _seconds(process.get("cpu_seconds"))
+        spent = json_number(process.get("cpu_seconds"), 1e12)
         started, name = _moment(process.get("started")), json_text(process.get("name")) or "?"
         if spent is not None:
             rows.append(StorageThread(pid, started, name, spent))

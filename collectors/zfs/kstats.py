@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sdstop.collectors.zfs.readings import KSTATS, Dataset, DatasetActivity, IntentLog, PoolState, activity
+from sdstop.collectors.zfs.datasets import Dataset, DatasetActivity, IntentLog, activity
+from sdstop.collectors.zfs.readings import KSTATS, PoolState
 from sdstop.collectors.zfs.zpool_status import imported
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS, TUNABLES, DatasetSettings, Tuning
+from sdstop.collectors.zfs.datasets import TUNABLES, DatasetSettings, Tuning
+from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS
 from sdstop.collectors.zfs.zpool_status import imported
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key

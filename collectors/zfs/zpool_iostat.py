@@ -27,7 +27,6 @@ _SIZES = {"": 1, **{unit: 1024 ** (power + 1) for power, unit in enumerate("KMGT
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _PLAIN = ("name", "alloc", "free", "operations", "operations 2", "bandwidth", "bandwidth 2")
 _WAITS = ("total_wait", "total_wait 2", "disk_wait", "disk_wait 2")
-_INTERVAL = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(?:[ _]\d{1,9})?$", re.ASCII)
 _OPTION = re.compile(r"[ _]-([a-zA-Z]*)")
 
 

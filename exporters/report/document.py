@@ -16,6 +16,7 @@ from sdstop.core.format import duration
 from sdstop.core.headline import NOT_YET, named, reason_of
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Session
+from sdstop.core.site_session import SiteSession
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.prometheus.exposition import number
 
@@ -34,16 +35,49 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
     return {
         "schema": SCHEMA,
         "headline": {"code": said.code, "result": said.word.lower(), "text": said.text},
-        "hosts": [host],
+        "hosts": [host | _span(session, look.now)],
         "started": unix(session.started),
         "ended": unix(look.now.taken),
         "frames": session.frames_seen,
         "findings": [finding_of(episode, host["name"]) for episode in session.episodes()],
-        "ruled_out": [good_of(verdict) for verdict in judgement.ruled_out],
-        "unchecked": [unchecked_of(verdict) for verdict in judgement.unchecked],
-        "collectors": list(_collectors(session, look.now)),
+        "ruled_out": [good_of(verdict, host["name"]) for verdict in judgement.ruled_out],
+        "unchecked": [unchecked_of(verdict, host["name"]) for verdict in judgement.unchecked],
+        "collectors": list(_collectors(session, look.now, host["name"])),
         **({"readings": dict(tables_of(session, look.now))} if readings else {}),
     }
+
+
+def site_document(site: SiteSession, differences: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return the report of several nodes: all hosts, with their readings, and every finding on and between them.
+
+    `differences` are properties in which nodes differ: `{"aspect", "item", "values": [{"value", "nodes"}]}`.
+    """
+    judgement = site.whole()
+    said = site.headline(judgement)
+    hosts, collectors = [], []
+    for member in site.members:
+        shot = member.session.head().now
+        host = host_of(member.session, shot) | {"name": member.name} | _span(member.session, shot)
+        hosts.append(host | {"readings": dict(tables_of(member.session, shot))})
+        collectors += _collectors(member.session, shot, member.name)
+    times = [(host["started"], host["ended"]) for host in hosts if host["started"] is not None]
+    return {
+        "schema": SCHEMA,
+        "headline": {"code": said.code, "result": said.word.lower(), "text": said.text},
+        "hosts": hosts,
+        "started": min((start for start, _ in times), default=None),
+        "ended": max((end for _, end in times), default=None),
+        "frames": sum(host["frames"] for host in hosts),
+        "findings": [finding_of(episode) for episode in site.episodes()],
+        "ruled_out": [good_of(verdict) for verdict in judgement.ruled_out],
+        "unchecked": [unchecked_of(verdict) for verdict in judgement.unchecked],
+        "collectors": collectors,
+        "differences": list(differences),
+    }
+
+
+def _span(session: Session, shot: Snapshot) -> dict[str, Any]:
+    return {"started": unix(session.started), "ended": unix(shot.taken), "frames": session.frames_seen}
 
 
 def first_version(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,13 +85,11 @@ def first_version(report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "schema": FIRST,
         "headline": report["headline"],
-        "host": report["hosts"][0],
+        "host": _without(report["hosts"][0], ("started", "ended", "frames")),
         **{key: report[key] for key in ("started", "ended", "frames")},
-        "findings": [
-            {key: _first_advice(finding["advice"]) if key == "advice" else finding[key] for key in _FIRST_KEYS}
-            for finding in report["findings"]
-        ],
-        **{key: report[key] for key in ("ruled_out", "unchecked", "collectors", "readings") if key in report},
+        "findings": [{key: _first_part(key, finding[key]) for key in _FIRST_KEYS} for finding in report["findings"]],
+        **{key: [_without(each) for each in report[key]] for key in ("ruled_out", "unchecked", "collectors")},
+        **({"readings": report["readings"]} if "readings" in report else {}),
     }
 
 
@@ -65,6 +97,17 @@ _FIRST_KEYS = (
     "rule", "severity", "subject", "summary", "values", "evidence", "advice", "since", "until", "confidence",
     "explains", "part_of", "affected", "affected_count", "members",
 )  # fmt: skip
+
+
+def _without(each: Mapping[str, Any], keys: Sequence[str] = ("host",)) -> dict[str, Any]:
+    return {key: value for key, value in each.items() if key not in keys}
+
+
+def _first_part(key: str, value: Any) -> Any:
+    """Return a part of a finding in version 1."""
+    if key == "evidence":
+        return [_without(cite) for cite in value]
+    return _first_advice(value) if key == "advice" else value
 
 
 def _first_advice(advice: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -84,18 +127,18 @@ def subject_of(verdict: RuledOut) -> str:
     return named(verdict.subjects)
 
 
-def good_of(verdict: RuledOut) -> dict[str, Any]:
-    """Return a ruled-out verdict as data; `subject` is the first of its `count` subjects."""
+def good_of(verdict: RuledOut, host: str = "") -> dict[str, Any]:
+    """Return a ruled-out verdict as data; `subject` is the first of its `count` subjects, `host` is its node."""
     subjects = list(verdict.subjects)
-    return {"rule": verdict.rule, "subject": verdict.subject, "summary": verdict.summary,
+    return {"rule": verdict.rule, "host": verdict.host or host, "subject": verdict.subject, "summary": verdict.summary,
             "subjects": subjects, "count": len(subjects), "despite": list(verdict.despite)}  # fmt: skip
 
 
-def unchecked_of(verdict: Unchecked) -> dict[str, Any]:
-    """Return an unchecked verdict as data; it has no subjects if it holds for the whole node."""
+def unchecked_of(verdict: Unchecked, host: str = "") -> dict[str, Any]:
+    """Return an unchecked verdict as data; it has no subjects if it holds for the whole node, which is `host`."""
     subjects = list(verdict.subjects)
-    return {"rule": verdict.rule, "reason": reason_of(verdict), "subjects": subjects, "count": len(subjects),
-            "gap": verdict.gap.value}  # fmt: skip
+    return {"rule": verdict.rule, "host": verdict.host or host, "reason": reason_of(verdict),
+            "subjects": subjects, "count": len(subjects), "gap": verdict.gap.value}  # fmt: skip
 
 
 def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
@@ -125,13 +168,15 @@ _NOTABLE = 0.05
 """Seconds; smaller clock steps are not reported."""
 
 
-def finding_of(episode: Episode, host: str) -> dict[str, Any]:
-    """Return a finding as report data; `host` is the name of its node."""
+def finding_of(episode: Episode, host: str = "") -> dict[str, Any]:
+    """Return a finding as report data; `host` is the name of its node unless it states that itself."""
     finding = episode.finding
+    host = finding.host or host
     return {
         "rule": finding.rule,
         "severity": finding.severity.value,
         "host": host,
+        "between": list(finding.between),
         "subject": finding.subject,
         "title": finding.title,
         "cause": finding.cause,
@@ -141,7 +186,9 @@ def finding_of(episode: Episode, host: str) -> dict[str, Any]:
         "standing": bool(finding.standing),
         "values": {value.name: value.value for value in finding.values},
         "against": {value.name: _against(value) for value in finding.values if value.compared is not None},
-        "evidence": [{"key": c.key, "frame": c.frame, "excerpt": c.excerpt} for c in finding.evidence],
+        "evidence": [
+            {"key": c.key, "host": c.host or host, "frame": c.frame, "excerpt": c.excerpt} for c in finding.evidence
+        ],
         "advice": [_advised(advice) for advice in finding.advice],
         "refuted_by": finding.refuted_by,
         "harmless_if": finding.harmless_if,
@@ -173,11 +220,12 @@ def _advised(advice: Advice) -> dict[str, Any]:
     return {"text": "", "command": advice.shell, "argv": [list(argv) for argv in advice.pipeline], "note": advice.note}
 
 
-def _collectors(session: Session, shot: Snapshot) -> Iterator[dict[str, Any]]:
+def _collectors(session: Session, shot: Snapshot, host: str) -> Iterator[dict[str, Any]]:
     for collector in session.collectors:
         run = shot.runs.get(collector.name)
         yield {
             "name": collector.name,
+            "host": host,
             "outcome": run.outcome.value if run is not None else None,
             "reason": run.reason if run is not None else NOT_YET,
             "duration_seconds": run.duration if run is not None else None,

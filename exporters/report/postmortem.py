@@ -187,7 +187,7 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
             yield ""
         for cite in finding.evidence:
             yield f"Evidence {escaped(cite.key)}, frame {cite.frame}:\n"
-            yield from _code(cite.excerpt)
+            yield from code_lines(cite.excerpt)
         if finding.refuted_by:
             yield f"Would be disproved by: {escaped(finding.refuted_by)}\n"
         if finding.harmless_if:
@@ -228,7 +228,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
         if item is not None and item.data:
             yield f"Output of {escaped(each.name)}:\n"
             text = item.data.decode("utf-8", "replace").splitlines()
-            yield from _code("\n".join(text[:HEAD_LINES]))
+            yield from code_lines("\n".join(text[:HEAD_LINES]))
             if len(text) > HEAD_LINES:
                 yield f"and {len(text) - HEAD_LINES} more lines\n"
 
@@ -268,6 +268,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
         yield f"| {' | '.join(row)} |"
 
 
-def _code(text: str) -> Iterator[str]:
+def code_lines(text: str) -> Iterator[str]:
+    """Yield raw text as indented code, and an empty line."""
     yield from (f"    {line}".rstrip() for line in safe_block(text, 8000).split("\n"))
     yield ""

@@ -24,7 +24,11 @@ IDENTIFIER = f"urn:{SCHEMA.replace('/', ':')}"
 
 Time = Annotated[float | None, Meta(description="Unix seconds; null if the time is unknown or still open.")]
 Subject = Annotated[str, Meta(description="Stable ID of a thing: md2, md2/sdc, eth1, vol:NAME.")]
-FindingId = Annotated[str, Meta(description="ID of a finding: rule:subject.")]
+FindingId = Annotated[
+    str,
+    Meta(description="ID of a finding: rule:subject; with several hosts host:rule:subject or between:rule:subject."),
+]
+Host = Annotated[str, Meta(description="Name of the host; empty for a verdict between hosts.")]
 
 
 class ReportHeadline(Struct):
@@ -36,21 +40,25 @@ class ReportHeadline(Struct):
 
 
 class ReportHost(Struct):
-    """The node, and how complete its data is."""
+    """A node, how complete its data is, and when it was watched."""
 
-    name: str
+    name: Annotated[str, Meta(description="Name of the node, unique among the hosts.")]
     kernel: str | None
     live: bool
     complete: Annotated[bool, Meta(description="Whether the capture is whole.")]
     note: str
     privileged: bool | None
     facts: dict[str, Any]
+    started: Time
+    ended: Time
+    frames: Annotated[int, Meta(ge=0)]
 
 
 class ReportEvidence(Struct):
     """Raw evidence of a finding: a path, `cmd:` and a command, or `http:` and a request."""
 
     key: str
+    host: Annotated[str, Meta(description="Name of the host that it is from.")]
     frame: Annotated[int, Meta(ge=0)]
     excerpt: str
 
@@ -84,7 +92,8 @@ class ReportFinding(Struct):
 
     rule: str
     severity: Severity
-    host: Annotated[str, Meta(description="Name of one of the hosts.")]
+    host: Annotated[str, Meta(description="Name of the host that has the fault; empty if it lies between hosts.")]
+    between: Annotated[list[str], Meta(description="Names of the hosts whose evidence a rule between nodes joined.")]
     subject: Subject
     title: Annotated[str, Meta(description="The fault in at most 40 cells, without the subject.")]
     cause: str
@@ -119,6 +128,7 @@ class ReportRuledOut(Struct):
     """Things that passed a check."""
 
     rule: str
+    host: Host
     subject: Annotated[str, Meta(description="The first of `subjects`; empty for the whole node.")]
     summary: str
     subjects: list[str]
@@ -130,6 +140,7 @@ class ReportUnchecked(Struct):
     """Things that could not be checked, and why; no subjects for the whole node."""
 
     rule: str
+    host: Host
     reason: str
     subjects: list[str]
     count: Annotated[int, Meta(ge=0)]
@@ -140,9 +151,25 @@ class ReportSource(Struct):
     """A collector's last run."""
 
     name: str
+    host: Host
     outcome: Annotated[Outcome | None, Meta(description="null before its first run.")]
     reason: str
     duration_seconds: float | None
+
+
+class ReportDifferenceValue(Struct):
+    """A value, and the hosts that have it."""
+
+    value: str
+    nodes: list[str]
+
+
+class ReportDifference(Struct):
+    """A property in which hosts differ, the most common value first."""
+
+    aspect: str
+    item: Annotated[str, Meta(description="Which one of several; empty for the whole node.")]
+    values: list[ReportDifferenceValue]
 
 
 class Report(Struct):
@@ -158,6 +185,9 @@ class Report(Struct):
     ruled_out: list[ReportRuledOut]
     unchecked: list[ReportUnchecked]
     collectors: list[ReportSource]
+    differences: Annotated[
+        list[ReportDifference], Meta(description="Differences between several hosts; left out with one host.")
+    ] = msgspec.field(default_factory=list)
 
 
 def json_schema(collectors: Iterable[Collector]) -> dict[str, Any]:
@@ -168,10 +198,15 @@ def json_schema(collectors: Iterable[Collector]) -> dict[str, Any]:
         family for each in collectors for family in (*each.families, *(derived.target for derived in each.derives))
     )
     rows = {declared(family).family: _table(family) for family in sorted(families, key=lambda each: each.family)}
-    report["properties"]["readings"] = {
+    readings = {
         "type": "object",
         "description": "Rows of the last frame by family, in base units; families without data are left out.",
         "properties": rows,
+    }
+    report["properties"]["readings"] = readings
+    made["$defs"]["ReportHost"]["properties"]["readings"] = {
+        "$ref": "#/$defs/Report/properties/readings",
+        "description": "With several hosts, the readings of this one; with one host they stand in the report.",
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

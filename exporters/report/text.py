@@ -11,7 +11,7 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
 from sdstop.core.finding import Finding, Severity, Value
 from sdstop.core.finding_order import by_cause
-from sdstop.core.finding_text import against
+from sdstop.core.finding_text import against, subject_text
 from sdstop.core.format import (
     NOT_DATED,
     duration,
@@ -146,7 +146,9 @@ def _findings(session: Session, width: int, paint: Paint) -> list[str]:
         (shown,) = _guarded(
             session,
             f"finding {safe(episode.finding.rule)} {safe(episode.finding.subject)}",
-            lambda episode=episode, room=room: [list(_finding(episode, session, room, paint))],  # type: ignore[misc]
+            lambda episode=episode, room=room: [  # type: ignore[misc]
+                list(finding_lines(episode, _when(episode, session), room, paint))
+            ],
             room,
         )
         lines += [*(f"{indent}{line}" for line in shown), ""]
@@ -157,11 +159,12 @@ _BELOW = "    "
 """Indent of findings that another finding explains."""
 
 
-def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> Iterator[str]:
+def finding_lines(episode: Episode, when: str, width: int, paint: Paint = plain) -> Iterator[str]:
+    """Yield the lines of a finding; `when` is the text of its time."""
     finding = episode.finding
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
-    yield f"  {word}  {safe(finding.subject)}  {safe(finding.title)}"
-    yield f"    {safe(finding.rule)}, {_when(episode, session)}"
+    yield f"  {word}  {safe(subject_text(finding))}  {safe(finding.title)}"
+    yield f"    {safe(finding.rule)}, {safe(when)}"
     yield from table.wrapped(f"Why: {safe(finding.cause, 1000)}", width, "    ", "      ")
     if finding.impact:
         yield from table.wrapped(f"Impact: {safe(finding.impact, 1000)}", width, "    ", "      ")
@@ -170,7 +173,8 @@ def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> It
     rows = [_compared(value) for value in finding.values]
     yield from table.listing(rows, width, indent="      ")
     for cite in finding.evidence:
-        yield f"    Evidence: {safe(cite.key)}, frame {cite.frame}"
+        of = f" of {safe(cite.host or finding.host)}" if cite.host or finding.host else ""
+        yield f"    Evidence: {safe(cite.key)}, frame {cite.frame}{of}"
         for line in safe_block(cite.excerpt).split("\n"):
             yield from _quoted(line, width)
     for count, advice in enumerate(finding.advice, 1):

@@ -144,6 +144,8 @@ class StripeLimits(Struct, frozen=True):
     """Wait for writes of a slow mirror leg, as a multiple of the other leg's."""
     slow_far: float = 8.0
     """Wait of a slow disk whose busy time proves nothing, as a multiple of the median of its peers, over a minute."""
+    slow_sudden: float = 20.0
+    """Wait of a disk in each of a few seconds, as a multiple of the median of its peers, that is slow without more."""
     slow_once: float = 10.0
     """Wait of a slow disk, as a multiple of that of each peer, if a single sample is all there is."""
     slow_service: float = 2.0

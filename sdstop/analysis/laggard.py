@@ -57,6 +57,7 @@ def _ios(member: StripeMember) -> float:
 
 _READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
 _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
+_TYPES = (_WRITES, _READS)
 _ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, attrgetter("wait"))
 
 
@@ -126,6 +127,43 @@ def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float 
     own = waits.pop(wait.disk, None)
     middle = median([median(found) for found in waits.values()] or [0.0])
     return median(own) / middle if own and middle else None
+
+
+def extent(seconds: Sequence[Second], wait: Wait, limits: StripeLimits, *, rotational: bool) -> float:
+    """Return how many times as long as its peers a slow member works on a request; 1 if seeks explain its waits.
+
+    The lesser multiple counts, of its wait and of its busy time per request. A queue lengthens the first only.
+    """
+    services, ratios = _services(seconds, wait.disk, limits)
+    if len(ratios) < limits.fixed * len(seconds) or (rotational and median(services) < limits.slow_seek):
+        return 1.0
+    return max(1.0, min(wait.times, median(ratios)))
+
+
+def sudden(
+    seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool, mirrored: bool, without: AbstractSet[str]
+) -> Wait | None:
+    """Return the member that is extremely slow in each of a few seconds, None if there is none.
+
+    So few seconds suffice only where its wait and its busy time per request both are many times its peers' in all.
+    """
+    newest = [_answered(second, each, limits.slow_ios, frozenset()) for second in seconds[-1:] for each in _TYPES]
+    if not any(_spreads(row, limits) for row in newest):
+        return None
+    wait = slowest(seconds, limits, rotational=rotational, mirrored=mirrored, without=without)
+    if wait is None:
+        return None
+    requests = next(each for each in (_WRITES, _READS, _ALL) if each.name == wait.requests)
+    waits = _ratios([_answered(second, requests, limits.slow_ios, frozenset()) for second in seconds], wait.disk)
+    services, ratios = _services(seconds, wait.disk, limits)
+    if min(len(waits), len(ratios)) < len(seconds) or (rotational and min(services) < limits.slow_seek):
+        return None
+    return wait if min(waits) >= limits.slow_sudden and min(ratios) >= limits.slow_far else None
+
+
+def _spreads(row: _Row, limits: StripeLimits) -> bool:
+    """Return whether the waits of one second differ enough for a member that is extremely slow."""
+    return len(row.waits) > 1 and max(row.waits) >= limits.slow_sudden * min(row.waits)
 
 
 _LITTLE = 6.0

@@ -262,6 +262,8 @@ def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | fl
         harmless_if="the node is meant to differ; put it into its own group",
         damage=aspect.damage,
         view=aspect.view,
+        host=odd.node,
+        between=(odd.node, *(trait.node for trait in like)),
     )
 
 

@@ -13,9 +13,11 @@ from sdstop.analysis.group_columns import device_of, is_rotational, layout_of
 from sdstop.analysis.hysteresis import is_above
 from sdstop.analysis.inferred import inferred
 from sdstop.analysis.judged_group import JudgedGroup, Laggard
-from sdstop.analysis.laggard import Wait, slowest, times
+from sdstop.analysis.laggard import Wait, extent, slowest, sudden, times
 from sdstop.analysis.neighbour import Neighbour, neighbour
 from sdstop.analysis.peer_samples import (
+    BLOCKS,
+    FEWEST_BLOCKS,
     SECONDS,
     GroupColumns,
     blocks_of,
@@ -33,11 +35,16 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.joins import CONTAINS, GroupKind
 from sdstop.core.peer_group import PeerGroup
 from sdstop.core.thing import Thing
-from sdstop.readings.disk import DiskActivity
+from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.service import Service
 
 STAYS = 30.0
-"""Seconds for which a member must be slow: a crowd of seeking streams on one disk may last longer than SECONDS."""
+"""Seconds for which a member must be slow: a crowd of seeking streams on one disk may last longer than SECONDS.
+
+The more its work on each request exceeds its peers', the fewer seconds suffice; a crowd does not lengthen that work.
+"""
+SUDDEN = 5
+"""Samples in which an extremely slow member is known."""
 COARSEST = 3.0
 """Sampling interval in seconds above which a moving crowd averages out."""
 CRITICAL = 3.0
@@ -123,12 +130,21 @@ def _judge(window: Window, group: PeerGroup | None, layout: GroupColumns, limits
     moments = recent(window, SECONDS, limits.seconds)
     seconds = seconds_of(layout, moments)
     if group is not None and not seconds and window.rows(Service):
-        printed = services_of(window, layout, {device_of(member): member for member in group.members})
+        printed = services_of(window, layout, _by_device(group))
         if printed:
             return _of_printed(window, judged, printed, limits)
     action = synchronising(window, upper, moments)
+    if not action and seconds and not window.rows(Disk) and (coarse := _coarse(moments)) is not None:
+        # Printed rates without counters: the minutes of counters, which judge coarse samples, do not exist.
+        unchecked = _too_coarse(coarse)
+        return replace(_of_printed(window, judged, seconds[-BLOCKS:], limits, least=FEWEST_IN_BLOCK / coarse),
+                       unchecked=unchecked)  # fmt: skip
     judged = _of_pattern(window, judged, seconds, moments, limits, action)
     return _of_minutes(window, judged, limits, action)
+
+
+def _by_device(group: PeerGroup) -> dict[str, Thing]:
+    return {device_of(member): member for member in group.members}
 
 
 def _of_pattern(
@@ -153,13 +169,13 @@ def _of_pattern(
         return no(f"{action} running or just finished; its I/O masks the load distribution")
     if (uncounted := uncounted_member(window, layout, moments)) is not None:
         return no(f"no I/O statistics of {uncounted} (queue/iostats = 0)")
-    coarse = [m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST]
-    if coarse:
-        return no(f"samples are {max(coarse):.0f} s apart; a moving queue shows at about 1 s only")
+    if (coarse := _coarse(moments)) is not None:
+        return no(_too_coarse(coarse))
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
+    early = _sudden(window, judged, seconds, limits)
     if len(seconds) < fewest:
-        return no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member")
-    longer, slow, lately = _slow(window, judged, seconds, limits)
+        return replace(no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member"), slow=early)
+    longer, slow, lately = _slow(window, judged, seconds, limits, early)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
@@ -174,25 +190,65 @@ def _of_pattern(
     return judged
 
 
+def _coarse(moments: Sequence[Moment[DiskActivity]]) -> float | None:
+    """Return the longest interval in seconds if a moving queue averages out in it, else None."""
+    return max((m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST), default=None)
+
+
+def _too_coarse(seconds: float) -> str:
+    return f"samples are {seconds:.0f} s apart; a moving queue shows at about 1 s only"
+
+
 FEWEST_PASTED = 3
 """Minimum number of samples of pasted rates: each may be the mean of many seconds."""
 
 
 def _slow(
-    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits
+    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits, early: tuple[Laggard, ...]
 ) -> tuple[Sequence[Second], tuple[Laggard, ...], str]:
-    """Return the members that are slow in the last seconds and were in the last STAYS, with these longer samples.
+    """Return the members that are slow in the last seconds and were for long enough, with these longer samples.
 
-    The last string is the reason why it is too early to judge a member that is slow only lately, else empty.
+    `early` are extremely slow, and named without more. The last string is the reason why it is too early to judge a
+    member that is slow only lately, else empty.
     """
     now = _slowest(judged, seconds, limits)
     if not now:
-        return (), (), ""
-    longer = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
-    lasting = {wait.disk for wait in _slowest(judged, longer, limits)}
-    found = [_laggard(window, judged, wait, longer, len(seconds), limits) for wait in now if wait.disk in lasting]
-    lately = "" if found else f"collecting data: needs {STAYS:g} s; {now[0].disk} slower than its peers lately"
-    return longer, tuple(found), lately
+        return seconds, early, ""
+    longest = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
+    found: list[Laggard] = []
+    needs: list[float] = []
+    for wait in now:
+        needed = _needed(judged, seconds, wait, limits)
+        longer = longest if needed >= STAYS else seconds_of(judged.layout, recent(window, needed, limits.seconds))
+        if any(other.disk == wait.disk for other in _slowest(judged, longer, limits)):
+            found.append(_laggard(window, judged, wait, longest, len(seconds), limits))
+        needs.append(needed)
+    known = {laggard.member for laggard in found}
+    found.extend(laggard for laggard in early if laggard.member not in known)
+    lately = "" if found else f"collecting data: needs {needs[0]:g} s; {now[0].disk} slower than its peers lately"
+    return longest, tuple(found), lately
+
+
+def _needed(judged: JudgedGroup, seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float:
+    """Return for how many seconds a member must be slow: STAYS at the threshold, fewer far above it."""
+    times = extent(seconds, wait, limits, rotational=judged.rotational is True)
+    return float(round(max(SECONDS, STAYS * min(1.0, limits.slow_wait / times))))
+
+
+def _sudden(
+    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits
+) -> tuple[Laggard, ...]:
+    """Return the members that are extremely slow in the last few samples; warnings until they stay so."""
+    found: list[Laggard] = []
+    last = seconds[-SUDDEN:]
+    while len(last) == SUDDEN and judged.group is not None and len(found) < MOST:
+        without = frozenset(laggard.member for laggard in found)
+        rotational, mirrored = judged.rotational is True, judged.mirrored
+        wait = sudden(last, limits, rotational=rotational, mirrored=mirrored, without=without)
+        if wait is None:
+            break
+        found.append(replace(_laggard(window, judged, wait, last, SUDDEN, limits), critical=False))
+    return tuple(found)
 
 
 def _slowest(judged: JudgedGroup, seconds: Sequence[Second], limits: StripeLimits) -> list[Wait]:
@@ -211,6 +267,8 @@ def _slowest(judged: JudgedGroup, seconds: Sequence[Second], limits: StripeLimit
 def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, action: str | None) -> JudgedGroup:
     """Add the members that are slow over a minute, or stall again and again."""
     edges = marks(window)
+    blocks: tuple[Second, ...] = ()
+    waits: tuple[Wait, ...] = ()
     known = {laggard.member for laggard in judged.slow}
     more: list[Laggard] = []
     if edges:
@@ -220,10 +278,15 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
             blocks = blocks_of(window, judged.layout)
             memo[key] = blocks, tuple(_slow_over_minutes(judged, blocks, limits, action, known))
         blocks, waits = memo[key]
+    elif judged.group is not None and window.rows(Service):
+        blocks = services_of(window, judged.layout, _by_device(judged.group))
+        blocks = blocks if len(blocks) >= FEWEST_BLOCKS else ()
+        waits = tuple(_slow_over_minutes(judged, blocks, limits, action, known))
+    if blocks:
         more = [_laggard(window, judged, wait, blocks, len(blocks), limits) for wait in waits]
         newest = recent(window, SECONDS, limits.seconds)
         silent = silent_member(judged.layout, newest) if judged.slow_unchecked else None
-        if blocks and not judged.seconds and action is None and judged.slow_unchecked and silent is None:
+        if not judged.seconds and action is None and judged.slow_unchecked and silent is None:
             judged = replace(judged, seconds=blocks, slow_unchecked="")
     still = standstill.worst(window, judged.layout.names)
     if still is not None:
@@ -266,10 +329,12 @@ FEWEST_IN_BLOCK = 2.0
 """Requests in a block, below which a member's wait in it is not judged."""
 
 
-def _of_printed(window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits) -> JudgedGroup:
-    """Judge the intervals that a tool printed: slow members only."""
+def _of_printed(
+    window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits, *, least: float = 0.0
+) -> JudgedGroup:
+    """Judge the intervals that a tool printed: slow members only; `least` is the fewest requests per second of one."""
     judged = replace(judged, seconds=printed, unchecked="service times of a tool, without the pattern of the queue")
-    limits = replace(limits, slow_ios=0.0)
+    limits = replace(limits, slow_ios=min(limits.slow_ios, least))
     if len(printed) < FEWEST_PASTED:
         limits = replace(limits, slow_wait=limits.slow_once, slow_of_two=limits.slow_once)
     rotational, mirrored = judged.rotational is True, judged.mirrored

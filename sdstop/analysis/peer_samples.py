@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from sdstop.analysis.column import Second, StripeColumn, StripeMember
 from sdstop.core.history import Moment, Window
@@ -159,18 +159,50 @@ def _block(layout: GroupColumns, before: Moment[Disk], after: Moment[Disk]) -> S
 
 
 def services_of(window: Window, layout: GroupColumns, members: Mapping[str, Thing]) -> tuple[Second, ...]:
-    """Return a group's figures in each interval of a tool that prints service times of all of its members.
+    """Return a group's figures in each block of a tool's intervals with service times of all of its members.
 
-    `members` are the things by the name that stands in the layout's columns.
+    Intervals shorter than a block are joined, if they make enough blocks. `members` are the things by the name that
+    stands in the layout's columns.
     """
     moments = [moment for moment in window.moments(Service) if moment.started >= window.now.monotonic - COVERED]
-    found = []
-    for moment in moments[-BLOCKS:]:
+    blocks: dict[float, list[Mapping[str, Service]]] = {}
+    for moment in moments[-int(BLOCKS * BLOCK) :]:
         rows = _by_member(window, moment, members)
-        second = _printed(layout, rows) if len(rows) == len(members) else None
-        if second is not None:
-            found.append(second)
-    return tuple(found)
+        if len(rows) == len(members):
+            blocks.setdefault(moment.started // BLOCK, []).append(rows)
+    if len(blocks) >= FEWEST_BLOCKS:
+        found = [{name: _joined([rows[name] for rows in block]) for name in members} for block in blocks.values()]
+    else:
+        found = [dict(rows) for block in blocks.values() for rows in block]
+    seconds = (_printed(layout, rows) for rows in found[-BLOCKS:])
+    return tuple([second for second in seconds if second is not None])
+
+
+def _joined(rows: Sequence[Service]) -> Service:
+    """Return the service of a device over several intervals: waits by the requests of each, where these are known."""
+    if len(rows) == 1:
+        return rows[0]
+
+    def mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
+        pairs = [(value, 1.0 if weight is None else weight) for value, weight in zip(values, weights, strict=True)
+                 if value is not None]  # fmt: skip
+        total = added(weight for _, weight in pairs)
+        return added(value * weight for value, weight in pairs) / total if total else None
+
+    ones = [1.0] * len(rows)
+    rates = ("reads_per_second", "writes_per_second", "requests_per_second")
+    reads, writes, requests = ([getattr(row, name) for row in rows] for name in rates)
+    return replace(
+        rows[-1],
+        reads_per_second=mean(reads, ones),
+        writes_per_second=mean(writes, ones),
+        requests_per_second=mean(requests, ones),
+        read_wait=mean([row.read_wait for row in rows], reads),
+        write_wait=mean([row.write_wait for row in rows], writes),
+        wait=mean([row.wait for row in rows], requests),
+        queue=mean([row.queue for row in rows], ones),
+        busy=mean([row.busy for row in rows], ones),
+    )
 
 
 COVERED = 600.0
@@ -178,7 +210,7 @@ COVERED = 600.0
 
 
 def _by_member(window: Window, moment: Moment[Service], members: Mapping[str, Thing]) -> dict[str, Service]:
-    """Return the rows of one tool by the name of the member that they are about."""
+    """Return the rows of one tool by the name of the member that they are about, or else of the device below it."""
     wanted = {thing.name: name for name, thing in members.items()}
     for thing in members.values():
         for below in window.topology.lower(thing):
@@ -190,8 +222,11 @@ def _by_member(window: Window, moment: Moment[Service], members: Mapping[str, Th
             continue
         near = [served.name, *(other.name for other in window.topology.lower(served))]
         name = next((wanted[each] for each in near if each in wanted), None)
-        if name is not None:
-            by_tool.setdefault(row.tool, {}).setdefault(name, row)
+        if name is None:
+            continue
+        rows = by_tool.setdefault(row.tool, {})
+        if name not in rows or served.name == members[name].name:
+            rows[name] = row
     return max(by_tool.values(), key=len, default={})
 
 

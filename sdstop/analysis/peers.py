@@ -30,11 +30,12 @@ from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.system.node import Node
 from sdstop.core.advice import run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Damage, Finding, NodeRule, Severity, Unchecked, Value, Verdict, cites, of_rule
+from sdstop.core.finding import Damage, Finding, Limits, NodeRule, Severity, Unchecked, Value, Verdict, cites, of_rule
 from sdstop.core.finding_text import fitting
 from sdstop.core.format import bytes_
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.site import Site, SiteNode
 
 PATH_MISSING = NodeRule(
     "path-missing",
@@ -52,9 +53,6 @@ FIRMWARE_MISMATCH = NodeRule(
     damage=Damage.HYGIENE,
     view="fabric",
 )
-BETWEEN: tuple[NodeRule, ...] = (NODE_OUTLIER, MTU_MISMATCH, PATH_MISSING, FIRMWARE_MISMATCH)
-"""Every rule between nodes, in display order."""
-
 COMPARED: Mapping[str, Aspect] = {
     **{
         name: replace(aspect, rule=FIRMWARE_MISMATCH) if "firmware" in name else aspect
@@ -89,13 +87,6 @@ _PHYSICAL = frozenset({"physical", "bond"})
 _DISKS = frozenset({"disk", "nvme"})
 
 
-class PeerNode(Struct, frozen=True):
-    """Node of a comparison with a unique name, and its last window."""
-
-    name: str
-    window: Window
-
-
 class Difference(Struct, frozen=True):
     """Aspect in which nodes differ: each value for display with its nodes, the most common first."""
 
@@ -109,12 +100,16 @@ class Difference(Struct, frozen=True):
         return what(self.aspect, self.item)
 
 
-def traits(peer: PeerNode) -> Iterator[Trait]:
-    """Yield the traits of a node; unknown values yield none."""
+def traits(peer: SiteNode) -> Sequence[Trait]:
+    """Return the traits of a node; unknown values yield none."""
+    return peer.window.once(("traits", peer.name), lambda: tuple(_traits(peer)))
+
+
+def _traits(peer: SiteNode) -> Iterator[Trait]:
     window, name = peer.window, peer.name
 
     def trait(aspect: str, item: str, value: str | float, row: Reading | None, field: str = "", /) -> Trait:
-        cite: Cite | None = window.cite(row, field) if row is not None else None
+        cite: Cite | None = peer.cite(row, field) if row is not None else None
         return Trait(name, aspect, item, value, "", cite)
 
     node = window.get(Node, ())
@@ -187,11 +182,6 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {what}" for what, count in sorted(counts.items()))
 
 
-def judged(peers: Sequence[PeerNode], configured: Configured = MappingProxyType({})) -> list[Verdict]:
-    """Return the outliers; with too few nodes to decide, the disagreements."""
-    return judged_traits([each for peer in peers for each in traits(peer)], configured)
-
-
 def judged_traits(found: Sequence[Trait], configured: Configured = MappingProxyType({})) -> list[Verdict]:
     """Return the verdicts on traits: outliers or, with too few nodes to decide, disagreements."""
     verdicts: list[Verdict] = []
@@ -225,6 +215,7 @@ def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
         harmless_if="the difference is intended",
         damage=known.damage,
         view=known.view,
+        between=tuple(trait.node for trait in group),
     )
     return [of_rule(finding, known.rule)]
 
@@ -233,7 +224,7 @@ def _named(nodes: Sequence[str]) -> str:
     return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
 
 
-def differences(peers: Sequence[PeerNode]) -> list[Difference]:
+def differences(peers: Sequence[SiteNode]) -> list[Difference]:
     """Return every aspect in which nodes differ, in the order of aspects."""
     groups: dict[tuple[str, str], list[Trait]] = defaultdict(list)
     for peer in peers:
@@ -257,3 +248,17 @@ def _values(group: Iterable[Trait], aspect: Aspect) -> tuple[tuple[str, tuple[st
     return tuple(
         (value, tuple(sorted(nodes))) for value, nodes in sorted(by_value.items(), key=lambda v: (-len(v[1]), v[0]))
     )
+
+
+def _comparing(rule: NodeRule) -> NodeRule:
+    """Return a rule that compares the traits of its aspects."""
+
+    def check(site: Site, limits: Limits) -> list[Verdict]:
+        own = [each for node in site.nodes for each in traits(node) if COMPARED[each.aspect].rule.id == rule.id]
+        return judged_traits(own, {rule.id: limits})
+
+    return replace(rule, check=check, timeless=True)
+
+
+COMPARING: tuple[NodeRule, ...] = tuple(map(_comparing, (NODE_OUTLIER, MTU_MISMATCH, PATH_MISSING, FIRMWARE_MISMATCH)))
+"""The rules between nodes that compare traits, in display order."""

@@ -15,7 +15,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.memory.dimms import MemorySocket
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.collectors.system.processes import StorageThreadActivity
-from sdstop.collectors.zfs.readings import Tuning
+from sdstop.collectors.zfs.datasets import Tuning
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.history import Window

@@ -11,7 +11,7 @@ from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, is_s
 from sdstop.analysis.rebuild_advice import RebuildAdvice, advice, filled
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
-from sdstop.collectors.zfs.readings import DatasetActivity
+from sdstop.collectors.zfs.datasets import DatasetActivity
 from sdstop.core import format as human
 from sdstop.core.advice import Advice
 from sdstop.core.finding import Damage

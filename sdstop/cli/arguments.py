@@ -185,7 +185,8 @@ def _watching_options(parser: Parser) -> None:
         dest="source",
         action="append",
         metavar="PATH",
-        help="open a capture or sosreport (file or directory); - reads pasted text from stdin",
+        help="open a capture or sosreport (file or directory); - reads pasted text from stdin; "
+        "report and check open several nodes together",
     )
     add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
 
@@ -304,8 +305,10 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 
 def _sources(options: argparse.Namespace, sources: list[str]) -> None:
     """Set the sources that `--from` names. Raises UsageError."""
-    if len(sources) > 1 and options.command != "report":
-        raise UsageError("only 'sdstop report' accepts several --from")
+    if len(sources) > 1 and options.command not in _SEVERAL:
+        raise UsageError(f"cannot use several --from here ({_ALONE[options.command]}); report and check accept them")
+    if len(sources) > 1 and getattr(options, "format", "") == "json1":
+        raise UsageError("cannot use --format json1 with several --from (it has one host; use json)")
     if len(sources) > MOST_COMPARED or (len(sources) > 1 and "-" in sources):
         raise UsageError(f'too many --from ({len(sources)}); at most {MOST_COMPARED} captures, and "-" not among them')
     options.source = sources[0] if sources else None
@@ -338,6 +341,14 @@ def _agree(options: argparse.Namespace) -> None:
         raise UsageError(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
 
 
+_SEVERAL = frozenset({"report", "check"})
+_ALONE = {
+    DASHBOARD: "the dashboard shows one node",
+    "capture": "a capture holds one node",
+    "export": "an exporter has one node",
+    "doctor": "doctor looks at one node",
+}
+"""Commands that read one node."""
 _KEYS = {DASHBOARD: "the dashboard needs stdin", "capture": "a capture already holds its evidence"}
 _LIVE = {
     "root": "choose the capture or the directory",

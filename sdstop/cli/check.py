@@ -6,6 +6,8 @@ show on request.
     SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ...; 2 rules not checked | critical=1 warning=0 info=0 unchecked=2
     PARTIAL DATA: processes (denied for 3 of 90 processes)
     NOT CHECKED: device-hung, rebuild-slow (needs 10 s of frames, has 2 s)
+
+With several captures the line is that of all nodes and between them; findings and sources have the name of their node.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_text import finding_text
 from sdstop.core.format import safe
-from sdstop.core.headline import LONGEST, WORDS, by_reason
+from sdstop.core.headline import LONGEST, WORDS, Headline, SeenNode, by_reason
 from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
+from sdstop.core.site_session import SiteSession
 
 SECONDS = 12.0
 """Duration of a live check in seconds: covers the windows of the rules and the sample before them."""
@@ -46,6 +49,12 @@ class CheckLine(Struct, frozen=True):
 
 def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
+    if len(options.sources) > 1:
+        from sdstop.cli.several import together
+
+        site = together(options)
+        judgement = site.whole()
+        return _written(site_verdict(site, judgement, strict=options.strict), judgement)
     with begin(options) as watch:
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
@@ -53,7 +62,10 @@ def run(options: argparse.Namespace) -> int:
         remembering = tuple(rule for rule in RULES if rule.remembers)
         session = seen(watch, watch.session(whole(watch), rules=remembering), SECONDS)
         judgement = watch.judge(session.head().window, SECONDS - MARGIN)
-    answer = verdict(session, judgement, strict=options.strict)
+    return _written(verdict(session, judgement, strict=options.strict), judgement)
+
+
+def _written(answer: CheckLine, judgement: Judgement) -> int:
     output.write(line(answer.code, answer.said, numbers(judgement)) + below(answer.details))
     return answer.code
 
@@ -82,7 +94,18 @@ def numbers(judgement: Judgement) -> str:
 
 def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLine:
     """Return the check result: findings, worst first, and sources without data."""
-    said = session.headline(judgement, strict=strict)
+    look = session.head()
+    seen = SeenNode("", look.now.runs, session.collectors, session.origin)
+    return _verdict(session.headline(judgement, strict=strict), judgement, (seen,))
+
+
+def site_verdict(site: SiteSession, judgement: Judgement, *, strict: bool) -> CheckLine:
+    """Return the check result of several nodes: findings on and between them."""
+    seen = [member.seen() for member in site.members]
+    return _verdict(site.headline(judgement, strict=strict), judgement, seen)
+
+
+def _verdict(said: Headline, judgement: Judgement, nodes: Sequence[SeenNode]) -> CheckLine:
     bad = [finding for finding in judgement.findings if finding.severity is not Severity.INFO]
     lines = [f"{finding.severity.upper()}: {_placed(finding)}" for finding in bad]
     whole = len(bad) <= 1 and all(
@@ -92,9 +115,9 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
     details += [
         f"NO USABLE DATA: {name} ({why})" if why else f"NO USABLE DATA: {name}" for name, why in said.unseen.items()
     ]
-    runs = session.head().now.runs
-    partly = {name: run.reason for name, run in runs.items() if run.partial and name not in said.unseen}
-    details += [f"PARTIAL DATA: {name} ({why})" for name, why in partly.items()]
+    for node in nodes:
+        partly = {node.called(name): run.reason for name, run in node.runs.items() if run.partial}
+        details += [f"PARTIAL DATA: {name} ({why})" for name, why in partly.items() if name not in said.unseen]
     reasons = by_reason(judgement.unchecked).items()
     details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
     details += [f"NOT RECORDED: {', '.join(said.lacking)}"] if said.lacking else []

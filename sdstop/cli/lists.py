@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from sdstop.analysis.peers import BETWEEN
 from sdstop.cli import output
 from sdstop.cli.watch import chosen, configured
 from sdstop.core.diagnosis import providers_of
 from sdstop.exporters.report import catalogue
 from sdstop.exporters.report.text import WIDTH
 from sdstop.rules import RULES
+from sdstop.rules.between import BETWEEN
 
 
 def rules(options: argparse.Namespace) -> int:

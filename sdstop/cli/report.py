@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sdstop.cli import output
 from sdstop.cli.config import appearance
-from sdstop.cli.watch import Watch, begin, configured, watched
+from sdstop.cli.watch import Watch, begin, watched
 from sdstop.core.format import times_in
 from sdstop.core.zone import zone_for
 
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the report. Raises Problem."""
     if len(options.sources) > 1:
         with output.Target(options.output) as target, times_in(zone_for(appearance(options).time, {})):
-            target.write(_comparison(options))  # nodes may be in several zones: UTC unless the user chose another
+            target.write(_several(options))  # nodes may be in several zones: UTC unless the user chose another
         return 0
     choice = appearance(options).time
     with begin(options) as watch, output.Target(options.output) as target:
@@ -70,24 +70,23 @@ def _markdown(watch: Watch, options: argparse.Namespace) -> str:
     return postmortem(session)
 
 
-def _comparison(options: argparse.Namespace) -> str:
-    """Return the comparison of several captures. Raises Problem."""
-    from sdstop.exporters.report import comparison
+def _several(options: argparse.Namespace) -> str:
+    """Return the report of several nodes, or of several captures of one. Raises Problem."""
+    from sdstop.cli.several import together
+    from sdstop.exporters.report import site
+    from sdstop.exporters.report import text as exporter
     from sdstop.exporters.report.document import to_json
 
-    sessions = []
-    for source in options.sources:
-        with begin(argparse.Namespace(**{**vars(options), "source": source})) as watch:
-            sessions.append(seen(watch, watch.session(0.0), options.duration))
-    said = comparison.compared(sessions, configured(options).thresholds)
+    found = together(options)
     match options.format:
-        case "json" | "json1":
-            return to_json(comparison.to_data(said))
+        case "json":
+            return to_json(site.to_data(found))
         case "html":
-            return comparison.page(said)
+            return site.page(found)
         case "markdown":
-            return comparison.markdown(said)
-    return comparison.text(said, output.width(100))
+            return site.markdown(found)
+    coloured = options.output in {None, "-"} and output.colours(options)
+    return site.text(found, output.width(100), exporter.coloured if coloured else exporter.plain)
 
 
 _WRITERS = {"text": _text, "json": _json, "json1": _json1, "html": _html, "markdown": _markdown}

@@ -155,6 +155,19 @@ class Watch:
             raise Problem(f"no data sampled: {safe(why, 500)}")
 
 
+def opened(options: argparse.Namespace) -> list[Watch]:
+    """Open each of several captures, with names replaced for `--redact` alike in all of them. Raises Problem."""
+    watches = [_begin(argparse.Namespace(**{**vars(options), "source": source})) for source in options.sources]
+    keyfile = getattr(options, "redact", None)
+    if keyfile is not None:
+        from sdstop.cli.redacting import redactor
+
+        known = redactor(keyfile, None)
+        for watch in watches:
+            watch.redact(known)
+    return watches
+
+
 def begin(options: argparse.Namespace) -> Watch:
     """Open the source that the options name, with names replaced for `--redact`. Forks the sampler if live.
 

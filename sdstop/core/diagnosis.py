@@ -211,7 +211,8 @@ _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
     """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
     by_family, known_runs = window.now.by_family, window.now.runs
-    for family in rule.needs:
+    needs = () if any(window.rows(family) for family in rule.instead) else rule.needs
+    for family in needs:
         known = family in by_family
         if known and (not family.joined or window.rows(family)):
             continue
@@ -233,7 +234,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
             return _UNCONCERNED
         why = not_recorded(lacking[0])  # the reason may name the source and why it is never queried
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
-    if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
+    if needs and not any(window.rows(family) for family in needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
         return Unchecked(f"collecting data: {max(window.seconds, 0.0):.0f} of {rule.seconds:g} s", gap=Gap.EARLY)

@@ -138,13 +138,15 @@ class Origin(Struct, frozen=True):
 class Cite(Struct, frozen=True, gc=False):
     """Quotation from raw evidence.
 
-    `key` and `frame` identify the evidence; `excerpt` is the quoted text, `mark` the relevant part of it.
+    `key` and `frame` identify the evidence; `excerpt` is the quoted text, `mark` the relevant part of it. `host` is the
+    node that it is from, "" for that of the finding.
     """
 
     key: str
     frame: int
     excerpt: str
     mark: str = ""
+    host: str = ""
 
 
 _BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a]")

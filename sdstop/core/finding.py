@@ -93,6 +93,9 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     these. `members` are the findings that it replaces, those of its rule about things that share `subject` (see
     sdstop.core.folding). `lasting` is the time in seconds for which the samples have shown the fault by now, of rules
     that wait for a while before they report it.
+
+    Where several nodes are seen together, `host` is the node that has the fault, and `between` are the nodes whose
+    evidence a rule between nodes joined; without `host` the fault lies between them. Both are empty otherwise.
     """
 
     severity: Severity
@@ -122,6 +125,8 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     affected_count: int = 0
     members: tuple[Finding, ...] = ()
     lasting: float = 0.0
+    host: str = ""
+    between: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse evidence that disproves the finding. Raises ValueError."""
@@ -130,8 +135,16 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def id(self) -> str:
-        """`rule:subject`."""
-        return f"{self.rule}:{self.subject}"
+        """`rule:subject`; among several nodes `host:rule:subject`, or `between:rule:subject` of rules between them."""
+        place = "between" if self.between else self.host
+        return f"{place}:{self.rule}:{self.subject}" if place else f"{self.rule}:{self.subject}"
+
+    def on(self, host: str) -> Finding:
+        """Return the finding of one node as that of a node among several."""
+        explains = tuple(f"{host}:{key}" for key in self.explains)
+        by = tuple(f"{host}:{key}" for key in self.explained_by)
+        members = tuple(member.on(host) for member in self.members)
+        return replace(self, host=host, explains=explains, explained_by=by, members=members)
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -153,7 +166,7 @@ class RuledOut(Struct, frozen=True):
     """Result of a check that `subject` passed, and `others` as well; `summary` states the values.
 
     `despite` are critical findings (`rule:subject`) about these things or things that contain their data; the summary
-    names them (see sdstop.core.placement).
+    names them (see sdstop.core.placement). `host` is the node, where several are seen together.
     """
 
     subject: str
@@ -161,6 +174,7 @@ class RuledOut(Struct, frozen=True):
     rule: str = ""
     others: tuple[str, ...] = ()
     despite: tuple[str, ...] = ()
+    host: str = ""
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -186,7 +200,7 @@ class Unchecked(Struct, frozen=True):
 
     It holds for `subject` and `others`; `subject` is empty for the whole node. `calm`: nothing is faulty and nothing
     can be done here: the capture lacks the evidence (for example because it is older than the rule), the data is not
-    available on any node, or there is nothing to judge by.
+    available on any node, or there is nothing to judge by. `host` is the node, where several are seen together.
     """
 
     reason: str
@@ -195,6 +209,7 @@ class Unchecked(Struct, frozen=True):
     rule: str = ""
     gap: Gap = Gap.OPEN
     others: tuple[str, ...] = ()
+    host: str = ""
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -263,12 +278,13 @@ class Covers(Struct, frozen=True):
 class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
-    The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows;
-    `seconds` is the minimum length of the window (0: one frame is enough). It owes a verdict to each thing that it
-    `covers`, by default those of the first `either` families in `needs`. With `remembers`, a thing that it found
-    critical stays so when it vanishes (see sdstop.core.memory). Its findings explain those of the rules in `explains`
-    about the same thing and about things that need it. A rule with `after`, IDs of other rules, is evaluated after all
-    rules without; `check` then has a third argument, the findings of these rules so far.
+    The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows, or
+    if one in `instead` has rows; `seconds` is the minimum length of the window (0: one frame is enough). It owes a
+    verdict to each thing that it `covers`, by default those of the first `either` families in `needs`. With
+    `remembers`, a thing that it found critical stays so when it vanishes (see sdstop.core.memory). Its findings explain
+    those of the rules in `explains` about the same thing and about things that need it. A rule with `after`, IDs of
+    other rules, is evaluated after all rules without; `check` then has a third argument, the findings of these rules so
+    far.
     `damage`, `standing` and `view` hold for those of its findings that do not state their own.
     """
 
@@ -280,6 +296,7 @@ class Rule(Struct, frozen=True):
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
     either: int = 1
+    instead: tuple[type[Reading], ...] = ()
     covers: tuple[Covers, ...] | None = None
     remembers: bool = False
     explains: tuple[str, ...] = ()
@@ -306,8 +323,17 @@ class Rule(Struct, frozen=True):
         return {t.name: t.default for t in self.thresholds} | dict(configured or {})
 
 
+SiteCheck = Callable[[Any, Limits], Iterable[Verdict]]
+"""Function over a sdstop.core.site.Site, which is made of judgements and thus of findings."""
+
+
 class NodeRule(Struct, frozen=True):
-    """One diagnosis across nodes, which compares their data. It may share its ID with a rule for single nodes."""
+    """One diagnosis across nodes, which compares or joins their data. It may share its ID with a rule for single nodes.
+
+    `check` is a pure function over a site, and `needs` are the families that it joins: it is evaluated if at least two
+    nodes have rows of one of them, for every moment at which captures overlap. A `timeless` rule compares properties
+    that captures of different times show alike, once.
+    """
 
     id: str
     says: str
@@ -316,6 +342,9 @@ class NodeRule(Struct, frozen=True):
     damage: Damage = Damage.SPEED
     standing: bool = True
     view: str = ""
+    check: SiteCheck | None = None
+    needs: tuple[type[Reading], ...] = ()
+    timeless: bool = False
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sdstop.core.finding import Finding, Value
-from sdstop.core.format import quantity, width_of
+from sdstop.core.format import listed, quantity, width_of
 
 TITLE, LINE = 40, 71
 """Cells of a title, and of a cause, an impact and a first piece of advice, which are shown whole on 80 columns."""
@@ -17,7 +17,16 @@ def fitting(*texts: str) -> str:
 def finding_text(finding: Finding) -> str:
     """Return a finding as one line without a full stop: rule, subject, title, cause and impact."""
     said = f"{finding.title}. {finding.summary}" if finding.title else finding.summary
-    return f"{finding.rule} {finding.subject}: {said.removesuffix('.')}"
+    return f"{finding.rule} {subject_text(finding)}: {said.removesuffix('.')}"
+
+
+def subject_text(finding: Finding) -> str:
+    """Return the subject of a finding, with its node among several, or all nodes that it lies between."""
+    if finding.host and finding.subject.partition("/")[0] != finding.host:
+        return f"{finding.subject} on {finding.host}"
+    if finding.host:
+        return finding.subject
+    return f"{finding.subject} between {listed(finding.between, 3)}" if finding.between else finding.subject
 
 
 def against(value: Value) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.finding import Finding, Gap, Severity, Unchecked
 from sdstop.core.finding_order import by_cause
-from sdstop.core.finding_text import finding_text
+from sdstop.core.finding_text import finding_text, subject_text
 from sdstop.core.format import natural, plural, safe
 from sdstop.core.snapshot import Run
 
@@ -74,13 +75,36 @@ def headline(
 
     Sources that no live node has, such as the output of iostat, are not missed in a capture.
     """
-    known = tuple(collectors)
-    unseen = _unseen([collector.name for collector in known], runs, strict=strict)
-    lacking = (
-        ()
-        if origin.live
-        else _lacking([each.name for each in known if each.is_live], runs, origin, judgement.unchecked)
-    )
+    return headline_of(judgement, (SeenNode("", runs, tuple(collectors), origin),), strict=strict)
+
+
+class SeenNode(Struct, frozen=True):
+    """What a headline is made of besides verdicts: the collectors of a node and their latest runs.
+
+    `host` is its name among several nodes, and that of its verdicts.
+    """
+
+    host: str
+    runs: Mapping[str, Run]
+    collectors: Sequence[Collector]
+    origin: Origin
+
+    def called(self, name: str) -> str:
+        """Return the name of a source, with that of the node where there are several."""
+        return f"{self.host}: {name}" if self.host else name
+
+
+def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool = False) -> Headline:
+    """Return the headline of a judgement of one node, or of several and between them."""
+    unseen: dict[str, str] = {}
+    lacking: list[str] = []
+    for node in nodes:
+        found = _unseen([collector.name for collector in node.collectors], node.runs, strict=strict)
+        unseen |= {node.called(name): why for name, why in found.items()}
+        if not node.origin.live:
+            names = [each.name for each in node.collectors if each.is_live]
+            own = [verdict for verdict in judgement.unchecked if verdict.host == node.host]
+            lacking += [name for name in _lacking(names, node.runs, node.origin, own) if name not in lacking]
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     gaps = {verdict.gap for verdict in judgement.unchecked}
     unknown = bool(unseen) or not judgement.judged or Gap.FAULTY in gaps or (strict and Gap.DENIED in gaps)
@@ -88,23 +112,24 @@ def headline(
     rest = []
     if unseen:
         rest.append(f"no usable data: {named(list(unseen))}")
-    unjudged = _unjudged(judgement.unchecked, runs)
+    unjudged = ", ".join(filter(None, (_unjudged(judgement.unchecked, node) for node in nodes)))
     if unjudged and not bad:
         rest.append(f"state not recorded: {unjudged}")
     if lacking and not bad:
-        rest.append(f"not recorded: {_named_lacking(lacking, origin)}")
+        had = frozenset[str]().union(*(node.origin.collectors or () for node in nodes))
+        rest.append(f"not recorded: {_named_lacking(lacking, had)}")
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
     if loud:
         rest.append(_not_checked(loud))
     found = "" if unseen and not bad else _found(judgement, bad, lacking=bool(lacking))
-    return Headline(code, found, tuple(rest), unseen, lacking, unjudged)
+    return Headline(code, found, tuple(rest), unseen, tuple(lacking), unjudged)
 
 
 def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> str:
     if bad:
         causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
         more = f"; {plural(len(bad) - len(causes), 'consequence')}" if len(bad) > len(causes) else ""
-        others = [f"{finding.rule} {finding.subject}" for finding in causes[1:]]
+        others = [f"{finding.rule} {subject_text(finding)}" for finding in causes[1:]]
         worst = "; ".join([safe(finding_text(causes[0]), LONGEST), *([named(others)] if others else [])])
         return f"{plural(len(causes), 'finding')}: {worst}{more}"
     if not judgement.judged:
@@ -125,13 +150,16 @@ def reason_of(verdict: Unchecked) -> str:
 
 
 def by_reason(verdicts: Iterable[Unchecked]) -> dict[str, list[str]]:
-    """Return the unchecked rules by reason; reasons that are not a fault (calm) are last."""
-    found: dict[str, list[str]] = {}
+    """Return the unchecked rules by reason, with its nodes among several; reasons that are not a fault are last."""
+    found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
-        rules = found.setdefault(reason_of(verdict), [])
-        if verdict.rule not in rules:
-            rules.append(verdict.rule)
-    return found
+        rules, hosts = found.setdefault(reason_of(verdict), ({}, {}))
+        rules[verdict.rule] = None
+        hosts |= {verdict.host: None} if verdict.host else {}
+    return {
+        f"{reason}; on {named(list(hosts))}" if hosts else reason: list(rules)
+        for reason, (rules, hosts) in found.items()
+    }
 
 
 def _not_checked(verdicts: Sequence[Unchecked]) -> str:
@@ -145,14 +173,16 @@ def _not_checked(verdicts: Sequence[Unchecked]) -> str:
     return f"{said} ({'mainly: ' if len(reasons) > 1 else ''}{safe(commonest, LONGEST // 2)})"
 
 
-def _unjudged(verdicts: Iterable[Unchecked], runs: Mapping[str, Run]) -> str:
+def _unjudged(verdicts: Iterable[Unchecked], node: SeenNode) -> str:
     """Return the things that exist and that no rule could judge because their source was not recorded, by source."""
     found: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         source = verdict.reason.partition(":")[0]
-        if verdict.gap is Gap.UNRECORDED and verdict.subjects and source in runs:
+        mine = verdict.host == node.host and source in node.runs
+        if mine and verdict.gap is Gap.UNRECORDED and verdict.subjects:
             found.setdefault(source, {}).update(dict.fromkeys(verdict.subjects))
-    return ", ".join(f"{named(sorted(things, key=natural))} ({source})" for source, things in found.items())
+    where = f" on {node.host}" if node.host else ""
+    return ", ".join(f"{named(sorted(things, key=natural))} ({source}{where})" for source, things in found.items())
 
 
 def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> dict[str, str]:
@@ -180,6 +210,5 @@ def _lacking(
     return tuple(sorted(found, key=lambda name: (name not in had, -wanted[name])))
 
 
-def _named_lacking(names: Sequence[str], origin: Origin) -> str:
-    had = origin.collectors or frozenset()
+def _named_lacking(names: Sequence[str], had: AbstractSet[str]) -> str:
     return named(names, min(max(sum(name in had for name in names), _MOST), _MOST_LACKING))

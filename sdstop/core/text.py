@@ -23,6 +23,12 @@ def whole(word: str | None, digits: int = DIGITS) -> int | None:
     return int(word) if word is not None and is_whole(word, digits) else None
 
 
+def decimal(word: str) -> float | None:
+    """Return a decimal number as the kernel prints it (`0.42`), None for any other word."""
+    before, _, after = word.partition(".")
+    return float(word) if is_whole(before + after) and before else None
+
+
 def json_whole(value: object, limit: int = 1 << 63) -> int | None:
     """Return a JSON value if it is an integer of at least 0 and below `limit`, else None. Booleans are not numbers."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit else None

@@ -79,7 +79,7 @@ class Cluster(Reading, frozen=True, kw_only=True):
 class ClusterNode(Reading, frozen=True, kw_only=True):
     """Role of a node in a cluster, one row per role.
 
-    `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer
+    `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, mgr, osd (a host with OSDs), peer
     (DRBD).
     """
 
@@ -102,7 +102,7 @@ class ClusterNode(Reading, frozen=True, kw_only=True):
     )
 
     cluster: Annotated[str, _CLUSTER]
-    role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer", plain=True)]
+    role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, mgr, osd, peer", plain=True)]
     node: Annotated[str, Label("Node", "Its name in the cluster, or its id", names=Name.HOST)]
     ident: Annotated[str | None, _IDENT]
     address: Annotated[str | None, Fact("Address", "Addresses, separated by spaces", names=Name.IDENTIFIER)]
@@ -178,6 +178,10 @@ class ClusterPool(Reading, frozen=True, kw_only=True):
     writes: Annotated[float | None, _WRITES] = None
     read: Annotated[float | None, _READ] = None
     write: Annotated[float | None, _WRITE] = None
+    rebuilds: Annotated[
+        int | None,
+        Metric("Rebuilds", "Raw data copied to other failure domains after the loss of the largest", "bytes"),
+    ] = None
     origin: Annotated[str, _ORIGIN] = ""
     statistics: Annotated[
         str, Fact("Statistics", "Key of the evidence of its numbers", export=False, names=Name.EVIDENCE)

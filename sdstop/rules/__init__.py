@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from sdstop.analysis.peers import BETWEEN
 from sdstop.core.finding import NodeRule, Rule
+from sdstop.rules.between import BETWEEN
 
 ORDER = (
     "array_degraded",
@@ -15,6 +15,7 @@ ORDER = (
     "device_hung",
     "disk_offline",
     "volume_suspended",
+    "path_failed",
     "session_down",
     "stripe_convoy",
     "hot_stripe_member",
@@ -52,9 +53,20 @@ ORDER = (
     "volume_below_promise",
     "qos_multiplied",
     "qos_partial",
+    "ceph_daemon_down",
+    "osd_down",
+    "osd_slow",
+    "ceph_health",
     "split_brain",
     "cluster_degraded",
+    "cluster_fencing",
+    "cluster_not_running",
     "cluster_resource_failed",
+    "cluster_link_down",
+    "cluster_constraint_left",
+    "gluster_split_brain",
+    "gluster_volume_degraded",
+    "gluster_heal_pending",
     "mdm_no_redundancy",
     "spare_below_fault_set",
     "capacity_near_full",

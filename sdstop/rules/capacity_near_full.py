@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sdstop.analysis.ceph_effect import explained
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
@@ -22,6 +23,11 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 from sdstop.readings.cluster import Cluster, ClusterPool
 
+_FILL_CHECKS = (
+    "OSD_NEARFULL", "POOL_NEARFULL", "OSD_BACKFILLFULL", "POOL_BACKFILLFULL", "OSD_FULL", "POOL_FULL",
+)  # fmt: skip
+"""Ceph's health checks for full OSDs and pools."""
+
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for cluster in window.rows(Cluster).values():
@@ -37,12 +43,20 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(pool.name, f"{told}, warning above {human.percent(near)}%")
             continue
         critical = pool.filled >= full
+        severity = Severity.CRITICAL if critical else Severity.WARNING
+        title, impact = "POOL NEARLY FULL", "Writes are refused once the pool is full."
+        if pool.kind == "ceph":
+            told = f"The fullest OSD is {human.percent(pool.filled)}% full"
+            title = "OSD FULL" if critical else "OSD NEARLY FULL"
+            impact = "Pools with data on it refuse writes." if critical else "Its pools refuse writes once it is full."
+        elif critical:
+            impact = "Writes will be refused soon."
         yield Finding(
-            severity=Severity.CRITICAL if critical else Severity.WARNING,
+            severity=severity,
             subject=pool.name,
-            title="POOL NEARLY FULL",
+            title=title,
             cause=f"{told}.",
-            impact="Writes will be refused soon." if critical else "Writes are refused once the pool is full.",
+            impact=impact,
             values=(
                 Value("filled", "use", pool.filled, "ratio", above=full if critical else near),
                 Value("used", "space used", pool.used, "bytes"),
@@ -52,6 +66,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             evidence=cites(window.cite(pool, "used"), window.cite(pool)),
             advice=_advice(pool),
             refuted_by=f"use below {human.percent(near)}%",
+            explains=explained(window, pool.cluster, _FILL_CHECKS, severity),
         )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.stalled import LOADS, accounts
-from sdstop.collectors.system.node import LOADAVG, STAT, Node, Pressure
+from sdstop.collectors.system.node import LOADAVG, STAT, Node
+from sdstop.collectors.system.pressure import Pressure
 from sdstop.collectors.system.tasks import BlockedTasks
 from sdstop.core import format as human
 from sdstop.core.advice import run

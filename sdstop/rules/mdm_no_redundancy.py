@@ -22,13 +22,14 @@ from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
-_WITHOUT = frozenset({"drbd", "pacemaker"})
-"""Kinds to skip: DRBD has no managers, and Corosync's quorum depends on more than counts (two_node, qdevice)."""
+_WITHOUT = frozenset({"drbd", "gluster", "pacemaker"})
+"""Kinds to skip: DRBD and GlusterFS have none; Corosync's quorum depends on more than counts (two_node, qdevice)."""
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
 
 
 def _has_managers(cluster: Cluster) -> bool:
-    return cluster.kind not in _WITHOUT
+    """Return whether managers can be judged; Ceph without a quorum has lost them already (see ceph-health)."""
+    return cluster.kind not in _WITHOUT and not (cluster.kind == "ceph" and cluster.leader is None)
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -66,7 +67,8 @@ def _found(window: Window, cluster: Cluster, up: int, tolerates: int) -> Finding
     impact = f"{tolerates} more may fail before the cluster has no leader."
     if not tolerates:
         impact = "The next manager failure leaves the cluster without a leader."
-    severity = Severity.CRITICAL if managers > 1 and tolerates == 0 else Severity.WARNING
+    critical = managers > 1 and tolerates == 0 and cluster.kind != "ceph"  # its monitors hold no data
+    severity = Severity.CRITICAL if critical else Severity.WARNING
     return Finding(
         severity=severity,
         subject=cluster.cluster,

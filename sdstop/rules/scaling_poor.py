@@ -33,7 +33,7 @@ class _Phase(Struct, frozen=True):
         return None if self.queue is None or not self.total else self.queue * self.clients / self.total
 
 
-_SUSPECTS = {
+SUSPECTS = {
     "link-saturated": "a saturated link",
     "link-oversubscribed": "an oversubscribed link",
     "hba-oversubscribed": "a saturated HBA",
@@ -52,7 +52,7 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
 def _suspects(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of this node that can limit all clients, likeliest first."""
     found = [finding for finding in findings if finding.severity is not Severity.INFO]
-    return sorted(found, key=lambda finding: (list(_SUSPECTS).index(finding.rule), *urgency(finding)))
+    return sorted(found, key=lambda finding: (list(SUSPECTS).index(finding.rule), *urgency(finding)))
 
 
 def _of_cluster(window: Window, cluster: Cluster, suspects: Sequence[Finding], limits: Limits) -> Iterator[Verdict]:
@@ -122,7 +122,7 @@ def _found(
     busiest = sorted(rows, key=lambda row: -((row.reads or 0.0) + (row.writes or 0.0)))[:2]
     efficiency = many.total / (many.clients * single.total)
     alone, each = single.wait or 0.0, many.wait or 0.0
-    because = f"; likeliest: {_SUSPECTS[suspects[0].rule]}" if suspects else ""
+    because = f"; likeliest: {SUSPECTS[suspects[0].rule]}" if suspects else ""
     done = f"{many.clients} clients do {_iops(many.total)} IOPS, one {_iops(single.total)}"
     return Finding(
         severity=Severity.WARNING,
@@ -143,7 +143,7 @@ def _found(
             Value("queue", "outstanding requests of each", many.queue, ""),
             Value("single_wait", "time of a request of the one", alone, "seconds"),
             Value("wait", "time of a request of each", each, "seconds"),
-            *(Value(f"suspect{n}", "found here", f"{_SUSPECTS[one.rule]}: {one.subject}")
+            *(Value(f"suspect{n}", "found here", f"{SUSPECTS[one.rule]}: {one.subject}")
               for n, one in enumerate(suspects[:3], 1)),
         ),
         evidence=cites(*(window.cite(row, "reads") for row in busiest), window.cite(cluster),
@@ -156,7 +156,7 @@ def _found(
 
 def _advice(suspects: Sequence[Finding]) -> Iterator[str]:
     if suspects:
-        yield f"Fix this first: {_SUSPECTS[suspects[0].rule]}; then measure again."
+        yield f"Fix this first: {SUSPECTS[suspects[0].rule]}; then measure again."
         yield "Then find the saturated resource (CPU, NIC, devices) on each node."
     else:
         yield "Run sdstop on each node while all clients work: CPU, NIC, devices."
@@ -176,6 +176,6 @@ SCALING_POOR = Rule(
         Threshold("queue", 0.5, "minimum outstanding requests of each, of those of one client", "ratio"),
         Threshold("readings", 3.0, "minimum number of samples, of one client and of several"),
     ),
-    after=frozenset(_SUSPECTS),
+    after=frozenset(SUSPECTS),
     view="volumes",
 )  # fmt: skip

@@ -169,6 +169,7 @@ SLOW_STRIPE_MEMBER = Rule(
     _check,
     (DiskActivity,),
     thresholds(*SLOW),
+    instead=(Service,),
     explains=(
         "rebuild-slow",
         "stripe-convoy",

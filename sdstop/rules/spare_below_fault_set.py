@@ -81,6 +81,7 @@ def _by_spare(
         title = f"TOO FEW FAILURE DOMAINS: {domains}"
         cause = f"{human.plural(domains, 'failure domain')} for {copies} copies."
         impact = "After the loss of one, its copies have no place for a rebuild."
+        fits = True  # nothing is rebuilt, so no space is needed
     elif need > _HALF and fits:
         impact = f"{pool.largest_domain} has over half: not all data can have a second copy elsewhere."
     return Finding(
@@ -121,17 +122,27 @@ def _advice(pool: ClusterPool, need: float) -> tuple[Advice, ...]:
 
 
 def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used: int, limits: Limits) -> Verdict:
+    """Judge a pool without reserved space by the use of the rest after the loss of its largest failure domain."""
     left = capacity - largest
-    after = used / left if left > 0 else None
     near = pool.near_full or limits["near_full"]
     full = pool.full or limits["full"]
     now = human.percent(used / capacity)
+    if pool.rebuilds == 0:
+        return RuledOut(pool.name, f"{now}% in use; {_copies(pool)}: no rebuild after a loss, no space needed")
+    held = sum(
+        row.used or 0 for row in window.rows(FailureDomain).values()
+        if row.cluster == pool.cluster and row.pool == pool.pool and row.domain == pool.largest_domain
+    )  # fmt: skip
+    again = held if pool.rebuilds is None else pool.rebuilds
+    after = (used - held + again) / left if left > 0 else None
     if after is not None and after < near:
         return RuledOut(
             pool.name,
             f"{now}% in use, {human.percent(after)}% after the loss of {pool.largest_domain}, the largest of "
             f"{pool.domains}",
         )
+    if pool.rebuilds is None and pool.kind == "ceph":
+        return Unchecked("copies of its pools unknown", pool.name, calm=True)
     fits = after is not None and after <= 1
     then = f"{human.percent(after)}% full" if fits else "too full for its data"
     return Finding(
@@ -144,6 +155,7 @@ def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used
             Value("after", "use after the loss of the largest domain", after, "ratio", above=near),
             Value("used", "in use", used, "bytes", above=int(left * near)),
             Value("largest", f"capacity of {pool.largest_domain}", largest, "bytes"),
+            Value("rebuilds", "copied to other domains after the loss", pool.rebuilds, "bytes"),
             Value("domains", "failure domains", pool.domains),
         ),
         evidence=cites(window.cite(pool), window.cite(pool, "used"), *_domains(window, pool)),
@@ -153,6 +165,11 @@ def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used
         ),
         refuted_by=f"use below {human.percent(near)}% of the capacity without {pool.largest_domain}",
     )
+
+
+def _copies(pool: ClusterPool) -> str:
+    domains = human.plural(pool.domains or 0, "failure domain")
+    return f"{pool.copies} copies in {domains}" if pool.copies is not None else domains
 
 
 def _domains(window: Window, pool: ClusterPool) -> list[Cite | None]:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.pooling import PoolAnalysis, disk_of, pool_analyses, rotates
-from sdstop.collectors.zfs.readings import (
-    Dataset,
-    DatasetActivity,
-    DatasetSettings,
-    IntentLog,
-    PoolState,
-    Vdev,
-    VdevLoad,
-)
+from sdstop.collectors.zfs.datasets import Dataset, DatasetActivity, DatasetSettings, IntentLog
+from sdstop.collectors.zfs.readings import PoolState, Vdev, VdevLoad
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.pooling import PoolAnalysis, disk_of, pool_analyses
-from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vdev, draid
+from sdstop.collectors.zfs.datasets import DatasetActivity, DatasetSettings
+from sdstop.collectors.zfs.readings import Vdev, draid
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (

@@ -53,7 +53,6 @@ class Sampler:
         self._interval = interval
         self._asked = interval
         self._assembly = wire.FrameAssembly()
-        self._heard = time.monotonic()
         self._gone = False
         self._socket, theirs = wire.connected()
         task = WorkerConfig(
@@ -101,11 +100,6 @@ class Sampler:
         """Process number of the worker, None while there is none."""
         return self._assembly.worker
 
-    def silent_since(self) -> float | None:
-        """Return the time of the last frame, or of the start (Unix seconds), if a frame is overdue, else None."""
-        silence = time.monotonic() - self._heard
-        return time.time() - silence if self._gone or silence > self._interval + GRACE else None
-
     def fileno(self) -> int:
         """Return the descriptor that is readable if `receive` has data, for event loops; it never changes.
 
@@ -128,7 +122,6 @@ class Sampler:
                 break
             frame = self._assembly.add(packet)
             if frame is not None:
-                self._heard = time.monotonic()
                 frames.append(frame)
             if self._assembly.began:
                 self._assembly.began = False

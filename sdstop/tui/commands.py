@@ -1,4 +1,4 @@
-"""Actions of keys and typed commands, except movement within a screen."""
+"""Actions of keys and typed commands, except movement within a screen and in time."""
 
 from __future__ import annotations
 
@@ -10,22 +10,17 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from sdstop.core.format import zone_word
-from sdstop.core.session import Session
 from sdstop.core.suggestion import unknown_name
-from sdstop.tui import LiveFrames
 from sdstop.tui.device.page import DevicePage
 from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.help import sections
 from sdstop.tui.main import Main
-from sdstop.tui.playback import SPEEDS, Playback
-from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry
 from sdstop.tui.settings import remember_columns
 from sdstop.tui.sheet import ColumnSheet, FactSheet, HelpSheet, Sheet, WhySheet
-from sdstop.tui.shell import Shell, stepped
+from sdstop.tui.time_travel import TimeTravel
 from sdstop.tui.views import VIEWS, view_named
 from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained, hints_of, key_of, keys_of
@@ -34,11 +29,8 @@ from sdstop.tui.widgets.pane import Pane
 from sdstop.tui.widgets.table import LineTable
 from sdstop.tui.widgets.tree import TreeTable
 
-INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""Sampling intervals in seconds that + and - step through."""
 
-
-class Commands(Shell):
+class Commands(TimeTravel):
     """The dashboard's actions; no key changes anything on the node."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,39 +63,6 @@ class Commands(Shell):
         *explained(Section.ROWS, "choose columns", bind("o", "columns")),
         *explained(Section.ROWS, "copy the row to the terminal's clipboard", bind("y", "copy", "copy")),
         *explained(
-            Section.TIME, "pause/resume; in a capture: play", bind("space", "pause", "pause"), hint="pause", rank=7
-        ),
-        *explained(
-            Section.TIME,
-            "next/previous frame",
-            bind("t", "step(1)"),
-            bind("T", "step(-1)"),
-            hint="step",
-            rank=8,
-        ),
-        *explained(
-            Section.TIME,
-            "next/previous event: a finding starts or ends",
-            bind("e", "event(1)"),
-            bind("E", "event(-1)"),
-            hint="event",
-            rank=9,
-        ),
-        *explained(
-            Section.TIME,
-            "go to a time: 13:58, -5m (before now), +30s (from here)",
-            bind("b", "branch", "time"),
-            hint="go to time",
-            rank=12,
-        ),
-        *explained(Section.TIME, "go to the newest frame", bind("L", "newest", "newest", "live")),
-        *explained(
-            Section.TIME,
-            "longer/shorter interval; in a capture: play at 1x, 10x, 60x",
-            bind("plus,equals_sign", "pace(1)"),
-            bind("minus", "pace(-1)"),
-        ),
-        *explained(
             Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="capture", rank=10
         ),
         *explained(
@@ -124,11 +83,6 @@ class Commands(Shell):
         *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave", "quit"), hint="quit", rank=11),
     ]
 
-    session: Session
-    feed: LiveFrames | None
-    playhead: Playhead
-    playback: Playback
-    interval: float
     main: Main
 
     @property
@@ -146,10 +100,6 @@ class Commands(Shell):
 
     async def lay(self, sheet: Sheet) -> None:
         """Open a sheet on top of the current screen."""
-        raise NotImplementedError
-
-    def pace(self, interval: float) -> None:
-        """Sample at this interval in seconds."""
         raise NotImplementedError
 
     async def action_view(self, key: str) -> None:
@@ -239,83 +189,6 @@ class Commands(Shell):
         if wrong:
             self.foot.say(f"columns not saved: {wrong}", bad=True)
 
-    # -- time -------------------------------------------------------------------------------------------------
-
-    def action_pause(self) -> None:
-        """Pause or resume a live session; play or stop a capture, restarting from its beginning if it is at its end."""
-        if self.feed is not None:
-            if self.playhead.following:
-                self.playhead.hold()
-            else:
-                self.playhead.follow()
-        elif self.playback.playing:
-            self.playback.stop()
-        else:
-            self.playback.start()
-        self.paint()
-
-    def action_step(self, by: int) -> None:
-        """Move by `by` frames."""
-        self.playback.stop()
-        if not self.playhead.step(by):
-            self.foot.say("newest frame" if by > 0 else "oldest frame")
-        self.paint()
-
-    def action_event(self, direction: int) -> None:
-        """Move to the next (1) or previous (-1) start or end of a finding, and name it."""
-        self.playback.stop()
-        reached = self.playhead.event(direction)
-        if reached:
-            more = f", and {len(reached) - 1} more" if len(reached) > 1 else ""
-            self.foot.say(f"{reached[0].said}{more}")
-        else:
-            self.foot.say(f"no {'later' if direction > 0 else 'earlier'} event")
-        self.paint()
-
-    def action_newest(self) -> None:
-        """Move to the newest frame; follow new frames in a live session."""
-        self.playback.stop()
-        if self.feed is not None:
-            self.playhead.follow()
-        else:
-            self.playhead.seek(float("inf"))
-        self.paint()
-
-    def action_branch(self) -> None:
-        """Prompt for a time and move to it."""
-
-        def done(answer: str | None) -> None:
-            if answer:
-                try:
-                    self.seek(self.playhead.parse(answer))
-                except ValueError as error:
-                    self.foot.say(str(error), bad=True)
-
-        if self.session.timeline.frames:
-            self.playback.stop()
-            zone = zone_word(self.session.timeline.frames[-1].taken)
-            self.foot.ask(Prompt(f"time, {zone} (13:58  -5m  +30s)", "", done))
-
-    def seek(self, taken: float) -> None:
-        """Move to the last frame taken by `taken` (Unix seconds); show a message if no frame is that old."""
-        self.playback.stop()
-        said = self.playhead.go(taken)
-        if said:
-            self.foot.say(said)
-        self.paint()
-
-    def action_pace(self, direction: int) -> None:
-        """Select the next longer (1) or shorter (-1) sampling interval; in a capture, the speed of playback."""
-        if self.feed is None:
-            self.playback.speed = stepped(SPEEDS, self.playback.speed, direction)
-            self.foot.say(f"playback at {self.playback.speed:g}x{'' if self.playback.playing else '; Space plays'}")
-            self.paint()
-            return
-        self.pace(stepped(INTERVALS, self.interval, direction))
-        self.feed.set_interval(self.interval)
-        self.foot.say(f"interval {self.interval:g} s")
-        self.paint()
-
     # -- saving -----------------------------------------------------------------------------------------------
 
     def action_write(self) -> None:
@@ -365,12 +238,6 @@ class Commands(Shell):
             self._driver.report_mouse(on=self.mouse)
         self.foot.say("mouse on; Shift selects text" if self.mouse else "mouse off: select text as usual")
 
-    def on_pane_time_chosen(self, message: Pane.TimeChosen) -> None:
-        """Move to a moment clicked on a graph or on the time bar."""
-        look = self.playhead.look
-        if look is not None:
-            self.seek(look.now.taken - message.ago)
-
     # -- by name ----------------------------------------------------------------------------------------------
 
     def action_command(self) -> None:
@@ -384,7 +251,7 @@ class Commands(Shell):
 
     def _named(self) -> dict[str, Callable[[], object]]:
         views = {entry.name: partial(self.call_later, self.action_view, entry.key) for entry in VIEWS}
-        bound = {name: self._action(key.action) for key in keys_of(self.BINDINGS) for name in key.commands}
+        bound = {name: self._action(key.action) for key in keys_of(BOUND) for name in key.commands}
         return {
             **views,
             **bound,
@@ -448,7 +315,9 @@ def chosen_columns(table: LineTable, words: Sequence[str]) -> list[str] | None:
     return names
 
 
-_TABLES = (Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, Commands.BINDINGS)
+BOUND = (*Commands.BINDINGS, *TimeTravel.BINDINGS)
+"""Keys of every action of the dashboard."""
+_TABLES = (Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, BOUND)
 KEYS = sections(*_TABLES)
 """The help screen's sections of keys."""
 HINTS = hints_of(*_TABLES)

@@ -6,88 +6,53 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.analysis.outlier import Trait
-from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
+from sdstop.analysis.peers import COMPARED, COMPARING, judged_traits
 from sdstop.cli import command
-from sdstop.cli.arguments import MOST_COMPARED, UsageError, parse
 from sdstop.core.finding import Damage, Finding, Severity, Verdict
-from sdstop.exporters.report.comparison import compared, markdown, page, text, to_data
-from tests.fixtures import FIXTURES, replayed
+from sdstop.core.site_session import SiteSession
+from sdstop.exporters.report.site import differing
+from sdstop.rules.between import BETWEEN
+from tests.fixtures import FIXTURES, opened, renamed
+from tests.nodes.site import together
+
+
+def compared(**nodes: str) -> SiteSession:
+    """Return fixtures judged together, by the name that their node gets."""
+    origins = {name: replace(opened(fixture)[0], name=name) for name, fixture in nodes.items()}
+    return together({name: renamed(fixture, name) for name, fixture in nodes.items()}, origins=origins)
 
 
 def test_an_mtu_that_two_nodes_disagree_in_is_a_warning() -> None:
-    said = compared([replayed("aoe-flashcache", "a"), replayed("aoe-flashcache-8700", "b")])
-    found = {(f.rule, f.severity, f.subject): f for f in said.findings}
+    judged = compared(a="aoe-flashcache", b="aoe-flashcache-8700").judgement
+    found = {(f.rule, f.severity, f.subject): f for f in judged.findings}
     mtu = found["mtu-mismatch", Severity.WARNING, "mtu/eth1"]
     assert (mtu.title, mtu.cause) == ("DIFFERENT MTU", "MTU of eth1: 4000 on a, 8700 on b.")
     assert (mtu.damage, mtu.view) == (Damage.AVAILABILITY, "network")
-    assert {cite.excerpt for cite in mtu.evidence} == {"4000", "8700"}
-    assert not any(f.subject == "mtu/eno1" for f in said.findings)
-    assert any(v.subject == "mtu/eno1" for v in said.alike)
+    assert {(cite.host, cite.excerpt) for cite in mtu.evidence} == {("a", "4000"), ("b", "8700")}
+    assert (mtu.host, mtu.between) == ("", ("a", "b"))
+    assert not any(f.subject == "mtu/eno1" for f in judged.findings)
+    assert any(v.subject == "mtu/eno1" for v in judged.ruled_out)
 
 
 def test_of_four_the_one_that_differs_is_named() -> None:
-    nodes = [replayed("aoe-flashcache-8700", name) for name in "abc"] + [replayed("aoe-flashcache", "odd")]
-    said = compared(nodes)
-    (mtu,) = [f for f in said.findings if f.rule == "mtu-mismatch"]
-    assert (mtu.subject, mtu.severity) == ("odd/eth1", Severity.WARNING)
+    peers = dict.fromkeys("abc", "aoe-flashcache-8700")
+    judged = compared(**peers, odd="aoe-flashcache").judgement
+    (mtu,) = [f for f in judged.findings if f.rule == "mtu-mismatch"]
+    assert (mtu.subject, mtu.host, mtu.severity) == ("odd/eth1", "odd", Severity.WARNING)
     assert mtu.cause == "MTU of eth1: 4000; 3 peers have 8700."
 
 
 def test_memory_and_disks_that_differ_are_told() -> None:
-    said = compared([replayed("vm-numa-full-dimms", "full"), replayed("vm-numa-one-dimm", "one")])
-    found = {f.subject: f for f in said.findings}
+    said = compared(full="vm-numa-full-dimms", one="vm-numa-one-dimm")
+    found = {f.subject: f for f in said.judgement.findings}
     assert found["dimms"].cause == "Memory modules: 2 x 32G on one, 24 x 16G on full."
     assert found["channels/0"].cause == "Channels used of 0: 1 on one, 6 on full."
     assert ("Memory modules", (("2 x 32G", ("one",)), ("24 x 16G", ("full",)))) in {
-        (each.what, each.values) for each in said.differences
+        (each.what, each.values) for each in differing(said)
     }
-
-
-def test_one_node_twice_is_before_and_after() -> None:
-    same = [replayed("quiet-node", "n"), replayed("quiet-node", "n")]
-    said = compared(same)
-    assert said.findings == []
-    assert said.differences == ()
-    names = [name for name, _ in said.sessions]
-    assert len(set(names)) == 2
-    assert all(name.startswith("n, 20") for name in names)
-
-
-def test_every_form_says_the_same() -> None:
-    said = compared([replayed("aoe-flashcache", "a"), replayed("aoe-flashcache-8700", "b")])
-    data = to_data(said)
-    assert data["schema"] == "sdstop.comparison/2"
-    assert [node["name"] for node in data["nodes"]] == ["a", "b"]
-    summaries = [finding["summary"] for finding in data["findings"]]
-    assert any(summary.startswith("MTU of eth1: 4000 on a, 8700 on b.") for summary in summaries)
-    assert text(said).split("EACH NODE\n")[1].startswith("  a  ")
-    assert max(map(len, text(said, 80).splitlines())) <= 80
-    plain = " ".join(text(said).split())
-    for form in (plain, markdown(said), page(said)):
-        assert all(summary in form for summary in summaries)
-        assert "3 findings" in form or "1 finding" in form
-    assert json.loads(json.dumps(data)) == data
-
-
-def test_report_takes_several_captures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = ["--from", str(FIXTURES / "aoe-flashcache"), "--from", str(FIXTURES / "aoe-flashcache-8700")]
-    assert command.execute(["report", *words, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "sdstop.comparison/2"
-    for form in ("text", "html", "markdown"):
-        assert command.execute(["report", *words, "--format", form, "-o", str(tmp_path / form)]) == 0
-        assert "mtu/eth1" in (tmp_path / form).read_text()
-    assert command.execute(["report", *words, "--from", str(tmp_path / "none")]) == 1
-
-
-def test_only_report_compares() -> None:
-    with pytest.raises(UsageError, match="accepts several --from"):
-        parse("check", ["--from", "a", "--from", "b"])
-    with pytest.raises(UsageError, match="not among them"):
-        parse("report", ["--from", "a", "--from", "-"])
-    with pytest.raises(UsageError, match="at most 64 captures"):
-        parse("report", ["--from", "a"] * (MOST_COMPARED + 1))
 
 
 def ways(*counts: float) -> list[Verdict]:
@@ -132,19 +97,20 @@ def test_firmware_accuses_with_enough_peers_alone(values: list[str], expected: t
 def test_thresholds_between_nodes_are_declared_configured_and_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert {rule.id for rule in BETWEEN} == {aspect.rule.id for aspect in COMPARED.values()}
+    assert {rule.id for rule in COMPARING} == {aspect.rule.id for aspect in COMPARED.values()}
+    assert set(COMPARING) < set(BETWEEN)
     file = tmp_path / "c.toml"
     file.write_text("[rules.mtu-mismatch]\npeers = 1\nagree = 0.5\n")
     assert command.execute(["rules", "--config", str(file)]) == 0
     shown = capsys.readouterr().out
     for rule in BETWEEN:
-        assert f"{rule.id}  (between nodes, at worst warning)" in shown
+        assert f"{rule.id}  (between nodes, at worst {rule.worst})" in shown
     assert "1 (default 3)" in shown
     assert "0.5 ratio (default 0.75)" in shown
-    words = ["--from", str(FIXTURES / "aoe-flashcache"), "--from", str(FIXTURES / "aoe-flashcache-8700")]
+    words = ["--from", str(FIXTURES / "aoe-flashcache"), "--from", str(FIXTURES / "aoe-initiator")]
     assert command.execute(["report", *words, "--config", str(file), "--format", "json"]) == 0
-    subjects = [finding["subject"] for finding in json.loads(capsys.readouterr().out)["findings"]]
-    assert any(subject.endswith("/eth1") and not subject.startswith("mtu") for subject in subjects)
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {"san1/eth1", "hyper3/eth1"} & {each["subject"] for each in found if each["rule"] == "mtu-mismatch"}
     file.write_text("[rules.path-missing]\nagreed = 0.5\n")
     assert command.execute(["rules", "--config", str(file)]) == 2
     assert "unknown threshold; did you mean agree?" in capsys.readouterr().err

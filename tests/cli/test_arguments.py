@@ -35,7 +35,7 @@ from tests.cli.run import one_line
         (["export", "--listen", "a:99999"], 'invalid address "a:99999"'),
         (["export", "--once", "--listen", ":1"], "cannot use --listen with --once"),
         (["report", "--from"], "argument --from: expected one argument"),
-        (["--from", "a", "capture", "-o", "c", "--from", "b"], "only 'sdstop report' accepts several --from"),
+        (["--from", "a", "capture", "-o", "c", "--from", "b"], "cannot use several --from here"),
         (
             ["report", "--from", "a", "--root", "b"],
             "cannot use --root with --from (choose the",

@@ -111,6 +111,7 @@ class Lab:
         sdstop = Path(sys.executable).with_name("sdstop")
         printed = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _wait and _end
         places = {"LAB": str(self.folder), "HERE": str(script.parent), "SDSTOP": str(sdstop)}
+        places |= {"PYTHON": sys.executable, "PYTHONPATH": str(FOLDER.parent.parent)}
         process = subprocess.Popen(
             ["bash", "-c", f'set -u; . "$HERE/lab.sh"; {shell}'], env=os.environ | places | {"LC_ALL": "C"},
             stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT, cwd=self.folder,
@@ -162,6 +163,7 @@ def keep(scenario: Scenario, captures: dict[int, Path]) -> list[Path]:
     for node, capture in captures.items():
         origin, frames = open_capture(capture)
         path = scenario.recording(node)
+        path.parent.mkdir(exist_ok=True)
         path.unlink(missing_ok=True)
         with CaptureWriter(
             path, origin.name, privileged=origin.privileged, facts=origin.facts, collectors=origin.collectors

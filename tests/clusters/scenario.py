@@ -88,7 +88,7 @@ def states(system: str) -> list[str]:
 
 def needs(system: str) -> list[str]:
     """Return what a system needs of this machine: names of tests/needs.py."""
-    return (FOLDER / system / "needs").read_text(encoding="utf-8").split()
+    return (FOLDER / system / "needs").read_text(encoding="utf-8").splitlines()
 
 
 def every() -> list[Scenario]:

@@ -10,28 +10,30 @@ from typing import TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.ceph import osd_perf
+from sdstop.collectors.ceph import osd_map, osd_perf
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.core.collector import Collector
-from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.host import Absent, Denied, Failed, Malformed, Output
 from sdstop.core.joins import named
 from sdstop.core.model import Reading
 from sdstop.core.retention import Retention
+from sdstop.core.session import Session
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
 from sdstop.readings.service import Service
 from sdstop.rules.capacity_near_full import CAPACITY_NEAR_FULL
-from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.ceph_health import CEPH_HEALTH
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from tests.nodes.ceph import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree
-from tests.nodes.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, check, frames, value
 
 R = TypeVar("R", bound=Reading)
 
@@ -121,7 +123,9 @@ def test_flags_hold_it() -> None:
 def test_counts_that_cannot_be_are_left_alone() -> None:
     """Old versions had negative counts, and more degraded than there was."""
     assert rebuilds(status(degraded_objects=-7, degraded_total=590_282)) == {}
-    assert rebuilds(status(degraded_objects=600_000, degraded_total=590_282)) == {}
+    row = rebuilds(status(degraded_objects=600_000, degraded_total=590_282))["recovery"]
+    assert (row.done, row.total, row.remaining) == (None, None, None)
+    assert cluster(status(degraded_objects=600_000, degraded_total=590_282)).degraded is None
     assert rebuilds(status(objects=0, data=0, misplaced_objects=3, misplaced_total=9)) == {}
 
 
@@ -152,9 +156,7 @@ def test_groups_that_answer_nobody_are_lost_data() -> None:
 
 
 def said_of(answer: str) -> Judged:
-    return Judged(
-        [CEPH, CEPH_OSDS], [CLUSTER_DEGRADED, CAPACITY_NEAR_FULL], [(0.0, {**HERE, STATUS: answer, TREE: tree()})]
-    )
+    return Judged([CEPH, CEPH_OSDS], [CEPH_HEALTH, CAPACITY_NEAR_FULL], [(0.0, {**HERE, STATUS: answer, TREE: tree()})])
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_groups_that_need_a_health_check_contradict_one_that_is_ok(state: str) -
     said = said_of(status(states={"active+clean": 75, state: 25})).unchecked(NAME)
     assert "without a health check" in said.reason
     warned = said_of(status(health="HEALTH_WARN", checks={"PG_X": "x"}, states={"active+clean": 75, state: 25}))
-    assert warned.finding(NAME).severity is Severity.WARNING
+    assert warned.finding(f"{NAME}/PG_X").severity is Severity.WARNING
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,6 @@ def test_the_tool_is_told_to_give_up() -> None:
 @pytest.mark.parametrize(
     ("stderr", "error", "said"),
     [
-        (b"[errno 110] RADOS timed out (error connecting to the cluster)", Failed, "no quorum"),
         (b"[errno 13] RADOS permission denied (error connecting to the cluster)", Denied, "sudo"),
         (b"something else", Failed, "exit 1"),
     ],
@@ -237,6 +238,37 @@ def test_a_cluster_that_does_not_answer(stderr: bytes, error: type[Exception], s
     host.apply([Evidence(STATUS, Outcome.OK, b"", stderr=stderr, exit=1)])
     with pytest.raises(error, match=said):
         list(CEPH.read(host))
+
+
+TIMED_OUT = Evidence(STATUS, Outcome.OK, b"", stderr=b"[errno 110] RADOS timed out (error connecting)", exit=1)
+CONF = (
+    "[global]\nfsid = 7b1f2c0e-5a4d-4c6b-9d7e-2f6a8b3c1d90\nmon host = [v2:10.0.0.1:3300,v1:10.0.0.1:6789] 10.0.0.2\n"
+)
+
+
+def unanswered(**more: str) -> Finding:
+    (first,) = frames([(0.0, {**HERE, "/etc/ceph/ceph.conf": CONF, **more})])
+    session = Session(Origin("n"), (CEPH,), [CEPH_HEALTH])
+    session.feed_all([replace(first, evidence=(*first.evidence, TIMED_OUT))])
+    (finding,) = session.head().judgement.findings
+    check(finding)
+    return finding
+
+
+def test_monitors_that_do_not_answer_are_a_fault() -> None:
+    finding = unanswered()
+    assert finding.subject == NAME
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "MONITORS DO NOT ANSWER")
+    assert finding.cause == "No monitor of 2 answered this node within 5 s."
+
+
+def test_a_monitor_of_this_node_knows_that_there_is_no_quorum() -> None:
+    monitors = [{"rank": rank, "name": name} for rank, name in enumerate("abc")]
+    said = {"name": "b", "state": "probing", "quorum": [], "outside_quorum": ["b"], "monmap": {"mons": monitors}}
+    here = {"list:/var/lib/ceph/mon": "ceph-b", "cmd:ceph daemon mon.b mon_status": json.dumps(said)}
+    finding = unanswered(**here)
+    assert finding.title == "NO QUORUM: 1 of 3 monitors up"
+    assert finding.cause == "Monitors not reached: a, c."
 
 
 @pytest.mark.parametrize(
@@ -274,7 +306,8 @@ def test_the_tree() -> None:
     files = {
         TREE: tree(larger=2.0),
         PERF: perf({0: 7, 5: 120}),
-        HEALTH: health(OSD_NEARFULL=["osd.5 is near full"]),
+        STATUS: status(health="HEALTH_WARN", checks={"OSD_NEARFULL": "1 nearfull osd(s)"}),
+        HEALTH: health(OSD_NEARFULL=["osd.5 is near full"], OSD_DOWN=["osd.1 was down"]),
         DUMP: "{}",
     }
     found = {row.device: row for row in osds(files, ClusterDevice)}
@@ -379,7 +412,8 @@ JSON = st.recursive(
     max_leaves=20,
 )
 PARSERS: list[Callable[[str], object]] = [
-    ceph.parse_status, ceph.parse_tree, osd_perf.parse, ceph.parse_health, ceph.parse_ratios, ceph.parse_volumes
+    ceph.parse_status, ceph.parse_tree, osd_perf.parse, ceph.parse_health, osd_map.parse_dump, osd_map.parse_usage,
+    ceph.parse_volumes,
 ]  # fmt: skip
 
 

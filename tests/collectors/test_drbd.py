@@ -126,7 +126,13 @@ def test_healthy_resources_are_whole_clusters() -> None:
 @pytest.mark.parametrize(
     ("changes", "state", "degraded", "failed", "said"),
     [
-        ({"state": "Connecting", "peer_disk": "DUnknown"}, "Connecting", 20970204, 0, "store2 is not connected"),
+        (
+            {"state": "Connecting", "peer_disk": "DUnknown"},
+            "Connecting",
+            20970204,
+            0,
+            "the connection to store2 is Connecting",
+        ),
         (
             {"peer_disk": "Inconsistent", "out_of_sync": 512, "replication": "SyncSource"},
             "Inconsistent",
@@ -136,7 +142,6 @@ def test_healthy_resources_are_whole_clusters() -> None:
         ),
         ({"disk": "Failed"}, "Failed", 0, 0, "volume 0 of this node is Failed"),
         ({"disk": "Failed", "state": "StandAlone", "peer_disk": "DUnknown"}, "Failed", 20970204, 20970204, "Failed"),
-        ({"out_of_sync": 4}, "out-of-sync", 4, 0, "differs"),
     ],
 )
 def test_what_lost_its_copy(changes: dict[str, Any], state: str, degraded: int, failed: int, said: str) -> None:
@@ -145,6 +150,11 @@ def test_what_lost_its_copy(changes: dict[str, Any], state: str, degraded: int, 
     assert (row.degraded, row.failed) == (degraded * 1024, failed * 1024)
     assert row.says is not None
     assert said in row.says
+
+
+def test_copies_that_a_verify_found_to_differ_are_complete() -> None:
+    row = cluster(resource(out_of_sync=4))
+    assert (row.healthy, row.state, row.degraded) == (1, "UpToDate", 0)
 
 
 def test_a_client_without_a_disk_lacks_nothing() -> None:

@@ -10,16 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from sdstop.collectors.block.iostat import (
-    IOSTAT,
-    activity_of,
-    intervals,
-    newest,
-    parse_json,
-    parse_text,
-    printed,
-    served,
-)
+from sdstop.collectors.block.iostat import IOSTAT, activity_of, intervals, newest, served
+from sdstop.collectors.block.iostat_report import printed, printed_json, printed_text
 from sdstop.collectors.block.sysstat import distance, interval_of, second_of_day
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
@@ -111,15 +103,15 @@ def expected(*, discards: bool, mean_size: float = 800 * 1024 / 150) -> DiskActi
     ids=["9.1", "10-k", "comma", "12.0", "12.6", "12.6-comma", "human", "with-cpu"],
 )
 def test_text_of_every_version(text: str, row: DiskActivity) -> None:
-    (report,) = parse_text(text)
-    assert alike(activity_of("sda", report["sda"], "cmd:x"), row)
+    (report,) = printed_text(text)
+    assert alike(activity_of("sda", report.rows["sda"], "cmd:x"), row)
 
 
 @pytest.mark.parametrize(("unit", "factor"), [("sec", 2.0), ("kB", 1.0), ("MB", 1 / 1024), ("GB", 1 / MIB)])
 def test_throughput_in_any_unit(unit: str, factor: float) -> None:
     head, row = V12.replace("kB/s", f"{unit}/s").splitlines()
-    (report,) = parse_text(f"{head}\n{row.replace(' 400.00', f' {400 * factor:.10f}')}\n")
-    found = activity_of("sda", report["sda"], "cmd:x")
+    (report,) = printed_text(f"{head}\n{row.replace(' 400.00', f' {400 * factor:.10f}')}\n")
+    found = activity_of("sda", report.rows["sda"], "cmd:x")
     assert found is not None
     assert found.read_bytes_per_second == pytest.approx(409_600, rel=1e-6)
 
@@ -128,8 +120,8 @@ def test_throughput_in_any_unit(unit: str, factor: float) -> None:
     ("figure", "size"), [("1.5M", 1.5 * MIB), ("512.0B", 512), ("3.0s", 1536), ("2.0G", 2048 * MIB)]
 )
 def test_figures_with_their_own_unit(figure: str, size: float) -> None:
-    (report,) = parse_text(HUMAN.replace("400.0k", figure))
-    found = activity_of("sda", report["sda"], "cmd:x")
+    (report,) = printed_text(HUMAN.replace("400.0k", figure))
+    found = activity_of("sda", report.rows["sda"], "cmd:x")
     assert found is not None
     assert found.read_bytes_per_second == size
 
@@ -141,8 +133,8 @@ def test_figures_with_their_own_unit(figure: str, size: float) -> None:
 )
 def test_json(disk: dict[str, Any], row: DiskActivity) -> None:
     text = json.dumps({"sysstat": {"hosts": [{"nodename": "n", "statistics": [{"disk": [disk]}]}]}})
-    (report,) = parse_json(text)
-    assert alike(activity_of("sda", report["sda"], "cmd:x"), row)
+    (report,) = printed_json(text)
+    assert alike(activity_of("sda", report.rows["sda"], "cmd:x"), row)
 
 
 def statistics(*rates: float) -> str:
@@ -153,16 +145,16 @@ def statistics(*rates: float) -> str:
 def test_json_that_was_cut_counts_as_far_as_reports_are_whole() -> None:
     text = statistics(1.0, 2.0, 3.0)
     for cut in range(len(text)):
-        found = [report["sda"]["r/s"] for report in parse_json(text[:cut])]
+        found = [report.rows["sda"]["r/s"] for report in printed_json(text[:cut])]
         assert found == [1.0, 2.0, 3.0][: len(found)]
-    assert len(parse_json(text[:-8])) == 3
+    assert len(printed_json(text[:-8])) == 3
     third = text.index('"r/s": 3.0')
-    assert len(parse_json(text[:third])) == 2
+    assert len(printed_json(text[:third])) == 2
 
 
 def test_an_idle_device_has_no_wait() -> None:
-    (report,) = parse_text(OLD_IDLE)
-    found = activity_of("sda", report["sda"], "cmd:x")
+    (report,) = printed_text(OLD_IDLE)
+    found = activity_of("sda", report.rows["sda"], "cmd:x")
     assert found is not None
     assert (found.read_wait, found.write_wait, found.wait, found.size, found.reads_merged_ratio) == (None,) * 5
     assert (found.queue, found.busy, found.completed_per_second) == (0.0, 0.0, 0.0)
@@ -171,18 +163,18 @@ def test_an_idle_device_has_no_wait() -> None:
 def test_a_device_without_times_has_none() -> None:
     text = V10K.replace("0.30", "0.00").replace(" 2.00", " 0.00").replace(" 1.00", " 0.00")
     text = text.replace(" 4.00", " 0.00").replace(" 15.00", " 0.00")
-    (report,) = parse_text(text)
-    found = activity_of("sda", report["sda"], "cmd:x")
+    (report,) = printed_text(text)
+    found = activity_of("sda", report.rows["sda"], "cmd:x")
     assert found is not None
     assert (found.read_wait, found.write_wait, found.wait, found.queue, found.busy) == (None,) * 5
     assert found.reads_per_second == 100.0
 
 
 def test_rare_requests_keep_their_wait() -> None:
-    (report,) = parse_text(
+    (report,) = printed_text(
         V126.replace(" 50.00 ", "  0.00 ", 1).replace(" 400.00     0.00   0.00", "   0.00     0.00   0.00")
     )
-    found = activity_of("sda", report["sda"], "cmd:x")
+    found = activity_of("sda", report.rows["sda"], "cmd:x")
     assert found is not None
     assert (found.writes_per_second, found.write_wait) == (0.0, 0.004)
 
@@ -192,9 +184,9 @@ def test_rare_requests_keep_their_wait() -> None:
 
 def test_the_last_report_is_what_counts() -> None:
     text = BANNER + "\n".join(CPU + V126.replace("100.00", f"{rate}.00") for rate in (1, 2, 3))
-    assert [report["sda"]["r/s"] for report in parse_text(text)] == [1.0, 2.0, 3.0]
+    assert [report.rows["sda"]["r/s"] for report in printed_text(text)] == [1.0, 2.0, 3.0]
     pretty = "\n".join(HUMAN.replace("100.00", f"{rate}.00") for rate in (1, 2))
-    assert [report["sda"]["r/s"] for report in parse_text(pretty)] == [1.0, 2.0]
+    assert [report.rows["sda"]["r/s"] for report in printed_text(pretty)] == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("command", ["iostat -x", "iostat -xt 1 1", "iostat_-x", "iostat -x sday"])
@@ -211,14 +203,14 @@ def test_a_lone_report_without_the_first_counts(command: str) -> None:
 
 def test_the_last_line_that_was_cut_is_left_out() -> None:
     text = V126 + V126.splitlines()[1].replace("sda", "sdb")
-    assert set(parse_text(text)[0]) == {"sda", "sdb"}
+    assert set(printed_text(text)[0].rows) == {"sda", "sdb"}
     for cut in range(1, 160):
-        assert set(parse_text(text[:-cut])[0]) == {"sda"}
+        assert set(printed_text(text[:-cut])[0].rows) == {"sda"}
 
 
 @pytest.mark.parametrize("line", ["sdb 1.00 2.00", "sdb " + "x " * 22, "sdb " + "-1.00 " * 22, "sdb " + "nan " * 22])
 def test_lines_that_do_not_fit_are_left_out(line: str) -> None:
-    assert set(parse_text(f"{V126}{line}\n")[0]) == {"sda"}
+    assert set(printed_text(f"{V126}{line}\n")[0].rows) == {"sda"}
 
 
 # --- intervals ------------------------------------------------------------------------------------------------
@@ -344,7 +336,7 @@ def test_the_short_report_has_service_times_and_no_activity() -> None:
 
 
 def test_service_times_are_those_of_the_activity() -> None:
-    found = served("sda", parse_text(V126)[0]["sda"], "cmd:x", 5.0)
+    found = served("sda", printed_text(V126)[0].rows["sda"], "cmd:x", 5.0)
     assert found is not None
     assert (found.reads_per_second, found.read_wait, found.writes_per_second, found.write_wait) == (
         100.0, 0.001, 50.0, 0.004,
@@ -403,8 +395,8 @@ words = st.sampled_from([*V126.split(), *V9.split(), "Device", "Device:", "12,5k
 
 @given(st.lists(words).map(" ".join) | st.text())
 def test_no_text_breaks_it(text: str) -> None:
-    for report in parse_text(text):
-        for device, row in report.items():
+    for report in printed_text(text):
+        for device, row in report.rows.items():
             activity_of(device, row, "cmd:x")
 
 
@@ -437,11 +429,11 @@ json_values = st.recursive(
 def test_no_json_breaks_it(value: Any, cut: int) -> None:
     text = json.dumps({"statistics": [{"disk": [value]}, value]})
     for shown in (text, text[:cut]):
-        for report in parse_json(shown):
-            for device, row in report.items():
+        for report in printed_json(shown):
+            for device, row in report.rows.items():
                 activity_of(device, row, "cmd:x")
 
 
 def test_deep_and_long_json_end() -> None:
-    assert parse_json('{"statistics": [' + "[" * 100_000) == []
-    assert parse_json('{"statistics": [' + "9" * 10_000) == []
+    assert printed_json('{"statistics": [' + "[" * 100_000) == []
+    assert printed_json('{"statistics": [' + "9" * 10_000) == []

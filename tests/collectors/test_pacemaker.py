@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.pacemaker.cluster import PACEMAKER, ClusterResource, read
-from sdstop.collectors.pacemaker.crm_mon import parse_name, parse_status
+from sdstop.collectors.pacemaker.corosync import parse_name
+from sdstop.collectors.pacemaker.crm_mon import parse_status
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Denied, Failed, Malformed
 from sdstop.readings.cluster import Cluster, ClusterNode
+from sdstop.rules.cluster_constraint_left import CLUSTER_CONSTRAINT_LEFT
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.cluster_fencing import CLUSTER_FENCING
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.rules.mdm_no_redundancy import MDM_NO_REDUNDANCY
 from tests.nodes.frames import Judged, value
@@ -37,7 +40,7 @@ UNCLEAN = node("store1", leads=True) + node("store2", online=False, unclean=True
 
 
 def judged(said: str, more: Mapping[str, str] = COROSYNC) -> Judged:
-    rules = [CLUSTER_DEGRADED, CLUSTER_RESOURCE_FAILED, MDM_NO_REDUNDANCY]
+    rules = [CLUSTER_DEGRADED, CLUSTER_RESOURCE_FAILED, CLUSTER_FENCING, CLUSTER_CONSTRAINT_LEFT, MDM_NO_REDUNDANCY]
     return Judged([PACEMAKER], rules, [(1.0, {MON: said, "/proc/sys/kernel/hostname": "store1\n", **more})])
 
 
@@ -74,36 +77,107 @@ def test_the_form_before_2_0_3() -> None:
     assert any(isinstance(row, Cluster) for row in read(host))
 
 
+FENCER = instance("fence1", "stonith:fence_ipmilan", "store1")
+
+
+def unfenced(said: str) -> str:
+    return said.replace('stonith-enabled="true"', 'stonith-enabled="false"')
+
+
 def test_a_node_that_is_lost_and_not_fenced_yet() -> None:
-    finding = judged(status(UNCLEAN)).finding("san", "cluster-degraded")
+    finding = judged(status(UNCLEAN, DRBD + TARGET + FENCER)).finding("san", "cluster-degraded")
     assert finding.severity is Severity.CRITICAL
     assert finding.summary == "store2 UNCLEAN: fencing has not completed. Resources of store2 wait for fencing."
     assert value(finding, "managers") == 1
 
 
+def test_resources_of_an_unclean_node_are_not_running() -> None:
+    there = instance("ip", "ocf:heartbeat:IPaddr2", "store2")
+    said = judged(status(UNCLEAN, there + FENCER))
+    assert said.finding("san", "cluster-degraded").impact == "One resource of a lost node is not started elsewhere."
+    finding = said.finding("san/ip")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "RESOURCE ON A LOST NODE")
+    assert finding.cause == "Last known on store2, lost and not fenced."
+    assert finding.explained_by == ("cluster-degraded:san",)
+
+
 def test_a_node_that_cannot_be_fenced() -> None:
-    said = status(UNCLEAN).replace('stonith-enabled="true"', 'stonith-enabled="false"')
-    assert judged(said).finding("san", "cluster-degraded").impact.endswith("wait for fencing, but fencing is disabled.")
-    newer = said.replace("<cluster_options ", '<cluster_options fencing-enabled="true" ')
-    assert judged(newer).finding("san", "cluster-degraded").impact.endswith("wait for fencing.")
+    assert judged(unfenced(status(UNCLEAN))).finding("san", "cluster-degraded").cause.endswith("fencing is disabled.")
+    without = judged(status(UNCLEAN)).finding("san", "cluster-degraded")
+    assert (without.title, without.severity) == ("NODE UNCLEAN, NO FENCE DEVICE", Severity.CRITICAL)
+    newer = unfenced(status(UNCLEAN, FENCER)).replace("<cluster_options ", '<cluster_options fencing-enabled="true" ')
+    assert judged(newer).finding("san", "cluster-degraded").cause.endswith("fencing has not completed.")
 
 
-def test_a_node_that_was_shut_down_is_a_warning() -> None:
-    nodes = node("store1", leads=True) + node("store2", online=False)
-    finding = judged(status(nodes)).finding("san", "cluster-degraded")
-    assert finding.severity is Severity.WARNING
-    assert "store2 is offline" in finding.summary
+def test_a_fencing_that_failed() -> None:
+    event = '<fence_history><fence_event action="reboot" target="store2" status="failed"/></fence_history>'
+    said = status(UNCLEAN, FENCER).replace("<failures>", f"{event}<failures>")
+    assert judged(said).finding("san", "cluster-degraded").title == "FENCING FAILED"
+    assert judged(said).finding("san", "cluster-fencing").cause == "The last fencing of store2 failed."
+    later = event.replace("</fence_history>", '<fence_event action="reboot" target="store2" status="success" '
+                          'completed="2026-11-23 04:51:08Z"/></fence_history>')  # fmt: skip
+    said = status(UNCLEAN, FENCER).replace("<failures>", f"{later}<failures>")
+    assert judged(said).ruled_out("san", "cluster-fencing").summary.startswith("fencing enabled, 1 fence device")
+
+
+CONFIG = "cmd:cibadmin -Q -o crm_config"
 
 
 @pytest.mark.parametrize(
-    ("policy", "words"),
-    [("stop", "All resources are stopped"), ("freeze", "none is moved"), ("?", "No-quorum-policy decides")],
+    ("watchdog", "seconds", "known"), [("true", "10s", True), ("true", "0", False), ("false", "10s", False)]
 )
-def test_no_quorum_and_what_becomes_of_the_resources(policy: str, words: str) -> None:
+def test_a_watchdog_is_a_way_to_fence(watchdog: str, seconds: str, known: object) -> None:
+    lines = f'<nvpair id="a" name="have-watchdog" value="{watchdog}"/>\n'
+    lines += f'<nvpair id="b" name="stonith-watchdog-timeout" value="{seconds}"/>\n'
+    said = judged(status(), {**COROSYNC, CONFIG: lines})
+    if known:
+        assert said.ruled_out("san", "cluster-fencing").summary == "fencing enabled, 0 fence devices"
+    else:
+        finding = said.finding("san", "cluster-fencing")
+        assert (finding.severity, finding.title, finding.standing) == (
+            Severity.WARNING, "FENCING WITHOUT A DEVICE", True,
+        )  # fmt: skip
+
+
+def test_without_the_configuration_a_watchdog_is_unknown() -> None:
+    assert "watchdog is unknown" in judged(status()).unchecked("san", "cluster-fencing").reason
+
+
+def test_fencing_that_is_disabled_is_a_condition() -> None:
+    finding = judged(unfenced(status())).finding("san", "cluster-fencing")
+    assert (finding.severity, finding.standing) == (Severity.INFO, True)
+
+
+def test_a_node_that_was_shut_down_is_a_warning() -> None:
+    nodes = node("store1", leads=True) + node("store2", online=False, expected_up=False)
+    finding = judged(status(nodes)).finding("san", "cluster-degraded")
+    assert finding.severity is Severity.WARNING
+    assert finding.cause == "store2 is offline after a shutdown or fencing."
+
+
+GONE = node("store1", leads=True) + node("store2", online=False)
+
+
+def test_a_lost_node_of_a_pair_without_fencing_may_run_resources_too() -> None:
+    finding = judged(unfenced(status(GONE))).finding("san", "cluster-degraded")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "LOST NODE MAY RUN RESOURCES TOO")
+    assert finding.impact == "Resources can run here and on store2 at once."
+    more = unfenced(status(GONE + node("store3")))
+    assert judged(more).finding("san", "cluster-degraded").severity is Severity.WARNING
+    fenced = judged(status(GONE, FENCER)).finding("san", "cluster-degraded")
+    assert (fenced.severity, fenced.title) == (Severity.WARNING, "NODE LOST")
+
+
+@pytest.mark.parametrize("policy", ["stop", "freeze", "?"])
+def test_without_quorum_what_runs_is_reported_and_not_the_policy(policy: str) -> None:
     finding = judged(status(quorum=False, policy=policy)).finding("san", "cluster-degraded")
     assert finding.severity is Severity.CRITICAL
-    assert "no quorum" in finding.summary
-    assert words in finding.summary
+    assert "no quorum" in finding.cause
+    assert finding.impact == "3 of 3 resources run on the nodes that are online."
+    assert value(finding, "policy") == policy
+    stopped = judged(status(resources=instance("ip", "x"), quorum=False, policy=policy))
+    assert "do not run" in stopped.finding("san", "cluster-degraded").impact
+    stopped.unchecked("san", "cluster-resource-failed")
 
 
 def test_nobody_leads_it() -> None:
@@ -118,14 +192,37 @@ def test_nobody_leads_it() -> None:
 def test_a_node_that_is_kept_out_on_purpose(word: str) -> None:
     nodes = node("store1", leads=True) + node("store2", **{word: True})
     finding = judged(status(nodes)).finding("san", "cluster-degraded")
-    assert finding.severity is Severity.INFO
-    assert "In maintenance: store2" in finding.summary
+    assert (finding.severity, finding.standing) == (Severity.INFO, True)
+    assert finding.cause == f"In {word}: store2."
+
+
+def test_a_node_in_standby_because_an_action_failed_is_a_fault() -> None:
+    nodes = node("store1", leads=True) + node("store2", standby=True, standby_onfail=True)
+    assert judged(status(nodes)).finding("san", "cluster-degraded").title == "NODE IN STANDBY BY A FAILURE"
+
+
+@pytest.mark.parametrize(("color", "severity"), [("red", Severity.WARNING), ("yellow", Severity.INFO)])
+def test_the_health_that_a_node_reports(color: str, severity: Severity) -> None:
+    nodes = NODES.replace('name="store2"', f'name="store2" health="{color}"')
+    finding = judged(status(nodes)).finding("san", "cluster-degraded")
+    assert (finding.severity, finding.cause) == (severity, f"Health of store2 is {color}.")
 
 
 def test_in_maintenance_mode_stopped_resources_are_nobodys_fault() -> None:
     said = judged(status(resources=instance("ip", "ocf:heartbeat:IPaddr2"), maintenance=True))
     said.unchecked("san", "cluster-resource-failed")
-    assert said.ruled_out("san", "cluster-degraded").summary.startswith("maintenance")
+    finding = said.finding("san", "cluster-degraded")
+    assert (finding.severity, finding.standing, finding.title) == (Severity.INFO, True, "MAINTENANCE MODE")
+
+
+def test_all_resources_stopped_by_an_option() -> None:
+    said = judged(
+        status(resources=instance("ip", "x")).replace(
+            "<cluster_options ", '<cluster_options stop-all-resources="true" '
+        )
+    )
+    assert said.finding("san", "cluster-degraded").title == "ALL RESOURCES STOPPED BY OPTION"
+    said.unchecked("san", "cluster-resource-failed")
 
 
 def test_a_remote_node_that_is_down_may_be_a_stopped_container() -> None:
@@ -133,6 +230,15 @@ def test_a_remote_node_that_is_down_may_be_a_stopped_container() -> None:
     said = judged(status(NODES + remote))
     assert said.ruled_out("san", "cluster-degraded").summary == "quorum, 2 of 2 nodes online"
     assert {row.node: row.healthy for row in said.window.rows(ClusterNode).values()}["web-0"] is None
+
+
+def test_a_remote_node_whose_connection_should_run_is_down() -> None:
+    remote = node("far", online=False, expected_up=False).replace('type="member"', 'type="remote"')
+    link = instance("far", "ocf:pacemaker:remote")
+    said = judged(status(NODES + remote, link))
+    assert said.finding("san", "cluster-degraded").title == "NODE DOWN"
+    off = judged(status(NODES + remote, instance("far", "ocf:pacemaker:remote", target="Stopped")))
+    assert off.ruled_out("san", "cluster-degraded")
 
 
 def test_a_resource_that_failed() -> None:
@@ -157,6 +263,77 @@ def test_a_resource_that_should_run_and_does_not() -> None:
     finding = judged(status(resources=group("target", instance("ip", "ocf:heartbeat:IPaddr2")))).finding("san/ip")
     assert finding.severity is Severity.WARNING
     assert finding.cause == "Not running on any node, although enabled."
+
+
+def test_a_start_that_failed_is_critical_at_once_and_what_needs_it_follows() -> None:
+    parts = group("g", instance("fs", "x"), instance("ip", "x"))
+    failures = failure("fs", "store1", "no device", "start") + failure("fs", "store2", "no device", "start")
+    said = judged(status(resources=parts, failures=failures))
+    first, second = said.finding("san/fs"), said.finding("san/ip")
+    assert (first.severity, first.title) == (Severity.CRITICAL, "START FAILED")
+    assert first.cause == "Start failed on store1, store2: no device."
+    assert (second.cause, second.explained_by) == (
+        "Stopped: fs of its group does not run.", ("cluster-resource-failed:san/fs",),
+    )  # fmt: skip
+
+
+def test_what_stays_stopped_is_critical() -> None:
+    said = {"/proc/sys/kernel/hostname": "store1\n", **COROSYNC, MON: status(resources=instance("ip", "x"))}
+    later = {**said, MON: said[MON].replace("vip", "vip") + "\n"}
+    assert Judged([PACEMAKER], [CLUSTER_RESOURCE_FAILED], [(1.0, said), (61.0, later)]).finding(
+        "san/ip"
+    ).severity is Severity.CRITICAL  # fmt: skip
+
+
+def test_a_resource_that_runs_twice() -> None:
+    twice = instance("fs", "x", "store1").replace(
+        "</resource>", '<node name="store2" id="2" cached="true"/></resource>'
+    )
+    finding = judged(status(resources=twice)).finding("san/fs")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "RESOURCE RUNS TWICE")
+    assert resources(status(resources=clone("c", twice)))["fs"].state == "running"
+    moving = twice.replace('role="Started"', 'role="Migrating"')
+    assert resources(status(resources=moving))["fs"].state == "running"
+
+
+def test_an_instance_that_failed_on_one_node() -> None:
+    one = clone("c", instance("fs", "x", "store1"), instance("fs", "x")).replace('multi_state="true"', "")
+    finding = judged(status(resources=one, failures=failure("fs", "store2", "x", "start"))).finding("san/fs")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "INSTANCE FAILED")
+    away = node("store1", leads=True) + node("store2", standby=True)
+    assert resources(status(away, one, failure("fs", "store2", "x", "start")))["fs"].state == "running"
+
+
+def test_numbered_instances_and_those_beyond_clone_max_are_one_resource() -> None:
+    parts = clone("c", instance("db:0", "x", "store1"), instance("db:1", "x", "store2"), instance("db:2", "x"))
+    parts = parts.replace('id="db:2"', 'id="db:2" orphaned="true"', 1).replace(
+        'orphaned="true" resource_agent="x" role="Stopped" active="false" orphaned="false"',
+        'orphaned="true" resource_agent="x" role="Stopped" active="false"',
+    )
+    (row,) = resources(status(resources=parts.replace('multi_state="true"', ""))).values()
+    assert (row.resource, row.instances, row.running, row.state) == ("db", 2, 2, "running")
+
+
+def test_a_role_that_is_wanted_is_not_a_missing_promotion() -> None:
+    both = [instance("r0", "x", f"store{n}", "Slave", target="Slave") for n in (1, 2)]
+    assert resources(status(resources=clone("c", *both)))["r0"].state == "running"
+
+
+def test_bans_of_a_move_and_tickets() -> None:
+    more = (
+        '<bans><ban id="cli-ban-ip-on-store1" resource="ip" node="store1" weight="-1000000"/>'
+        '<ban id="loc-1" resource="lun" node="store2" weight="-1000000"/></bans>'
+        '<tickets><ticket id="site-a" status="revoked" standby="false"/>'
+        '<ticket id="site-b" status="granted" standby="false"/></tickets>'
+    )
+    said = judged(status().replace("<failures>", f"{more}<failures>"))
+    ban, ticket = said.finding("san/cli-ban-ip-on-store1"), said.finding("san/site-a")
+    assert (ban.severity, ban.standing, ban.cause) == (Severity.INFO, True, "ip may not run on store1.")
+    assert ticket.title == "TICKET NOT GRANTED"
+    assert said.ruled_out("san/loc-1")
+    assert said.ruled_out("san/site-b")
+    barred = judged(status(resources=instance("ip", "x")).replace("<failures>", f"{more}<failures>")).finding("san/ip")
+    assert barred.cause == "Stopped: barred from store1."
 
 
 @pytest.mark.parametrize("roles", [("Unpromoted", "Unpromoted"), ("Slave", "Slave"), ("Promoted", "Unpromoted")])
@@ -185,7 +362,12 @@ def test_what_is_stopped_on_purpose_or_runs_somewhere_is_well(resources: str, st
     said = judged(status(resources=resources, failures=failure("ip", "store1", "it was slow once")))
     (row,) = said.window.rows(ClusterResource).values()
     assert (row.state, row.failures) == (state, 1)
-    assert "1 failed actions on record" in said.ruled_out("san", "cluster-resource-failed").summary
+    assert said.ruled_out("san", "cluster-resource-failed").summary.endswith("of 1 resources run")
+    finding = said.finding("san/ip")
+    assert (finding.severity, finding.standing) == (Severity.INFO, True)
+    if state == "running":
+        assert finding.cause == "1 failed action on record."
+        assert "it was slow once" in str(value(finding, "said"))
 
 
 def test_failures_of_other_resources_are_not_its_own() -> None:

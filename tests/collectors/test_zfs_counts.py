@@ -12,19 +12,10 @@ from hypothesis import strategies as st
 from sdstop.collectors.zfs import kstats as zfs_kstats
 from sdstop.collectors.zfs import load as zpool_load
 from sdstop.collectors.zfs import settings as zfs_settings
+from sdstop.collectors.zfs.datasets import Dataset, DatasetSettings, IntentLog, Tuning, activity
 from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE
 from sdstop.collectors.zfs.load import ZPOOL_LOAD
-from sdstop.collectors.zfs.readings import (
-    IOSTAT,
-    KSTATS,
-    Dataset,
-    DatasetSettings,
-    IntentLog,
-    PoolState,
-    Tuning,
-    VdevLoad,
-    activity,
-)
+from sdstop.collectors.zfs.readings import IOSTAT, KSTATS, PoolState, VdevLoad
 from sdstop.collectors.zfs.settings import ZFS_SETTINGS, ZFS_TUNING
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, command_key

@@ -9,8 +9,9 @@ from sdstop.collectors.ceph import answers as ceph
 
 FSID = "7b1f2c0e-5a4d-4c6b-9d7e-2f6a8b3c1d90"
 NAME = "ceph-7b1f2c0e"
-STATUS, TREE, PERF, HEALTH, DUMP = (
-    f"cmd:{' '.join(argv)}" for argv in (ceph.STATUS, ceph.TREE, ceph.PERF, ceph.HEALTH, ceph.DUMP)
+STATUS, TREE, PERF, HEALTH, DUMP, RULES, USAGE = (
+    f"cmd:{' '.join(argv)}"
+    for argv in (ceph.STATUS, ceph.TREE, ceph.PERF, ceph.HEALTH, ceph.DUMP, ceph.RULES, ceph.USAGE)
 )
 HERE = {"list:/etc/ceph": "ceph.client.admin.keyring\nceph.conf"}
 
@@ -107,3 +108,35 @@ def health(**details: list[str]) -> str:
         for code, lines in details.items()
     }
     return json.dumps({"status": "HEALTH_WARN", "checks": checks})
+
+
+def pool(
+    number: int, name: str, copies: int = 3, *, kind: int = 1, least: int | None = None, profile: str = ""
+) -> dict[str, Any]:
+    """Return a pool of `ceph osd dump`; kind 3 is erasure coding."""
+    return {
+        "pool": number, "pool_name": name, "type": kind, "size": copies, "min_size": least or max(copies - 1, 1),
+        "crush_rule": 0, "flags_names": "hashpspool", "erasure_code_profile": profile,
+    }  # fmt: skip
+
+
+def osd_dump(*pools: dict[str, Any]) -> str:
+    """Return `ceph osd dump` with these pools."""
+    ratios = {"full_ratio": 0.95, "backfillfull_ratio": 0.9, "nearfull_ratio": 0.85}
+    profiles = {"default": {"k": "2", "m": "2"}, "k4m2": {"k": "4", "m": "2"}}
+    return json.dumps({"fsid": FSID, **ratios, "pools": pools, "erasure_code_profiles": profiles})
+
+
+def crush_rules(domain: str = "host", root: str = "default") -> str:
+    """Return `ceph osd crush rule dump` with one rule."""
+    steps = [
+        {"op": "take", "item": -1, "item_name": root},
+        {"op": "chooseleaf_firstn", "num": 0, "type": domain},
+        {"op": "emit"},
+    ]
+    return json.dumps([{"rule_id": 0, "rule_name": "replicated_rule", "steps": steps}])
+
+
+def usage(used: dict[int, int]) -> str:
+    """Return `ceph df`: raw bytes by pool."""
+    return json.dumps({"pools": [{"id": number, "stats": {"bytes_used": size}} for number, size in used.items()]})

@@ -149,9 +149,8 @@ def test_a_resource_with_two_good_copies_left_is_a_warning() -> None:
     three["connections"].append({**resource()["connections"][0], "peer-node-id": 2, "name": "store3"})
     (one,) = found(resources(three), "cluster-degraded")
     assert (one.severity.value, one.title.startswith("COPIES MISSING")) == ("warning", True)
-    verified = resource(out_of_sync=8)  # both are UpToDate, and differ
-    (one,) = found(resources(verified), "cluster-degraded")
-    assert one.severity.value == "warning"
+    verified = resource(out_of_sync=8)  # both copies are complete, and differ: data-mismatch
+    assert found(resources(verified), "cluster-degraded") == []
 
 
 def test_a_client_of_a_resource_is_no_lost_copy() -> None:
@@ -160,11 +159,55 @@ def test_a_client_of_a_resource_is_no_lost_copy() -> None:
     assert found(resources(client), "cluster-degraded") == []
 
 
-def test_what_is_stale_is_not_called_good_without_a_word() -> None:
+def test_what_is_stale_is_not_called_good() -> None:
     stale = {"gateway": "gw1:443", "state": "stale", "age": 47.0, "trouble": "gw1:443 refuses connections"}
     said = judged(files={"answer:powerflex.gateway": json.dumps(stale)})
-    (why,) = [unchecked.reason for unchecked in said.unchecked if unchecked.rule == "cluster-degraded"]
-    assert why == "cluster data is 47s old: gw1:443 refuses connections"
+    for rule in ("cluster-degraded", "mdm-no-redundancy", "spare-below-fault-set", "capacity-near-full"):
+        reasons = {unchecked.reason for unchecked in said.unchecked if unchecked.rule == rule}
+        assert reasons == {"http:GET /api/instances: 47 s old: gw1:443 refuses connections"}
+        assert not good(said, rule)
+
+
+def test_a_device_that_is_tested_or_added_has_not_failed() -> None:
+    def change(said: dict[str, Any], numbers: dict[str, Any]) -> None:
+        del numbers
+        said["deviceList"][0]["deviceState"] = "InitialTest"
+        said["deviceList"][1]["deviceState"] = "RemovePending"
+
+    (finding,) = found(judged(change), "cluster-degraded")
+    assert finding.title == "2 DEVICES NOT IN SERVICE"
+
+    def fail(said: dict[str, Any], numbers: dict[str, Any]) -> None:
+        change(said, numbers)
+        said["deviceList"][0]["errorState"] = "CommunicationError"
+        said["deviceList"][1]["deviceState"] = "AStateOfNextYear"
+
+    (finding,) = found(judged(fail), "cluster-degraded")
+    assert finding.title == "2 DEVICES FAILED"
+
+
+def test_a_single_manager_of_an_unknown_state_is_not_healthy() -> None:
+    def change(word: str) -> Change:
+        def changed(said: dict[str, Any], numbers: dict[str, Any]) -> None:
+            del numbers
+            said["System"]["mdmCluster"] |= {"clusterMode": "SingleNode", "clusterState": word}
+            said["System"]["mdmCluster"] |= {"goodNodesNum": 1, "goodReplicasNum": 1}
+
+        return changed
+
+    assert found(judged(change("NotClustered")), "cluster-degraded") == []
+    (finding,) = found(judged(change("AStateOfNextYear")), "cluster-degraded")
+    assert "AStateOfNextYear" in finding.cause
+
+
+def test_nodes_without_a_reported_state_are_not_counted_as_healthy() -> None:
+    def change(said: dict[str, Any], numbers: dict[str, Any]) -> None:
+        del numbers
+        for row in said["sdsList"]:
+            for key in ("mdmConnectionState", "membershipState", "sdsState"):
+                row.pop(key, None)
+
+    assert good(judged(change), "cluster-degraded") == ["ClusteredNormal, all copies present"]
 
 
 # --- mdm-no-redundancy --------------------------------------------------------------------------------------
@@ -225,8 +268,10 @@ def test_with_two_fault_sets_no_spare_is_enough() -> None:
             row["faultSetId"] = said["faultSetList"][number % 2]["id"]
         numbers["StoragePool"][POOL]["spareCapacityInKb"] *= 2
 
+        numbers["StoragePool"][POOL]["capacityInUseInKb"] = numbers["StoragePool"][POOL]["maxCapacityInKb"] * 6 // 10
+
     (one,) = found(judged(change), "spare-below-fault-set")
-    assert one.title == "TOO FEW FAILURE DOMAINS: 2"
+    assert (one.severity.value, one.title) == ("warning", "TOO FEW FAILURE DOMAINS: 2")  # no rebuild needs the space
     assert "no place for a rebuild" in one.impact
 
 

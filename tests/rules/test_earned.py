@@ -21,6 +21,7 @@ from sdstop.core.headline import OK, UNKNOWN
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.ceph_health import CEPH_HEALTH
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from tests.nodes.ceph import HERE, NAME, STATUS, status
@@ -161,20 +162,20 @@ def test_an_unknown_state_of_a_leaf_is_not_good() -> None:
 
 
 def ceph(**settings: object) -> Judged:
-    return Judged((CEPH,), [CLUSTER_DEGRADED], [(0.0, {**HERE, STATUS: status(**settings)})])  # type: ignore[arg-type]
+    return Judged((CEPH,), [CEPH_HEALTH], [(0.0, {**HERE, STATUS: status(**settings)})])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("code", ["SLOW_OPS", "DEVICE_HEALTH", "MDS_SLOW_METADATA_IO", "A_CODE_OF_NEXT_YEAR"])
 def test_a_health_check_that_is_not_listed_as_harmless_is_quoted(code: str) -> None:
-    finding = ceph(health="HEALTH_WARN", checks={code: "see there"}).finding(NAME)
+    finding = ceph(health="HEALTH_WARN", checks={code: "see there"}).finding(f"{NAME}/{code}")
     assert finding.severity is Severity.WARNING
-    assert finding.cause == f"The cluster reports HEALTH_WARN: {code}: see there."
+    assert finding.cause == "See there."
 
 
 def test_an_error_and_paused_clients_are_critical() -> None:
-    assert ceph(health="HEALTH_ERR", checks={"X": "y"}).finding(NAME).severity is Severity.CRITICAL
-    paused = ceph(health="HEALTH_WARN", checks={"OSDMAP_FLAGS": "pauserd,pausewr flag(s) set"}).finding(NAME)
-    assert paused.severity is Severity.CRITICAL
+    assert ceph(health="HEALTH_ERR").finding(NAME).severity is Severity.CRITICAL
+    paused = ceph(health="HEALTH_WARN", checks={"OSDMAP_FLAGS": "pauserd,pausewr flag(s) set"})
+    assert paused.finding(f"{NAME}/OSDMAP_FLAGS").severity is Severity.CRITICAL
 
 
 @pytest.mark.parametrize(
@@ -184,8 +185,11 @@ def test_an_error_and_paused_clients_are_critical() -> None:
         {"OSDMAP_FLAGS": "noscrub,nodeep-scrub flag(s) set"},
     ],
 )
-def test_harmless_checks_are_good(checks: dict[str, str]) -> None:
-    ceph(health="HEALTH_WARN", checks=checks).ruled_out(NAME)
+def test_harmless_checks_are_information(checks: dict[str, str]) -> None:
+    judged = ceph(health="HEALTH_WARN", checks=checks)
+    judged.ruled_out(NAME)
+    (code,) = checks
+    assert judged.finding(f"{NAME}/{code}").severity is Severity.INFO
 
 
 def test_a_warning_without_a_check_and_an_unknown_word_are_unchecked() -> None:

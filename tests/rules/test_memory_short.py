@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.system.node import NODE, PRESSURE
+from sdstop.collectors.system.node import NODE
+from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.core.finding import Severity
 from sdstop.rules.memory_short import MEMORY_SHORT
 from tests.nodes.frames import Files, Judged, value

@@ -102,31 +102,49 @@ def said(text: str) -> str:
 
 
 def test_standalone_is_this_nodes_own_state() -> None:
-    assert "this node is StandAlone and does not reconnect to peer" in said(STAND_ALONE)
+    assert "this node is StandAlone and does not reconnect to the peer" in said(STAND_ALONE)
     assert "peer is StandAlone" not in said(STAND_ALONE)
 
 
 @pytest.mark.parametrize("text", [STAND_ALONE, PEER_DEAD])
 def test_what_the_peer_has_is_unknown(text: str) -> None:
-    assert "The data of peer is unknown (DUnknown)" in said(text)
+    assert "The data of the peer is unknown (DUnknown)" in said(text)
     assert "Only the copy of a is reachable" in said(text)
     assert "has current data" not in said(text)
 
 
 def test_what_the_peer_is_known_to_lack_is_said() -> None:
     assert "Only a has current data" in said(CABLE_CUT_A)
-    assert "peer is Inconsistent" in said(CABLE_CUT_A)
+    assert "The peer is Inconsistent" in said(CABLE_CUT_A)
 
 
 def test_a_disk_lost_on_either_side_is_no_client() -> None:
-    assert "Only peer has current data" in said(DISKLESS)
+    assert "Only the peer has current data" in said(DISKLESS)
     assert "Only a has current data" in said(PEER_DISKLESS)
 
 
 def test_suspended_io_is_critical() -> None:
     finding = judged(SUSPENDED).finding("drbd0", "cluster-degraded")
     assert finding.severity is Severity.CRITICAL
-    assert "I/O is suspended: every request waits" in {value.value for value in finding.values} | {finding.cause[:-1]}
+    assert (finding.cause, finding.impact) == ("I/O is suspended.", "Every request waits.")
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        (SUSPENDED, ["drbdadm resume-io minor-0"]),
+        (DISKLESS, ["drbdadm sh-ll-dev minor-0", "drbdadm attach minor-0"]),
+        (PEER_DISKLESS, ["On the peer, whose disk is lost:", "drbdadm attach minor-0"]),
+        (STAND_ALONE, ["This node does not reconnect by itself.", "drbdadm connect minor-0"]),
+        (PEER_DEAD, ["On the peer; if it is StandAlone, it was disconnected there:", "drbdadm status minor-0"]),
+    ],
+)
+def test_advice_fits_the_state(text: str, steps: list[str]) -> None:
+    said = judged(text).finding("drbd0", "cluster-degraded").steps
+    places = [next((n for n, line in enumerate(said) if line.startswith(step)), -1) for step in steps]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert not any(line.startswith("ping") for line in said)  # version 8 does not name the peer
 
 
 def test_rows_by_side() -> None:

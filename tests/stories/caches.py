@@ -384,8 +384,9 @@ class Initiator:
     def write(self, path: Path) -> None:
         """Write the capture."""
         shape = Shape("hyper3", cpus=8, iowait=0.31, system=0.05, load=6.4, stalled=0.62)
-        storage = Nic("eth1", 3, mtu=4200, speed=10000, rates=(0.5e6, 2.4e6), size=2300, driver="ixgbe")
-        begun = _STARTED + 3600
+        own = {"address": "02:1b:21:9a:40:13"}
+        storage = Nic("eth1", 3, mtu=4200, speed=10000, rates=(0.5e6, 2.4e6), size=2300, driver="ixgbe", extra=own)
+        begun = _STARTED + 20  # while the target is watched, too
         node, interfaces = Node(shape, begun), Interfaces(shape.host, (LOOPBACK, OFFICE, storage))
         archive = Archive(path, shape.host, taken=begun, monotonic=shape.uptime)
         for second in range(_SECONDS + 1):
@@ -414,7 +415,7 @@ class Initiator:
         block = "/sys/block/etherd!e0.1"
         said = {
             "dev": "152:16", "size": str(_LOGICAL), "ro": "0", "removable": "0", "state": "up",
-            "mac": "001b219a4003", "netif": "eth1", "firmware-version": "0x4014", "payload": "3584",
+            "mac": "021b219a4003", "netif": "eth1", "firmware-version": "0x4014", "payload": "3584",
             "queue/rotational": "1", "queue/iostats": "1", "queue/scheduler": "[mq-deadline] none",
             "queue/logical_block_size": "512", "queue/physical_block_size": "512", "etherd!e0.1p1/partition": "1",
             "etherd!e0.1p1/dev": "152:17", "etherd!e0.1p1/start": "2048", "etherd!e0.1p1/size": str(_LOGICAL - 2048),

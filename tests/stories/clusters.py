@@ -67,7 +67,10 @@ def _drain() -> Watched:
     def said(second: int) -> dict[str, str]:
         files = _command(ceph.STATUS, cephnode.drain(471_699 - round(second * 358_717 / size)))
         if not second:
-            files |= _command(ceph.TREE, cephnode.tree(hosts=5)) | _command(ceph.DUMP, "{}")
+            files |= _command(ceph.TREE, cephnode.tree(hosts=5))
+            files |= _command(ceph.DUMP, cephnode.osd_dump(cephnode.pool(2, "volumes", 2)))
+            files |= _command(ceph.RULES, cephnode.crush_rules())
+            files |= _command(ceph.USAGE, cephnode.usage({2: 121_252_000_000}))
             files |= _command(ceph.PERF, cephnode.perf({n: 6 + n % 5 for n in range(15)}))
             files |= _command(ceph.HEALTH, '{"status": "HEALTH_OK", "checks": {}}')
         return files

@@ -34,17 +34,22 @@ def _text(host: str, frames: list[Frame], shelf: Shelf, interval: float) -> str:
     lines = [f"Linux 5.14.0-503.el9.x86_64 ({host}) \t11/22/26 \t_x86_64_\t(16 CPU)", ""]
     for number, after in enumerate(found):
         seconds = 2_904_118.0 if not number else interval
-        lines += [_HEADING, *_report(found[number - 1] if number else zero, after, seconds), "", ""]
+        lines += [*report_text(advanced(found[number - 1] if number else zero, after), seconds), "", ""]
     return "\n".join(lines)
 
 
-def _report(before: Rows, after: Rows, seconds: float) -> list[str]:
-    """Return the rows; a counter that wrapped advanced modulo 2^32, as iostat takes it."""
-    deltas = {
+def advanced(before: Rows, after: Rows) -> Rows:
+    """Return what the counters advanced by; one that wrapped advanced modulo 2^32, as iostat takes it."""
+    return {
         name: [b - a if b >= a else (b - a) % WRAP for a, b in zip(before[name], after[name], strict=True)]
         for name in sorted(after)
+        if name in before
     }
-    return [_line(name, delta, seconds) for name, delta in deltas.items()]
+
+
+def report_text(deltas: Rows, seconds: float) -> list[str]:
+    """Return heading and rows of a report of sysstat 12.6; rows are steps of the counters over the seconds."""
+    return [_HEADING, *(_line(name, delta, seconds) for name, delta in deltas.items())]
 
 
 _HEADING = "Device       " + "".join(

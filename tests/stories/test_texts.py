@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.peers import BETWEEN
 from sdstop.core.advice import run
 from sdstop.core.finding import Damage, Finding, NodeRule, Rule, Severity, Threshold, with_members
 from sdstop.core.finding_text import LINE, TITLE, fitting
 from sdstop.rules import RULES
+from sdstop.rules.between import BETWEEN
 from sdstop.tui.views import VIEWS as PAGES
 from tests.fixtures import every_story, story
 from tests.stories.texts import VIEWS, declared_faults, faults

@@ -183,12 +183,13 @@ async def test_without_a_cluster_a_line_says_so() -> None:
     here = [Evidence(key, Outcome.ABSENT) for key in asked]
     async with screen(Node(later={1: here}).session(2)) as shown:
         text = await shown.press("7", "j", "enter", "left", "z", "tab")
-        assert "no cluster found (PowerFlex gateway, Ceph, DRBD, Pacemaker" in text
+        assert "no cluster found (PowerFlex gateway, Ceph, DRBD, Pacemaker, GlusterFS)" in text
 
 
 async def test_what_nobody_looked_for_is_not_said_to_be_missing() -> None:
     async with screen(Node().session(2)) as shown:
-        assert "no cluster found; not recorded: scaleio, ceph, ceph-osds, drbd, pacemaker" in await shown.press("7")
+        text = await shown.press("7")
+        assert "no cluster found; not recorded: scaleio, ceph, ceph-osds, drbd, pacemaker, corosync, gluster" in text
         text = await shown.press("8")
         assert "no volume or limit found; not recorded: scaleio, cgroups, qemu, rbd, ceph" in text
         assert "no I/O limits" not in text

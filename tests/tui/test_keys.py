@@ -13,7 +13,7 @@ from sdstop.core.evidence import Cite, Origin
 from sdstop.core.finding import Finding, Rule, Severity, Value
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, conclusions
-from sdstop.tui.commands import HINTS, KEYS, Commands
+from sdstop.tui.commands import BOUND, HINTS, KEYS
 from sdstop.tui.terminal import Depth, Options
 from sdstop.tui.widgets.keys import KeyBinding, keys_of
 from sdstop.tui.widgets.pane import Pane
@@ -272,7 +272,7 @@ async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
 
 def test_help_names_every_key_that_is_bound() -> None:
     shown = {key for _, rows in KEYS for keys, _ in rows for key in keys.split()}
-    tables = (Commands.BINDINGS, Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS)
+    tables = (BOUND, Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS)
     bound = {name for table in tables for key in keys_of(table) for name in key.names}
     assert all(isinstance(binding, KeyBinding) for table in tables for binding in table)
     assert bound == shown

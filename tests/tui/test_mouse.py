@@ -6,7 +6,7 @@ import pytest
 from textual.geometry import Offset
 
 from sdstop.core.session import Session
-from sdstop.tui.commands import Commands
+from sdstop.tui.commands import BOUND
 from sdstop.tui.views import VIEWS
 from sdstop.tui.widgets.keys import key_name, keys_of, pressed
 from tests.nodes.block import Load, Node, raid10
@@ -133,5 +133,5 @@ class _Wheel:
 
 
 def test_each_key_has_one_readable_name() -> None:
-    keys = {key for binding in keys_of(Commands.BINDINGS) for key in binding.key.split(",")}
+    keys = {key for binding in keys_of(BOUND) for key in binding.key.split(",")}
     assert {pressed(key_name(key)) for key in keys} == keys

@@ -9,7 +9,8 @@ from msgspec import Struct
 from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.limit_samples import weighted
 from sdstop.analysis.peer_samples import recent
-from sdstop.collectors.zfs.readings import DatasetActivity, VdevLoad
+from sdstop.collectors.zfs.datasets import DatasetActivity
+from sdstop.collectors.zfs.readings import VdevLoad
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Naming
 from sdstop.core.text import added

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from rich.segment import Segment
 
 from sdstop.analysis.cluster_tree import about, pools, rebuilds
 from sdstop.analysis.rebuilding import rebuild_analyses
-from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.collectors.gluster.heal import GlusterHeal
+from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
+from sdstop.collectors.pacemaker.cluster import RESOURCE_STATES, ClusterResource
+from sdstop.collectors.pacemaker.corosync import CorosyncLink
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, done, duration, natural, number, quantity
+from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.facts import FactLink, FactSubject
@@ -41,6 +45,8 @@ def summary_rows(scene: Scene, width: int) -> list[Row]:
             found += _pool(pool, scene, width)
         names = {cluster.cluster, *(pool.name for pool in own)}
         names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
+        names |= {f"{row.cluster}/link{row.link}" for row in scene.rows(CorosyncLink)[0].values()}
+        names |= {row.volume for row in _volumes_of(cluster, scene)}
         found += _entries(names, scene)
     for rebuild in rebuilds(scene.window):
         found += _rebuild(rebuild, scene, width)
@@ -64,7 +70,7 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     thing = FactLink(FactSubject(cluster.cluster, ((Cluster, cluster.cluster),)))
     facts = [word(fact, 60) for fact in (cluster.version or cluster.kind, cluster.state) if fact]
     if cluster.nodes is not None:
-        facts.append(f"{_of(cluster.nodes_up, cluster.nodes)} nodes")
+        facts.append(f"{_of(cluster.nodes_up, cluster.nodes)} {'servers' if cluster.kind == 'gluster' else 'nodes'}")
     name = word(cluster.cluster, 40)
     line = text((f" {name} ", style + STRONG), (f" {palette.dot} ".join(facts), FAINT if severity is None else style))
     yield words(line, ("cluster", cluster.cluster), thing, name)
@@ -83,7 +89,9 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     if cluster.degraded or cluster.failed:
         said = f"{bytes_(cluster.degraded)} degraded, {bytes_(cluster.failed)} unavailable"
         yield words(text((f" {'data':<{_NAME}} ", FAINT), (said, style)), ("data", cluster.cluster), thing)
+    yield from _links(cluster, scene)
     yield from _resources(cluster, scene)
+    yield from _volumes(cluster, scene)
 
 
 def _resources_of(cluster: Cluster, scene: Scene) -> list[ClusterResource]:
@@ -94,8 +102,7 @@ def _resources(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     """Yield the resources of a high-availability cluster and their nodes, unhealthy ones first."""
     palette = scene.palette
     known = _resources_of(cluster, scene)
-    order = ("blocked", "failed", "stopped", "unmanaged", "disabled", "running")
-    for row in sorted(known, key=lambda row: (order.index(row.state), row.resource)):
+    for row in sorted(known, key=lambda row: (RESOURCE_STATES.index(row.state), row.resource)):
         own = scene.worst().get(f"{cluster.cluster}/{row.resource}")
         style = PLAIN if own is None else palette.severity(own)
         name = palette.word(row.resource, 30)
@@ -105,6 +112,59 @@ def _resources(cluster: Cluster, scene: Scene) -> Iterator[Row]:
         where = f" {palette.word(row.where, 60)}" if row.where else ""
         line = text((f" {palette.fit(name, _NAME)} ", FAINT), (row.state, style), where)
         yield words(line, ("resource", row.cluster, row.resource), thing, name)
+
+
+def _links(cluster: Cluster, scene: Scene) -> Iterator[Row]:
+    """Yield the links of Corosync and the nodes that each reaches."""
+    palette = scene.palette
+    by_link: dict[str, list[CorosyncLink]] = {}
+    for row in scene.rows(CorosyncLink)[0].values():
+        if row.cluster == cluster.cluster:
+            by_link.setdefault(row.link, []).append(row)
+    for link in sorted(by_link):
+        rows = by_link[link]
+        own = scene.worst().get(f"{cluster.cluster}/link{link}")
+        style = PLAIN if own is None else palette.severity(own)
+        cut = [palette.word(row.node, 30) for row in rows if row.state != "connected"]
+        said = f"connected to {counted(len(rows) - len(cut), 'node')}" + (f", not to {', '.join(cut)}" if cut else "")
+        thing = FactLink(
+            FactSubject(
+                f"{cluster.cluster}/link{link}",
+                tuple((CorosyncLink, (row.cluster, row.link, row.node)) for row in rows),
+            )
+        )
+        name = f"link {link}"
+        line = text((f" {palette.fit(name, _NAME)} ", FAINT), (said, style))
+        yield words(line, ("link", cluster.cluster, link), thing, name)
+
+
+def _volumes_of(cluster: Cluster, scene: Scene) -> list[GlusterVolume]:
+    return list(scene.rows(GlusterVolume)[0].values()) if cluster.kind == "gluster" else []
+
+
+def _volumes(cluster: Cluster, scene: Scene) -> Iterator[Row]:
+    """Yield the volumes of GlusterFS with their bricks and the entries that wait to be healed."""
+    palette = scene.palette
+    heals = scene.rows(GlusterHeal)[0]
+    for row in sorted(_volumes_of(cluster, scene), key=lambda row: natural(row.volume)):
+        own = scene.worst().get(row.volume)
+        style = PLAIN if own is None else palette.severity(own)
+        heal = heals.get(row.volume)
+        facts = [row.state, f"{row.bricks_up} of {row.bricks} bricks"]
+        facts += [f"{row.bricks_unknown} unknown"] if row.bricks_unknown else []
+        if heal is not None and heal.pending is not None:
+            facts.append(f"{heal.pending} to heal")
+        facts += [f"{heal.split} in split brain"] if heal is not None and heal.split else []
+        name = palette.word(row.volume, 30)
+        parts: list[tuple[type[Reading], Hashable]] = [(GlusterVolume, row.volume), (GlusterHeal, row.volume)]
+        parts += [
+            (GlusterBrick, (brick.volume, brick.brick))
+            for brick in scene.rows(GlusterBrick)[0].values() if brick.volume == row.volume
+        ]  # fmt: skip
+        line = text((f" {palette.fit(name, _NAME)} ", FAINT), (", ".join(facts), style), f" {row.type}")
+        yield words(
+            line, ("volume", cluster.cluster, row.volume), FactLink(FactSubject(row.volume, tuple(parts))), name
+        )
 
 
 def _of(there: int | None, all_: int) -> str:

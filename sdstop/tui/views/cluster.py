@@ -9,7 +9,10 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.cluster_tree import ClusterEntity, forest
-from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.collectors.gluster.heal import GlusterHeal, GlusterSplitBrain
+from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
+from sdstop.collectors.pacemaker.cluster import ClusterConstraint, ClusterPolicy, ClusterResource
+from sdstop.collectors.pacemaker.corosync import ClusterMembership, CorosyncLink
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, number, wait
 from sdstop.core.model import Reading
@@ -25,7 +28,7 @@ from sdstop.tui.widgets.pane import Pane, Row
 from sdstop.tui.widgets.table import MS, PERCENT, Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, all_rows, severe
 
-SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
+SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker", "corosync", "gluster")
 """Names of the collectors for clusters."""
 
 
@@ -148,7 +151,10 @@ _COLUMNS = (
 class ClusterView(View):
     """Cluster summary above, tree of nodes below."""
 
-    families = (Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource, FailureDomain)
+    families = (
+        Cluster, ClusterConstraint, ClusterDevice, ClusterMembership, ClusterNode, ClusterPolicy, ClusterPool,
+        ClusterResource, CorosyncLink, FailureDomain, GlusterBrick, GlusterHeal, GlusterSplitBrain, GlusterVolume,
+    )  # fmt: skip
     tables = (_COLUMNS,)
 
     @classmethod
@@ -221,4 +227,4 @@ def no_cluster_reason(scene: Scene) -> str:
     said = scene.unseen(SOURCES)
     if said:
         return f"no cluster found; {said}"
-    return "no cluster found (PowerFlex gateway, Ceph, DRBD, Pacemaker)"
+    return "no cluster found (PowerFlex gateway, Ceph, DRBD, Pacemaker, GlusterFS)"

@@ -9,7 +9,8 @@ from textual.containers import Horizontal, Vertical
 
 from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
-from sdstop.collectors.system.node import CpuActivity, Node, Pressure
+from sdstop.collectors.system.node import CpuActivity, Node
+from sdstop.collectors.system.pressure import Pressure
 from sdstop.core.finding import Severity
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.gauges import gauge_lines

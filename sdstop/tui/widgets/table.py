@@ -9,7 +9,6 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.binding import BindingType
-from textual.message import Message
 
 from sdstop.core.format import plural
 from sdstop.core.suggestion import unknown_name
@@ -39,9 +38,6 @@ class LineTable(Pane):
         *explained(Section.ROWS, "sort by previous column", bind("left", "sort(-1)")),
         *explained(Section.ROWS, "reverse the sort order", bind("S,I", "reverse")),
     ]
-
-    class Sorted(Message):
-        """Message that the sort order changed."""
 
     def __init__(
         self,

@@ -2,44 +2,56 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from sdstop.collectors.powerflex.readings import Gateway
+from sdstop.analysis.cluster_manager import PACEMAKER, manager_verdict
+from sdstop.analysis.gluster_pool import GLUSTER, pool_verdict
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Damage, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
+from sdstop.rules.cluster_degraded.drbd import drbd_advice, node_name
 
 DRBD = "drbd"
-PACEMAKER = "pacemaker"
-"""Kind of cluster that holds no data but runs the services for it, which stop without quorum or when a node is lost."""
 
 _ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
 _SUSPENDED = "I/O is suspended"
-FENCING_DISABLED = "fencing is disabled"
 
 
+_ABSENT = frozenset({"DeviceInit", "InitialTest", "InitialTestDone", "NormalTesting", "RemovePending"})
+"""States of PowerFlex's devices that are added, tested or removed: not in full service, but not failed either."""
 _CEPH = "ceph"
-_STOPPED = re.compile(r"\b(?:pauserd|pausewr|OSD_FULL|POOL_FULL)\b")
-"""Health checks of Ceph that say that clients' I/O stops."""
+"""Kind of cluster whose health checks and OSDs have rules of their own."""
+
+
+def _is_covered(cluster: Cluster) -> bool:
+    return cluster.kind != _CEPH
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
-    for gateway in window.rows(Gateway).values():
-        if gateway.state == "stale":
-            age = human.duration(gateway.age) if gateway.age is not None else "some time"
-            why = gateway.trouble or "no gateway answers"
-            yield Unchecked(f"cluster data is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
-        yield _judged(window, cluster)
+        if _is_covered(cluster):
+            yield _VERDICTS.get(cluster.kind, _judged)(window, cluster)
 
 
 class _Part(Struct, frozen=True):
@@ -60,7 +72,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     alone = _alone(cluster, nodes)
     parts = [
         *_copies(window, cluster, nodes, alone),
-        *_members(cluster, down, devices),
+        *_members(down, devices),
         *_reported(cluster, down),
         *_events(window, cluster, away),
     ]
@@ -82,7 +94,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
             *((Value("says", "reported by the cluster", cluster.says),) if cluster.says else ()),
         ),
         evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
-        advice=_advice(cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
+        advice=_advice(window, cluster, lost, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
         refuted_by="all nodes and devices healthy, and no degraded data",
         damage=first.damage,
     )
@@ -104,40 +116,47 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
         if last:
             title = "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT"
             count, impact = f"a single {'reachable ' if unknown else ''}copy", "can lose these data"
-        bad = next((f"; {node.node} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
+        bad = next((f"; {node_name(node)} is {node.state}" for node in (*unknown, *nodes) if not node.healthy), "")
         severity = Severity.CRITICAL if last else Severity.WARNING
         cause = fitting(f"{size} has {count}{bad}.", f"{size} has {count}.")
         yield _Part(severity, Damage.REDUNDANCY, f"{title}: {size}", cause, f"Another failure {impact}.")
     elif alone is not None:
-        cause = f"Only {alone.node} has current data."
+        cause = f"Only {node_name(alone)} has current data."
         yield _Part(
             Severity.CRITICAL, Damage.REDUNDANCY, "ONE COPY REACHABLE" if unknown else "ONE COPY LEFT",
-            f"Only the copy of {alone.node} is reachable." if unknown else cause,
+            f"Only the copy of {node_name(alone)} is reachable." if unknown else cause,
             "Another failure makes the data unavailable.",
         )  # fmt: skip
     if unknown:
         yield _Part(
             Severity.INFO, Damage.REDUNDANCY, "COPY UNKNOWN",
-            f"The data of {_listed([n.node for n in unknown])} is unknown ({unknown[0].state}).",
+            f"The data of {_listed([node_name(n) for n in unknown])} is unknown ({unknown[0].state}).",
             "The copy can be outdated.",
         )  # fmt: skip
 
 
-def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
-    """Yield nodes and devices that failed; an UNCLEAN node of Pacemaker is reported by the cluster."""
-    failed = [node for node in down if cluster.kind != PACEMAKER or node.state != "UNCLEAN"]
-    if failed:
-        cause = f"{_listed([f'{n.node} is {n.state}' for n in failed])}."
+def _members(down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
+    """Yield nodes and devices that failed."""
+    if down:
+        cause = _sentence(_listed([f"{node_name(n)} is {n.state}" for n in down]))
         yield _Part(
-            Severity.WARNING, Damage.REDUNDANCY, _counted(len(failed), "NODE DOWN", "NODES DOWN"), cause,
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(down), "NODE DOWN", "NODES DOWN"), cause,
             "The cluster can lose fewer nodes than configured.",
         )  # fmt: skip
     if devices:
         cause = f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}."
+        absent = all(d.state in _ABSENT for d in devices)
+        fault = "NOT IN SERVICE" if absent else "FAILED"
         yield _Part(
-            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), "DEVICE FAILED", "DEVICES FAILED"), cause,
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(devices), f"DEVICE {fault}", f"DEVICES {fault}"), cause,
             "The cluster has fewer devices for its copies.",
         )  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    """Return a sentence; the name of a node at its beginning stays as it is."""
+    begins = text.partition(" ")[0] in {"the", "this", "volume", "no"}
+    return f"{text[:1].upper() if begins else text[:1]}{text[1:]}."
 
 
 def _counted(count: int, one: str, several: str) -> str:
@@ -147,51 +166,22 @@ def _counted(count: int, one: str, several: str) -> str:
 def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
     """Yield faults that the cluster itself reports."""
     says = cluster.says or ""
-    if cluster.kind == PACEMAKER and says:
-        yield from _of_pacemaker(cluster, down)
-    elif cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
+    if cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
         stops = _SUSPENDED in says
         cause = next((part for part in says.split("; ") if stops and part.startswith(_SUSPENDED)), says.split("; ")[0])
         yield _Part(
             Severity.CRITICAL if stops else Severity.WARNING,
             Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
             "I/O SUSPENDED" if stops else "REPLICATION FAULT",
-            f"{cause[:1].upper()}{cause[1:]}.",
+            _sentence(cause),
             "Every request waits." if stops else "The sides no longer have the same data.",
         )
-    elif cluster.healthy == 0 and (not down or cluster.kind == _CEPH):
+    elif cluster.healthy == 0 and not down:
         reported = [f"The cluster reports {human.safe(cluster.state, 40)}{detail}." for detail in (f": {says}", "")]
         reported = reported if says else reported[1:]
-        stops = cluster.kind == _CEPH and bool(cluster.state == "HEALTH_ERR" or _STOPPED.search(says))
         yield _Part(
-            Severity.CRITICAL if stops else Severity.WARNING,
-            Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
-            "CLUSTER UNHEALTHY",
-            fitting(*reported),
-            "Requests can fail or wait." if stops else "Redundancy or service can be reduced.",
-        )
-
-
-def _of_pacemaker(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
-    if cluster.state == "no leader":
-        yield _Part(
-            Severity.CRITICAL, Damage.AVAILABILITY, "NO LEADER", "The cluster has no designated controller.",
-            "Resources are not started, moved or fenced.",
-        )  # fmt: skip
-    elif cluster.state == "no quorum":
-        policy = (cluster.says or "").partition("no quorum: ")[2].partition(";")[0]
-        yield _Part(
-            Severity.CRITICAL, Damage.AVAILABILITY, "NO QUORUM",
-            f"{cluster.managers_up} of {cluster.managers} nodes are online: no quorum.",
-            f"{policy[:1].upper()}{policy[1:]}." if policy else "Resources can be stopped.",
-        )  # fmt: skip
-    unclean = [node for node in down if node.state == "UNCLEAN"]
-    if unclean:
-        disabled = ", but fencing is disabled" if FENCING_DISABLED in (cluster.says or "") else ""
-        yield _Part(
-            Severity.CRITICAL, Damage.AVAILABILITY, _counted(len(unclean), "NODE UNCLEAN", "NODES UNCLEAN"),
-            f"{_listed([node.node for node in unclean])} UNCLEAN: fencing has not completed.",
-            f"Resources of {unclean[0].node} wait for fencing{disabled}.",
+            Severity.WARNING, Damage.REDUNDANCY, "CLUSTER UNHEALTHY", fitting(*reported),
+            "Redundancy or service can be reduced.",
         )  # fmt: skip
 
 
@@ -218,17 +208,17 @@ def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
 def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
     managers = Value("managers", "managers up", cluster.managers_up, "", of=cluster.managers)
     state = Value("state", "state", cluster.state)
-    if cluster.kind == PACEMAKER:
-        return (managers, state)
-    return (
+    common = (
         Value("failed", "inaccessible data", cluster.failed, "bytes", above=0),
         Value("degraded", "degraded data", cluster.degraded, "bytes", above=0),
         Value("nodes", "healthy nodes", cluster.nodes_up, "", of=cluster.nodes),
-        managers,
-        Value("devices", "failed devices", bad, "", above=0),
-        state,
-        Value("epoch", "session of the managers", cluster.epoch),
     )
+    devices = Value("devices", "failed devices", bad, "", above=0)
+    if cluster.kind == DRBD:
+        return (*common, devices, state)
+    if cluster.kind == PACEMAKER:
+        return (managers, state)
+    return (*common, managers, devices, state, Value("epoch", "session of the managers", cluster.epoch))
 
 
 def _listed(names: list[str]) -> str:
@@ -278,9 +268,7 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.healthy is None and cluster.state is not None:
         return Unchecked(f'unknown state "{human.safe(cluster.state, 40)}"', cluster.cluster, gap=Gap.FAULTY)
     parts = [cluster.state or "managers unknown"]
-    if cluster.kind == PACEMAKER:
-        return RuledOut(cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
-    if cluster.nodes is not None:
+    if cluster.nodes is not None and cluster.nodes_up is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes healthy")
     if cluster.degraded is None:
         return Unchecked("amount of degraded data unknown", cluster.cluster)
@@ -289,11 +277,13 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
 
 
 def _advice(
-    cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
+    window: Window, cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
 ) -> tuple[Advice, ...]:
     steps: list[Advice] = []
     if lacking:
         steps.append("Do not touch other nodes or disks until all copies are restored.")
+    if cluster.kind == DRBD:
+        return (*steps, *drbd_advice(window, cluster))
     steps += _TOOLS.get(cluster.kind, ("Use the cluster's own tools.",))
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
@@ -314,10 +304,11 @@ def _advice(
 
 _TOOLS: Mapping[str, tuple[Advice, ...]] = {
     "powerflex": (run("scli", "--query_cluster"), run("scli", "--query_all_sds")),
-    "ceph": (run("ceph", "health", "detail"), run("ceph", "osd", "tree", "down")),
-    DRBD: (run("drbdadm", "status", "--verbose"),),
-    PACEMAKER: (run("crm_mon", "-1", "-r", "-f"), run("corosync-quorumtool", "-s")),
 }
+
+
+_VERDICTS: Mapping[str, Callable[[Window, Cluster], Verdict]] = {PACEMAKER: manager_verdict, GLUSTER: pool_verdict}
+"""Verdicts on kinds of clusters that count no copies of data."""
 
 
 CLUSTER_DEGRADED = Rule(
@@ -326,6 +317,7 @@ CLUSTER_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Cluster,),
+    covers=(Covers(Cluster, where=_is_covered),),
     remembers=True,
     damage=Damage.REDUNDANCY,
     view="cluster",

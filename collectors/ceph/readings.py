@@ -1,0 +1,127 @@
+"""Readings specific to Ceph: health checks, RADOS pools, and the daemons of this node."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+
+DAEMONS = "ceph.daemons"
+"""Question for the daemons of this node that run."""
+_CLUSTER = Label("Cluster", "Name of the cluster", names=Name.VOLUME)
+_ORIGIN = Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)
+
+
+class CephCheck(Reading, frozen=True, kw_only=True):
+    """Active health check of a cluster. `details` has a line for each affected thing, at most 60.
+
+    `muted` is 1 if an administrator muted it: Ceph's overall health then leaves it out.
+    """
+
+    family: ClassVar[str] = "ceph_check"
+    title: ClassVar[str] = "Ceph health checks"
+    joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", '"{code}"')
+    things: ClassVar = {"cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER)}
+
+    cluster: Annotated[str, _CLUSTER]
+    code: Annotated[str, Label("Check", "Code of the check: OSD_DOWN, PG_DEGRADED ...", plain=True)]
+    severity: Annotated[str, State("Severity", "Severity assigned by Ceph: HEALTH_WARN or HEALTH_ERR")]
+    muted: Annotated[int, Metric("Muted", "Whether an administrator muted it (1 = yes)")]
+    harmless: Annotated[int, Metric("Harmless", "Whether it concerns neither data nor service (1 = yes)")]
+    count: Annotated[int | None, Metric("Count", "Number of affected things, as reported by Ceph")]
+    message: Annotated[str, Fact("Message", "Message of the check", export=False, names=Name.TEXT)]
+    details: Annotated[str | None, Fact("Details", "A line for each thing", export=False, names=Name.TEXT)] = None
+    origin: Annotated[str, _ORIGIN] = ""
+
+    @property
+    def name(self) -> str:
+        """Name used in findings: `cluster/code`."""
+        return f"{self.cluster}/{self.code}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message and the lines of the details."""
+        return (self.message, *(self.details or "").splitlines())
+
+
+class CephPool(Reading, frozen=True, kw_only=True):
+    """RADOS pool: copies, the failure domains that hold them, quotas and use.
+
+    `copies` is the size of the pool: copies, or pieces of erasure coding. Below `least` the pool serves no I/O; below
+    `needed` data is lost. `domains` is the number of failure domains of the kind `domain` that its CRUSH rule can use.
+    """
+
+    family: ClassVar[str] = "ceph_pool"
+    title: ClassVar[str] = "Ceph pools"
+    joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", '"{pool}"')
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
+    joins = (Join("pool", "cluster", Relation.PART),)
+
+    cluster: Annotated[str, _CLUSTER]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    number: Annotated[int, Metric("Number", "Number of the pool, first part of its placement groups", exact=True)]
+    kind: Annotated[str, Fact("Kind", "replicated or erasure", plain=True)]
+    copies: Annotated[int | None, Metric("Copies", "Configured copies, or pieces of erasure coding")]
+    least: Annotated[int | None, Metric("Least", "Copies or pieces below which the pool serves no I/O (min_size)")]
+    needed: Annotated[int | None, Metric("Needed", "Copies or pieces below which data is lost")]
+    root: Annotated[str | None, Fact("Root", "CRUSH root of its rule", names=Name.VOLUME)]
+    media: Annotated[str | None, Fact("Media", "Device class of its rule", plain=True)]
+    domain: Annotated[str | None, Fact("Domain", "Kind of failure domain: host, rack, osd", plain=True)]
+    domains: Annotated[int | None, Metric("Domains", "Failure domains that its rule can use")]
+    domains_up: Annotated[int | None, Metric("Domains up", "Those of them with an OSD that is up")]
+    full: Annotated[int, Metric("Full", "Whether the pool refuses writes because it is full (1 = yes)")]
+    objects: Annotated[int | None, Metric("Objects", "Number of objects")]
+    objects_limit: Annotated[int | None, Metric("Objects limit", "Quota of objects; absent without one")]
+    stored: Annotated[int | None, Metric("Stored", "Bytes stored by clients, without copies", "bytes")]
+    stored_limit: Annotated[int | None, Metric("Stored limit", "Quota of bytes; absent without one", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Raw bytes in use, all copies counted", "bytes")]
+    free: Annotated[int | None, Metric("Free", "Bytes that clients can still store, as estimated by Ceph", "bytes")]
+    origin: Annotated[str, _ORIGIN] = ""
+
+    @property
+    def name(self) -> str:
+        """Name used in findings: `cluster/pool`."""
+        return f"{self.cluster}/{self.pool}"
+
+
+class CephDaemon(Reading, frozen=True, kw_only=True):
+    """Daemon whose data directory is on this node. `running` is None if the processes could not be listed.
+
+    `device` is the name of an OSD among the devices of its cluster.
+    """
+
+    family: ClassVar[str] = "ceph_daemon"
+    title: ClassVar[str] = "Ceph daemons of this node"
+    joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", "{needle}")
+    things: ClassVar = {
+        "device": Identity(
+            Stated("kind", {"osd": ThingKind.OSD}, ThingKind.NODE),
+            Stated("kind", {"osd": Naming.OSD}, Naming.NODE),
+            "{cluster}/{node}/{daemon}",
+        ),
+        "local": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (Join("device", "local", Relation.STORED),)
+
+    cluster: Annotated[str, _CLUSTER]
+    daemon: Annotated[str, Label("Daemon", "Kind and id: osd.3, mon.a", names=Name.EVIDENCE)]
+    ident: Annotated[str | None, Fact("Id", "Id of a monitor or manager, often a host name", names=Name.HOST)]
+    kind: Annotated[str, Fact("Kind", "osd, mon or mgr", plain=True)]
+    node: Annotated[str, Fact("Node", "Host name of this node", names=Name.HOST)]
+    running: Annotated[int | None, Metric("Running", "Whether its process runs (1 = yes)")]
+    folder: Annotated[str, Fact("Directory", "Its data directory", names=Name.EVIDENCE)]
+    local: Annotated[str | None, Fact("Device", "Block device that it stores on", names=Name.DEVICE)] = None
+    origin: Annotated[str, _ORIGIN] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def name(self) -> str:
+        """Name used in findings; for an OSD, that of the cluster's device."""
+        return f"{self.cluster}/{self.node}/{self.daemon}"

@@ -1,0 +1,205 @@
+"""Multipath maps of device mapper: which paths work, and whether requests wait when none does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar
+
+from msgspec import Struct
+
+from sdstop.collectors.devicemapper import dmtable
+from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, MappingNames, output
+from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Host, Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+
+STATUS = ("dmsetup", "status", "--noflush", "--target", "multipath")
+TABLE = ("dmsetup", "table", "--target", "multipath")
+BLOCK = "/sys/block"
+PACE = 5.0
+QUEUES = "queue_if_no_path"
+
+ACTIVE, FAILED = "active", "failed"
+_STATES = {"A": ACTIVE, "F": FAILED}
+_GROUPS = {"A": "active", "E": "enabled", "D": "disabled"}
+
+
+class MultipathState(Reading, frozen=True):
+    """A multipath map: how many of its paths work, one row each."""
+
+    family: ClassVar[str] = "multipath_state"
+    title: ClassVar[str] = "Multipath maps"
+    rows_of = Source("{origin}", "{mapping}:")
+    things: ClassVar = {
+        "device": Identity(ThingKind.MULTIPATH_MAP, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
+    }
+
+    mapping: Annotated[str, Label("Map", "Name in /dev/mapper", names=Name.MAPPING)]
+    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
+    paths: Annotated[int, Metric("Paths", "Number of paths")]
+    active: Annotated[int, Metric("Active paths", "Paths that the kernel uses or can use")]
+    queues: Annotated[
+        int | None, Metric("Queues", "Whether requests wait while no path works (queue_if_no_path); 0: they fail")
+    ]
+    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+class MultipathPath(Reading, frozen=True):
+    """A path of a multipath map, one row each."""
+
+    family: ClassVar[str] = "multipath_path"
+    title: ClassVar[str] = "Multipath paths"
+    rows_of = Source("{origin}", " {number} ")
+    things: ClassVar = {
+        "device": Identity(None, Naming.DEV),
+        "path": Identity(None, Naming.DEV),
+    }
+
+    mapping: Annotated[str, Label("Map", "Name in /dev/mapper", names=Name.MAPPING)]
+    number: Annotated[str, Label("Number", "Major and minor number of the path's device", plain=True)]
+    path: Annotated[str | None, Fact("Path", "Kernel name of the path's device", names=Name.DEVICE)]
+    device: Annotated[str | None, Fact("Device", "Kernel name of the map", names=Name.DEVICE)]
+    state: Annotated[str, State("State", "active or failed, as the kernel sees it")]
+    group: Annotated[int, Metric("Group", "Its priority group, counted from 1", export=False)]
+    group_state: Annotated[str | None, State("Group state", "State of its group: active, enabled, disabled")]
+    fails: Annotated[int, Metric("Failures", "How often the path has failed since the table was loaded")]
+    origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+class PathStatus(Struct, frozen=True):
+    """A path in `dmsetup status`: number, state, failures, its group counted from 1, and the state of the group."""
+
+    number: str
+    state: str
+    fails: int
+    group: int
+    group_state: str
+
+
+def parse_status(text: str) -> list[PathStatus]:
+    """Parse the status of a multipath target (kernel drivers/md/dm-mpath.c: multipath_status).
+
+        2 0 1 0 2 1 A 0 1 2 8:16 A 0 0 1 E 0 1 2 8:0 F 3 0 1
+
+    Features with their values, handler, number of groups, next group; then for each group its state, arguments of its
+    selector, number of paths and of arguments of a path; then for each path its number, A or F, failures, arguments.
+    Raises Malformed.
+    """
+    words = iter(text.split())
+    try:
+        _skip(words, int(next(words)))
+        _skip(words, int(next(words)))
+        groups = int(next(words))
+        next(words)
+        found = [path for group in range(1, groups + 1) for path in _group(words, group)]
+    except (StopIteration, ValueError, KeyError) as error:
+        raise Malformed(f"multipath status not understood: {text.strip()[:80]!r}") from error
+    return found
+
+
+def _group(words: Iterator[str], group: int) -> list[PathStatus]:
+    state = _GROUPS[next(words)]
+    _skip(words, int(next(words)))
+    count, arguments = int(next(words)), int(next(words))
+    found = []
+    for _ in range(count):
+        number, path_state, fails = next(words), _STATES[next(words)], int(next(words))
+        _skip(words, arguments)
+        found.append(PathStatus(number, path_state, fails, group, state))
+    return found
+
+
+def _skip(words: Iterator[str], count: int) -> None:
+    for _ in range(count):
+        next(words)
+
+
+_FEATURES = re.compile(r"\s*(\d{1,3})((?:\s+\S+)*)")
+
+
+def parse_queues(text: str) -> bool | None:
+    """Return whether a table of a multipath target queues without a path; None if it is not understood.
+
+    1 queue_if_no_path 1 alua 2 1 service-time 0 1 2 8:16 1 1 service-time 0 1 2 8:0 1 1
+    """
+    match = _FEATURES.fullmatch(text.rstrip())
+    if match is None:
+        return None
+    words = match[2].split()
+    count = int(match[1])
+    return QUEUES in words[:count] if len(words) >= count else None
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the maps and their paths; dmsetup runs only on nodes with maps.
+
+    Raises Denied without root, Absent without dmsetup, Malformed for a status that is not understood.
+    """
+    if not fingerprint(host) and not host.recorded("dmsetup"):
+        return
+    names = MappingNames(host)
+    queues = {
+        segment.name: parse_queues(segment.text)
+        for said in output(host, TABLE, "table")
+        for segment in dmtable.segments(said.text, said.name)
+        if segment.target == "multipath"
+    }
+    for said in output(host, STATUS, "status"):
+        for segment in dmtable.segments(said.text, said.name):
+            if segment.target == "multipath":
+                yield from _rows(segment, said.key, names, queues=queues.get(segment.name))
+
+
+def _rows(segment: dmtable.Segment, key: str, names: MappingNames, *, queues: bool | None) -> Iterator[Reading]:
+    paths = parse_status(segment.text)
+    mapping = names.mappings.get(segment.name)
+    device = mapping.device if mapping is not None else None
+    yield MultipathState(
+        segment.name,
+        device,
+        len(paths),
+        sum(path.state == ACTIVE for path in paths),
+        None if queues is None else int(queues),
+        key,
+    )
+    for path in paths:
+        yield MultipathPath(
+            segment.name,
+            path.number,
+            names.device(path.number),
+            device,
+            path.state,
+            path.group,
+            path.group_state,
+            path.fails,
+            key,
+        )
+
+
+def fingerprint(host: Host) -> tuple[str, ...]:
+    """Return the kernel names of all multipath maps, known by their UUIDs."""
+    entries = [entry for entry in host.names(BLOCK) if entry.startswith("dm-")]
+    return tuple(entry for entry in entries if (host.maybe(f"{BLOCK}/{entry}/dm/uuid") or "").startswith("mpath-"))
+
+
+MULTIPATH = Collector(
+    "multipath",
+    "Multipath maps and their paths",
+    read,
+    (MultipathState, MultipathPath),
+    (
+        Need(f"list:{BLOCK}", "whether there are any maps"),
+        Need(f"{BLOCK}/dm-*/dm/uuid", "which device mapper devices are multipath maps"),
+        Command(STATUS, "which paths work; the maps are not flushed for it", ROOT),
+        Command(TABLE, "whether requests wait while no path works", ROOT),
+        Need(command_key(INFO), "the maps' kernel names, if these were recorded"),
+        Need(f"{BLOCK}/dm-*/dm/name", "the same, live"),
+        Need(f"{BLOCK}/*/dev", "the kernel names of the paths"),
+        Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),
+        Need(PARTITIONS, "kernel names by major and minor number"),
+    ),
+    PACE,
+)

@@ -1,0 +1,1 @@
+"""Collectors for GlusterFS: peers, volumes, bricks, and entries that wait to be healed."""

@@ -1,0 +1,302 @@
+"""GlusterFS: servers, volumes and bricks, as this server's glusterd knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.gluster.answers import (
+    Peer,
+    Process,
+    Refused,
+    Volume,
+    parse_peers,
+    parse_processes,
+    parse_volumes,
+    without_names,
+)
+from sdstop.core.collector import SLOW, Collector, Command, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent, Denied, Failed, Host, Output
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.readings.cluster import Cluster, ClusterNode
+
+KIND = "gluster"
+INFO = ("gluster", "--mode=script", "--xml", "volume", "info")
+STATUS = ("gluster", "--mode=script", "--xml", "volume", "status", "all")
+PEERS = ("gluster", "--mode=script", "--xml", "peer", "status")
+VOLUMES = "/var/lib/glusterd/vols"
+"""Directory with a directory for each volume, on every server of the pool."""
+_DEAD = "gluster daemon is operational"
+_MEMBER = "Peer in Cluster"
+
+
+class GlusterVolume(Reading, frozen=True, kw_only=True):
+    """A volume of GlusterFS.
+
+    `tolerates` is the number of further bricks that may fail before some data cannot be written, in the worst case;
+    `out` is the number of sets of bricks (a set holds the same data) that do not have enough of them.
+    """
+
+    family: ClassVar[str] = "gluster_volume"
+    title: ClassVar[str] = "GlusterFS volumes"
+    rows_of = Source(command_key(INFO), "<name>{volume}<")
+    things: ClassVar = {
+        "volume": Identity(
+            ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}", aliases=(("{volume}", Naming.VOLUME),)
+        )
+    }
+
+    volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
+    state: Annotated[str, State("State", "Started, Stopped or Created")]
+    type: Annotated[str, Fact("Type", "Replicate, Disperse, Distribute ...", plain=True)]
+    copies: Annotated[int | None, Metric("Copies", "Number of copies, arbiters included; absent if dispersed")]
+    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data")]
+    redundancy: Annotated[int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail")]
+    bricks: Annotated[int, Metric("Bricks", "Configured bricks")]
+    bricks_up: Annotated[int, Metric("Bricks up", "Bricks that are online")]
+    bricks_unknown: Annotated[int, Metric("Bricks unknown", "Bricks whose server is not connected, or not queried")]
+    tolerates: Annotated[
+        int | None, Metric("Tolerates", "Further bricks that may fail before writes do; absent if unknown")
+    ]
+    refusing: Annotated[int, Metric("Refusing", "Sets of bricks that refuse writes: no quorum, or too few bricks")]
+    out: Annotated[int, Metric("Out", "Sets of bricks that cannot be read: too few bricks")]
+    quorum: Annotated[str, Fact("Quorum", "cluster.quorum-type: none, auto, fixed", plain=True)]
+    healers: Annotated[int | None, Metric("Heal daemons", "Self-heal daemons; absent if it has none")]
+    healers_up: Annotated[int | None, Metric("Heal daemons up", "Self-heal daemons that are online")]
+    healing: Annotated[int, Metric("Healing", "Whether the self-heal daemon is enabled (1 = yes)")]
+
+    @property
+    def down(self) -> int:
+        """Number of bricks that are known to be offline."""
+        return self.bricks - self.bricks_up - self.bricks_unknown
+
+
+class GlusterBrick(Reading, frozen=True, kw_only=True):
+    """A brick of a volume: a directory on a server."""
+
+    family: ClassVar[str] = "gluster_brick"
+    title: ClassVar[str] = "GlusterFS bricks"
+    rows_of = Source("{origin}", "{path}<")
+    things: ClassVar = {
+        "brick": Identity(ThingKind.BRICK, Naming.OSD, f"{KIND}/{{volume}}/{{brick}}"),
+        "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}"),
+        "host": Identity(ThingKind.NODE, Naming.NODE, f"{KIND}/{{host}}"),
+    }
+    joins = (Join("volume", "brick", Relation.MEMBER), Join("brick", "host", Relation.LOCATED))
+
+    volume: Annotated[str, Label("Volume", "Name of the volume", names=Name.VOLUME)]
+    brick: Annotated[str, Label("Brick", "HOST:PATH", names=Name.EVIDENCE)]
+    host: Annotated[str, Fact("Host", "Server of the brick", names=Name.HOST)]
+    path: Annotated[str, Fact("Path", "Directory on that server", names=Name.PATH)]
+    set: Annotated[int, Metric("Set", "Number of the set of bricks that hold the same data, from 1")]
+    arbiter: Annotated[int, Metric("Arbiter", "Whether it holds names and no data (1 = yes)")]
+    state: Annotated[str, State("State", "online, offline, or unknown: its server is not connected, or not queried")]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return the pool, its servers, volumes and bricks. Raises Absent where GlusterFS has no volumes and no peers."""
+    output = host.run(INFO, 5.0)
+    if output.exit != 0 and _DEAD in f"{output.text}{output.stderr.decode('utf-8', 'replace')}":
+        configured = host.names(VOLUMES)
+        if not configured:
+            raise Absent(command_key(INFO), "glusterd does not run here, and has no volumes")
+        return [_stopped(len(configured))]
+    volumes = parse_volumes(answer(INFO, output))
+    peers = parse_peers(answer(PEERS, host.run(PEERS, 5.0)))
+    if not volumes and not peers:
+        raise Absent(command_key(INFO), "no volumes and no peers")
+    started = any(volume.state == "Started" for volume in volumes)
+    processes, silent = _processes(host) if started else ({}, "")
+    here = host.maybe("/proc/sys/kernel/hostname") or "this server"
+    rows: list[Reading] = [_pool(peers, silent), *_servers(peers, here)]
+    for volume in volumes:
+        bricks = list(_bricks(volume, processes.get(volume.name)))
+        rows += [_volume(volume, bricks, processes.get(volume.name)), *bricks]
+    return rows
+
+
+def answer(argv: Sequence[str], output: Output) -> str:
+    """Return what a successful run printed. Raises Denied or Failed."""
+    said = f"{output.stderr.decode('utf-8', 'replace')}\n{output.text}".strip().partition("\n")[0][:200]
+    if output.exit == 0 or output.text.lstrip().startswith("<?xml"):
+        return output.text
+    if "ermission denied" in said or "not permitted" in said:
+        raise Denied(command_key(argv), "gluster answers root alone: start sdstop with sudo")
+    raise Failed(command_key(argv), f"exit {output.exit}: {said}")
+
+
+def _processes(host: Host) -> tuple[dict[str, list[Process]], str]:
+    """Return the processes by volume, and why there are none: another transaction holds the lock of the pool."""
+    try:
+        return parse_processes(answer(STATUS, host.run(STATUS, 10.0))), ""
+    except Refused as error:
+        return {}, str(error)
+
+
+def _stopped(volumes: int) -> Cluster:
+    return _cluster("glusterd stopped", 0, None, None, f"glusterd does not run; volumes configured here: {volumes}")
+
+
+def _pool(peers: Sequence[Peer], silent: str) -> Cluster:
+    up = sum(peer.connected for peer in peers)
+    well = up == len(peers) and all(peer.state in {_MEMBER, ""} for peer in peers)
+    state = "connected" if well else "servers missing"
+    return _cluster(state, int(well), 1 + len(peers), 1 + up, silent or None)
+
+
+def _cluster(state: str, healthy: int, servers: int | None, up: int | None, says: str | None) -> Cluster:
+    return Cluster(
+        cluster=KIND,
+        kind=KIND,
+        ident=None,
+        version=None,
+        state=state,
+        healthy=healthy,
+        leader=None,
+        managers=None,
+        managers_up=None,
+        replicas=None,
+        replicas_up=None,
+        tolerates=None,
+        nodes=servers,
+        nodes_up=up,
+        capacity=None,
+        used=None,
+        spare=None,
+        degraded=None,
+        failed=None,
+        says=says,
+        origin=command_key(PEERS if servers is not None else INFO),
+        needle="<peerStatus" if servers is not None else "gluster daemon",
+    )
+
+
+def _servers(peers: Sequence[Peer], here: str) -> Iterator[ClusterNode]:
+    yield _server(here, "connected", 1, "", local=True)
+    for peer in peers:
+        state = "disconnected" if not peer.connected else "connected" if peer.state in {_MEMBER, ""} else peer.state
+        yield _server(peer.name, state, int(state == "connected"), f"<hostname>{peer.name}<", local=False)
+
+
+def _server(name: str, state: str, healthy: int, needle: str, *, local: bool) -> ClusterNode:
+    return ClusterNode(
+        cluster=KIND,
+        role="peer",
+        node=name,
+        ident=None,
+        address=None,
+        area=None,
+        domain=name,
+        state=state,
+        healthy=healthy,
+        maintenance=None,
+        leads=False,
+        devices=None,
+        capacity=None,
+        used=None,
+        version=None,
+        local=local,
+        origin=command_key(PEERS),
+        needle=needle or "<peerStatus",
+    )
+
+
+def _bricks(volume: Volume, processes: Sequence[Process] | None) -> Iterator[GlusterBrick]:
+    online = {process.name: process.online for process in processes or () if process.name}
+    for place, brick in enumerate(volume.bricks):
+        host, _, path = brick.name.partition(":/")
+        known = online.get(brick.name)
+        yield GlusterBrick(
+            volume=volume.name,
+            brick=brick.name,
+            host=host,
+            path=f"/{path}",
+            set=place // volume.together + 1,
+            arbiter=int(brick.arbiter),
+            state="unknown" if known is None else "online" if known else "offline",
+            origin=command_key(INFO if known is None else STATUS),
+        )
+
+
+def _volume(volume: Volume, bricks: Sequence[GlusterBrick], processes: Sequence[Process] | None) -> GlusterVolume:
+    sets: dict[int, list[GlusterBrick]] = {}
+    for brick in bricks:
+        sets.setdefault(brick.set, []).append(brick)
+    margins = [_margins(volume, members) for members in sets.values()]
+    healers = [process for process in processes or () if not process.name]
+    unknown = sum(brick.state == "unknown" for brick in bricks)
+    return GlusterVolume(
+        volume=volume.name,
+        state=volume.state,
+        type=volume.type,
+        copies=None if volume.dispersed else max(volume.copies, 1),
+        arbiters=volume.arbiters,
+        redundancy=volume.redundancy if volume.dispersed else None,
+        bricks=len(bricks),
+        bricks_up=sum(brick.state == "online" for brick in bricks),
+        bricks_unknown=unknown,
+        tolerates=None if unknown or not margins else max(min(write for write, _ in margins), 0),
+        refusing=sum(write < 0 for write, _ in margins),
+        out=sum(read < 0 for _, read in margins),
+        quorum=_quorum(volume),
+        healers=len(healers) or None,
+        healers_up=sum(healer.online for healer in healers) if healers else None,
+        healing=int(volume.options.get("cluster.self-heal-daemon", "on") not in _OFF),
+    )
+
+
+_OFF = frozenset({"off", "no", "disable", "false", "0"})
+
+
+def _quorum(volume: Volume) -> str:
+    """Return the quorum type; without the option it is auto for three copies and more, and for arbiters."""
+    usual = "auto" if volume.copies > _PAIR or volume.arbiters else "none"
+    return volume.options.get("cluster.quorum-type", usual)
+
+
+_PAIR = 2
+
+
+def _margins(volume: Volume, members: Sequence[GlusterBrick]) -> tuple[int, int]:
+    """Return how many more bricks of a set may fail before it refuses writes, and before it cannot be read.
+
+    Below 0: it does by now. Bricks of unknown state count as online: nothing is stated of them.
+    """
+    up = [member for member in members if member.state != "offline"]
+    if volume.dispersed:
+        margin = len(up) - (volume.dispersed - volume.redundancy)
+        return margin, margin
+    data = [member for member in up if not member.arbiter]
+    readable = len(data) - 1
+    quorum = _quorum(volume)
+    if quorum == "auto":
+        needed = len(members) // 2 + 1
+        first = members[0] in up
+        if len(members) % 2 == 0 and first and len(up) >= len(members) // 2:
+            needed = len(members) // 2  # half of the bricks suffice if the first one is among them
+        return min(len(up) - needed, readable), readable
+    if quorum == "fixed":
+        wanted = volume.options.get("cluster.quorum-count", "1")
+        return min(len(up) - (int(wanted) if wanted.isdecimal() else 1), readable), readable
+    return readable, readable
+
+
+GLUSTER = Collector(
+    "gluster",
+    "GlusterFS servers, volumes and bricks",
+    read,
+    (Cluster, ClusterNode, GlusterVolume, GlusterBrick),
+    (
+        Command(INFO, "volumes and their bricks, from this server's own files", "root"),
+        Command(PEERS, "the other servers, from this server's own state", "root"),
+        Command(STATUS, "which bricks and self-heal daemons run; all servers are asked", "root"),
+        Need("cmd:gluster*", "the same, as others recorded it", redact=without_names),
+        Need(f"list:{VOLUMES}", "whether volumes are configured where glusterd does not run", "root"),
+        Need("/proc/sys/kernel/hostname", "this node's name"),
+    ),
+    SLOW,
+    deadline=20.0,
+)

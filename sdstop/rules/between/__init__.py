@@ -1,0 +1,28 @@
+"""Rules between nodes: one file each, with a pure function over a site."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from sdstop.analysis.peers import COMPARING
+from sdstop.core.finding import NodeRule
+
+ORDER: tuple[str, ...] = (
+    "split_brain",
+    "replication_stopped",
+    "cluster_partitioned",
+    "cause_on_node",
+    "mtu_misaligned",
+    "unstable_device_path",
+    "scaling_poor",
+)
+"""Modules of this package in display order, one per line. `a_b` defines A_B."""
+
+
+def _rule(module: str) -> NodeRule:
+    rule: NodeRule = getattr(import_module(f"sdstop.rules.between.{module}"), module.upper())
+    return rule
+
+
+BETWEEN: tuple[NodeRule, ...] = (*map(_rule, ORDER), *COMPARING)
+"""Every rule between nodes: those that join states, then those that compare properties."""

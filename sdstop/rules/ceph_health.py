@@ -1,0 +1,244 @@
+"""Health of Ceph clusters: quorum, and each health check by its effect on clients and data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sdstop.analysis.ceph_effect import FOLLOWS, effect_of, last_copies, things_in
+from sdstop.collectors.ceph.cluster import KIND, NO_ANSWER, NO_QUORUM
+from sdstop.collectors.ceph.health import flags_in
+from sdstop.collectors.ceph.readings import CephCheck, CephPool
+from sdstop.core import format as human
+from sdstop.core.advice import run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.finding_text import fitting
+from sdstop.core.history import Window
+from sdstop.readings.cluster import Cluster, ClusterNode
+
+_LISTED = 12
+"""Most names in a value."""
+_WORDS = {"pools": "pool", "osds": "OSD", "pgs": "PG", "daemons": "daemon"}
+_PHRASES = {"PG_DEGRADED": "lack copies", "PG_AVAILABILITY": "serve no I/O", "PG_DAMAGED": "have damaged copies"}
+"""Faults of placement groups by code."""
+
+
+def is_ceph(cluster: Cluster) -> bool:
+    """Return whether a cluster is one of Ceph."""
+    return cluster.kind == KIND
+
+
+def pools_of(window: Window, cluster: str) -> dict[int, CephPool]:
+    """Return the pools of a cluster by number, which placement groups begin with."""
+    return {row.number: row for row in window.rows(CephPool).values() if row.cluster == cluster}
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    for cluster in window.rows(Cluster).values():
+        if not is_ceph(cluster):
+            continue
+        if cluster.state in {NO_QUORUM, NO_ANSWER}:
+            yield _unanswered(window, cluster)
+            continue
+        checks = [row for row in window.rows(CephCheck).values() if row.cluster == cluster.cluster]
+        pools = pools_of(window, cluster.cluster)
+        yield from (_found(window, check, checks, pools) for check in checks)
+        yield _whole(window, cluster, checks)
+        if not any(check.code == "MGR_DOWN" for check in checks):
+            yield from _silent_manager(window, cluster)
+
+
+def _whole(window: Window, cluster: Cluster, checks: Sequence[CephCheck]) -> Verdict:
+    """Return the verdict on a cluster apart from its checks."""
+    if cluster.healthy == 0 and not checks:
+        return Finding(
+            severity=Severity.CRITICAL,
+            subject=cluster.cluster,
+            title="CLUSTER UNHEALTHY",
+            cause=f"Ceph reports {human.safe(cluster.state, 40)} without a health check.",
+            impact="Requests can fail or wait.",
+            values=(Value("state", "state", cluster.state),),
+            evidence=cites(window.cite(cluster)),
+            advice=("Query the health in detail.", run("ceph", "health", "detail")),
+            refuted_by="HEALTH_OK in ceph -s",
+            damage=Damage.AVAILABILITY,
+        )
+    if cluster.healthy is None:
+        return Unchecked(f'unknown state "{human.safe(cluster.state, 40)}"', cluster.cluster, gap=Gap.FAULTY)
+    if checks:
+        return RuledOut(
+            cluster.cluster, f"quorum of {cluster.managers_up} of {cluster.managers} monitors, health checks reported"
+        )
+    return RuledOut(cluster.cluster, f"{cluster.state}, {cluster.managers_up} of {cluster.managers} monitors in quorum")
+
+
+def _silent_manager(window: Window, cluster: Cluster) -> Iterator[Finding]:
+    """Yield a finding about a manager that is active for the monitors and does not answer."""
+    for node in window.rows(ClusterNode).values():
+        if node.cluster == cluster.cluster and node.role == "mgr" and node.healthy == 0:
+            yield Finding(
+                severity=Severity.WARNING,
+                subject=f"{cluster.cluster}/mgr",
+                title="MANAGER DOES NOT ANSWER",
+                cause="Monitors answer, but the active manager did not within 6 s.",
+                impact="PG states, usage and latencies can be old.",
+                values=(Value("state", "state", node.state), Value("wait", "waited", 6, "seconds")),
+                evidence=cites(window.cite(node), window.cite(cluster)),
+                advice=(
+                    "Check the node of the manager; restart it or fail over.",
+                    run("ceph", "mgr", "stat"),
+                    run("ceph", "mgr", "fail", note="if a standby is there"),
+                ),
+                refuted_by="an answer to ceph osd df",
+                damage=Damage.AVAILABILITY,
+            )
+
+
+def _unanswered(window: Window, cluster: Cluster) -> Finding:
+    total = cluster.managers
+    nodes = [row for row in window.rows(ClusterNode).values() if row.cluster == cluster.cluster and row.role == "mon"]
+    missing = [row.node for row in nodes if row.healthy == 0]
+    if cluster.state == NO_QUORUM:
+        title = f"NO QUORUM: {cluster.managers_up} of {total} monitors up"
+        cause = fitting(
+            f"Monitors not reached: {', '.join(human.safe(name, 30) for name in missing)}.",
+            f"{len(missing)} of {total} monitors are not reached.",
+        )
+    else:
+        title = "MONITORS DO NOT ANSWER"
+        cause = f"No monitor{f' of {total}' if total else ''} answered this node within 5 s."
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=cluster.cluster,
+        title=title,
+        cause=cause,
+        impact="Commands and new clients wait; so does I/O after the next change.",
+        values=(
+            Value("managers", "monitors up", cluster.managers_up, "", of=total),
+            Value("missing", "not reached", ", ".join(missing[:_LISTED]) or None),
+            Value("state", "state", cluster.state),
+        ),
+        evidence=cites(window.cite(cluster)),
+        advice=(
+            "Start the monitors, and check the network between them.",
+            run("systemctl", "status", "ceph-mon.target", note="on the nodes of the monitors"),
+            run("ceph", "daemon", "mon.NAME", "mon_status", note="there"),
+            run("journalctl", "-u", "ceph-mon@*", "-n", "50", note="there"),
+        ),
+        refuted_by="an answer to ceph -s",
+        damage=Damage.AVAILABILITY,
+    )
+
+
+def _found(window: Window, check: CephCheck, all_: Sequence[CephCheck], pools: Mapping[int, CephPool]) -> Finding:
+    effect = effect_of(check, pools)
+    things = things_in(check, pools)
+    ranks = {row.code: effect_of(row, pools).severity.rank for row in all_}
+    follows = tuple(
+        f"ceph-health:{check.cluster}/{code}"
+        for code in FOLLOWS.get(check.code, ())
+        if ranks.get(code, 9) <= ranks[check.code]
+    )
+    last = last_copies(check, pools) if check.code == "PG_DEGRADED" else []
+    pool = next((row for row in pools.values() if things.get("pools") == [row.pool]), None)
+    return Finding(
+        severity=effect.severity,
+        subject=check.name,
+        title=effect.title,
+        cause=_cause(check, things),
+        impact=effect.impact,
+        values=(
+            *(Value(kind, _title(kind, names), _listed(names)) for kind, names in things.items()),
+            *((Value("last", "PGs with one copy", _listed(last)),) if last else ()),
+            *_quotas(pool if check.code.startswith("POOL_") else None),
+            Value("flags", "flags", ", ".join(sorted(flags_in(check.message))) or None)
+            if check.code.startswith("OSDMAP_FLAGS")
+            else Value("count", "affected", check.count),
+            Value("message", "reported by Ceph", human.safe(check.message, 300)),
+            Value("code", "health check", check.code),
+            Value("muted", "muted by an administrator", "yes" if check.muted else None),
+        ),
+        evidence=cites(window.cite(check)),
+        advice=(*effect.advice, *((run("ceph", "health", "unmute", check.code),) if check.muted else ())),
+        refuted_by=f"no {check.code} in ceph health detail",
+        damage=effect.damage,
+        explains=follows,
+    )
+
+
+def _cause(check: CephCheck, things: Mapping[str, Sequence[str]]) -> str:
+    """Return Ceph's message with the names of the things, as far as both fit."""
+    said = human.safe(check.message, 200).strip().rstrip(".")
+    said = f"{said[:1].upper()}{said[1:]}" or f"Ceph reports {check.code}"
+    muted = " (muted)" if check.muted else ""
+    flags = flags_in(check.message) if check.code.startswith("OSDMAP_FLAGS") else ()
+    if flags:
+        return fitting(f"Flags set: {', '.join(sorted(flags))}{muted}.", f"{len(flags)} flags set{muted}.")
+    titles = {"pools": f"{_title('pools', things.get('pools', ()))} ", "osds": ""}
+    names = "; ".join(f"{titles[kind]}{_short(things[kind])}" for kind in titles if kind in things)
+    groups = f"PG {_short(things['pgs'])}" if "pgs" in things else ""
+    daemons = _short(things["daemons"]) if "daemons" in things else ""
+    every = "; ".join(filter(None, (names, groups, daemons)))
+    if check.code in _PHRASES and "pgs" in things:
+        of = f" of {_title('pools', things['pools'])} {_short(things['pools'])}" if "pools" in things else ""
+        count = human.plural(check.count or len(things["pgs"]), "PG")
+        phrase = f"{count}{of} {_PHRASES[check.code]}{muted}"
+        return fitting(f"{phrase}: {_short(things['pgs'])}.", f"{phrase}.", f"{count} {_PHRASES[check.code]}{muted}.")
+    unsaid = every if not all(name in said for kind in things.values() for name in kind) else ""
+    return fitting(
+        *([f"{said}: {unsaid}{muted}."] if unsaid else [f"{said}{muted}."]),
+        *([f"{check.code}{muted}: {every}."] if every else []),
+        *([f"{check.code}{muted}: {names}."] if names else []),
+        f"{said}{muted}.",
+        f"Ceph reports {check.code}{muted}.",
+    )
+
+
+def _title(kind: str, names: Sequence[str]) -> str:
+    word = _WORDS[kind]
+    return word if len(names) == 1 else f"{word}s"
+
+
+def _short(names: Sequence[str]) -> str:
+    shown = ", ".join(human.safe(name, 24) for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(human.safe(name, 60) for name in names[:_LISTED])
+    return shown + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def _quotas(pool: CephPool | None) -> tuple[Value, ...]:
+    if pool is None:
+        return ()
+    return (
+        Value("objects", "objects", pool.objects if pool.objects_limit else None, "", of=pool.objects_limit),
+        Value("stored", "stored", pool.stored if pool.stored_limit else None, "bytes", of=pool.stored_limit),
+    )
+
+
+CEPH_HEALTH = Rule(
+    "ceph-health",
+    "Ceph without quorum, and each health check by its effect; muted ones are marked",
+    Severity.CRITICAL,
+    _check,
+    (Cluster, CephCheck),
+    covers=(Covers(Cluster, where=is_ceph), Covers(CephCheck, subject="{cluster}/{code}")),
+    explains=("mdm-no-redundancy",),
+    damage=Damage.REDUNDANCY,
+    view="cluster",
+)

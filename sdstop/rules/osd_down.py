@@ -1,0 +1,104 @@
+"""OSDs of Ceph that are down, with the disk on this node if it has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.analysis.ceph_effect import explained
+from sdstop.analysis.osd import disk_advice, is_osd, subject_of, words_of
+from sdstop.collectors.ceph.readings import CephCheck
+from sdstop.core import format as human
+from sdstop.core.advice import run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    Severity,
+    Value,
+    Verdict,
+    cites,
+    passed,
+    unchecked,
+)
+from sdstop.core.finding_text import fitting
+from sdstop.core.history import Window
+from sdstop.readings.cluster import ClusterDevice, ClusterPool
+
+_FOLLOWS = ("OSD_DOWN", "OSD_HOST_DOWN", "PG_DEGRADED")
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    devices = [row for row in window.rows(ClusterDevice).values() if is_osd(row)]
+    yield from passed((subject_of(row) for row in devices if row.state and "down" not in words_of(row)), "up")
+    yield from unchecked(
+        (subject_of(row) for row in devices if not row.state), "state in the cluster unavailable", calm=True
+    )
+    for device in devices:
+        if "down" in words_of(device):
+            yield _found(window, device)
+
+
+def _found(window: Window, device: ClusterDevice) -> Finding:
+    out = "out" in words_of(device)
+    severity = Severity.INFO if out else Severity.WARNING
+    muted = next(
+        (
+            " (muted in Ceph)" for row in window.rows(CephCheck).values()
+            if row.cluster == device.cluster and row.code == "OSD_DOWN" and row.muted
+        ), "",
+    )  # fmt: skip
+    name, node = human.safe(device.device, 20), human.safe(device.node, 40)
+    here = f"; its disk here is {human.safe(device.local, 24)}" if device.local else ""
+    peers = [
+        row for row in window.rows(ClusterDevice).values()
+        if row.cluster == device.cluster and is_osd(row) and row.node == device.node
+    ]  # fmt: skip
+    state = "down and out" if out else "down"
+    return Finding(
+        severity=severity,
+        subject=subject_of(device),
+        title="OSD DOWN AND OUT" if out else "OSD DOWN",
+        cause=fitting(
+            f"{name} of {node} is {state}{here}{muted}.",
+            f"{name} is {state}{here}{muted}.",
+            f"{name} is {state}{muted}.",
+        ),
+        impact="Its data has its copies elsewhere; capacity is reduced." if out
+        else "Its data has one copy fewer until it returns or is rebuilt.",
+        values=(
+            Value("state", "state", device.state),
+            Value("used", "data on it", device.used, "bytes", of=device.capacity),
+            Value("disk", "disk on this node", device.local),
+            Value(
+                "host", f"OSDs of {node} that are up", sum("up" in words_of(row) for row in peers), "", of=len(peers)
+            ),
+        ),
+        evidence=cites(
+            window.cite(device),
+            *(window.cite(row) for row in window.rows(ClusterPool).values() if row.cluster == device.cluster),
+        ),
+        advice=(
+            f"Find out why {name} is down, then start or replace it.",
+            run("systemctl", "status", f"ceph-osd@{device.device.removeprefix('osd.')}", note=f"on {node}"),
+            *disk_advice(device),
+        ),
+        refuted_by=f"{name} up in ceph osd tree",
+        explains=explained(window, device.cluster, _FOLLOWS, severity),
+        view_subject=device.device,
+    )  # fmt: skip
+
+
+OSD_DOWN = Rule(
+    "osd-down",
+    "OSD of Ceph that is down",
+    Severity.WARNING,
+    _check,
+    (ClusterDevice,),
+    covers=(Covers(ClusterDevice, subject="{cluster}/{node}/{device}", where=is_osd),),
+    many="are down",
+    damage=Damage.REDUNDANCY,
+    view="cluster",
+)

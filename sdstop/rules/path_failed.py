@@ -1,0 +1,125 @@
+"""Multipath maps with failed paths: fewer ways to the data, or none, so that every request waits or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.analysis.stalled import FOLLOWS_WAITS
+from sdstop.collectors.devicemapper.multipath import FAILED, MultipathPath, MultipathState
+from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.history import Window
+
+_GRACE = 0.5
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for row in window.rows(MultipathState).values():
+        if row.active == row.paths and row.paths:
+            yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
+            continue
+        seconds = _since(window, row)
+        if row.active and seconds + _GRACE < limits["seconds"] and len(window.moments(MultipathState)) > 1:
+            why = (
+                f"{row.paths - row.active} failed for {human.duration(seconds)}: warning after {limits['seconds']:g} s"
+            )
+            yield Unchecked(why, row.mapping, gap=Gap.EARLY)
+        else:
+            yield _finding(window, row, seconds)
+
+
+def _since(window: Window, row: MultipathState) -> float:
+    """Return for how many seconds each sample shows failed paths of a map."""
+    moments = window.moments(MultipathState)
+    first = moments[-1].started
+    for moment in moments[::-1]:
+        then = moment.rows.get(row.mapping)
+        if then is None or then.active == then.paths:
+            break
+        first = moment.started
+    return moments[-1].started - first
+
+
+def _finding(window: Window, row: MultipathState, seconds: float) -> Finding:
+    failed = [
+        each for each in window.rows(MultipathPath).values() if each.mapping == row.mapping and each.state == FAILED
+    ]
+    names = [each.path or each.number for each in failed]
+    severity = Severity.WARNING if row.active else Severity.CRITICAL
+    if row.active:
+        title = f"PATH FAILED: {row.active} of {row.paths} left"
+        count = "1 path" if len(failed) == 1 else f"{len(failed)} of {row.paths} paths"
+        cause = f"The kernel does not use {count}: {_listed(names)}."
+        impact = "The data stays reachable." if row.active > 1 else "If the last path fails, the data is unreachable."
+    else:
+        title, impact = _WITHOUT[row.queues]
+        cause = f"All {row.paths} paths have failed: {_listed(names)}." if row.paths > 1 else "It has no working path."
+    return Finding(
+        severity=severity,
+        subject=row.mapping,
+        title=title,
+        cause=cause,
+        impact=impact,
+        values=(
+            Value("active", "active paths", row.active, "", of=row.paths),
+            Value("seconds", "failed for, minimum", seconds, "seconds"),
+            Value("queues", "without a path, requests", _QUEUES.get(row.queues)),
+            Value("failed", "failed paths", ", ".join(names[:8]) or None),
+        ),
+        evidence=cites(window.cite(row), *(window.cite(each) for each in failed[:2])),
+        advice=tuple(_advice(row, names)),
+        refuted_by="all paths A in dmsetup status",
+        lasting=seconds,
+        damage=Damage.REDUNDANCY if row.active else None,
+    )
+
+
+_QUEUES = {None: None, 0: "fail", 1: "wait"}
+_WITHOUT = {
+    None: ("NO PATH LEFT", "Every request waits or fails."),
+    0: ("NO PATH LEFT: requests fail", "Every request fails with an I/O error."),
+    1: ("NO PATH LEFT: requests wait", "Every request waits until a path works again."),
+}
+
+
+def _listed(names: list[str]) -> str:
+    shown = [human.safe(name, 16) for name in names[:2]]
+    return ", ".join(shown) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+def _advice(row: MultipathState, names: list[str]) -> Iterator[Advice]:
+    yield "Repair the link, the switch or the target; paths return by themselves."
+    yield run("multipath", "-ll", *operands(row.mapping), note="paths and their checker")
+    if names:
+        yield run("journalctl", "-k").pipe("grep", "-w", *operands(names[0].rpartition("/")[2])).pipe("tail", "-40")
+    if not row.active and row.queues:
+        yield "To let requests fail instead of wait; programs then see I/O errors:"
+        yield run("dmsetup", "message", *operands(row.mapping), "0", "fail_if_no_path")
+
+
+PATH_FAILED = Rule(
+    "path-failed",
+    "multipath map with failed paths, or without any",
+    Severity.CRITICAL,
+    _check,
+    (MultipathState, MultipathPath),
+    (Threshold("seconds", 5.0, "minimum time with a failed path; a switch to another path takes less", "seconds"),),
+    many="have failed paths",
+    damage=Damage.AVAILABILITY,
+    view="disks",
+    explains=FOLLOWS_WAITS,
+)

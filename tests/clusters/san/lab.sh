@@ -1,0 +1,85 @@
+# One guest, s, that is storage and client: an iSCSI target (LIO) and an NVMe/TCP target (nvmet) in a network namespace,
+# two links to it (san1, san2), an initiator of each kind over both links, and multipath: device mapper's for iSCSI
+# (mpatha), the kernel's own for NVMe (nvme0n1).
+
+guest() { local action=$1; shift; "$PYTHON" -m tests.clusters.guest "$action" "$LAB" "$@"; }
+on() { guest on s "$1" --seconds "${2:-150}"; }
+
+IQN=iqn.2003-01.org.linux-iscsi.lab:t1
+NQN=nqn.2014-08.org.lab:n1
+TPG=/sys/kernel/config/target/iscsi/$IQN/tpgt_1
+NVMET=/sys/kernel/config/nvmet
+
+SETUP="
+set -e
+modprobe -a veth dm-multipath iscsi_tcp target_core_mod target_core_iblock iscsi_target_mod nvmet nvmet-tcp nvme-tcp scsi_dh_alua
+mountpoint -q /sys/kernel/config || mount -t configfs c /sys/kernel/config
+ip netns add tgt; ip -n tgt link set lo up
+for i in 1 2; do
+  ip link add san\$i type veth peer name t\$i netns tgt; ip addr add 10.79.\$i.2/24 dev san\$i; ip link set san\$i up
+  ip -n tgt addr add 10.79.\$i.1/24 dev t\$i; ip -n tgt link set t\$i up
+done
+C=/sys/kernel/config/target; mkdir -p \$C/core/iblock_0/lun0; echo udev_path=/dev/vda >\$C/core/iblock_0/lun0/control
+echo a1b2c3d4-0000-1111-2222-333344445555 >\$C/core/iblock_0/lun0/wwn/vpd_unit_serial; echo 1 >\$C/core/iblock_0/lun0/enable
+mkdir -p $TPG
+for x in authentication=0 generate_node_acls=1 demo_mode_write_protect=0 cache_dynamic_acls=1; do echo \${x#*=} >$TPG/attrib/\${x%=*}; done
+mkdir -p $TPG/lun/lun_0; ln -s \$C/core/iblock_0/lun0 $TPG/lun/lun_0/lun0
+# Portals belong to the namespace of the process that makes them; ip netns exec would hide configfs.
+for i in 1 2; do nsenter --net=/run/netns/tgt mkdir $TPG/np/10.79.\$i.1:3260; done; echo 1 >$TPG/enable
+mkdir -p /run/lock/iscsi; echo InitiatorName=iqn.1993-08.org.debian:lab >/etc/iscsi/initiatorname.iscsi
+sed -i 's/^node.session.timeo.replacement_timeout.*/node.session.timeo.replacement_timeout = 5/; s/^node.conn\\[0\\].timeo.noop_out_interval.*/node.conn[0].timeo.noop_out_interval = 5/; s/^node.conn\\[0\\].timeo.noop_out_timeout.*/node.conn[0].timeo.noop_out_timeout = 5/' /etc/iscsi/iscsid.conf
+iscsid
+for i in 1 2; do iscsiadm -m discovery -t st -p 10.79.\$i.1 >/dev/null; done; iscsiadm -m node -L all | tail -2
+echo 'defaults {
+ user_friendly_names yes
+ find_multipaths no
+ polling_interval 2
+ no_path_retry queue
+}
+blacklist {
+ devnode \"^vd\"
+ devnode \"^nvme\"
+}' >/etc/multipath.conf
+multipathd; sleep 3
+mkdir $NVMET/subsystems/$NQN; echo 1 >$NVMET/subsystems/$NQN/attr_allow_any_host
+mkdir $NVMET/subsystems/$NQN/namespaces/1; echo -n /dev/vdb >$NVMET/subsystems/$NQN/namespaces/1/device_path; echo 1 >$NVMET/subsystems/$NQN/namespaces/1/enable
+for i in 1 2; do
+  p=$NVMET/ports/\$i; mkdir \$p; echo tcp >\$p/addr_trtype; echo ipv4 >\$p/addr_adrfam; echo 10.79.\$i.1 >\$p/addr_traddr; echo 4420 >\$p/addr_trsvcid
+  nsenter --net=/run/netns/tgt ln -s $NVMET/subsystems/$NQN \$p/subsystems/$NQN
+done
+mkdir -p /etc/nvme; [ -s /etc/nvme/hostnqn ] || nvme gen-hostnqn >/etc/nvme/hostnqn
+for i in 1 2; do nvme connect -t tcp -a 10.79.\$i.1 -s 4420 -n $NQN --keep-alive-tmo=4 --reconnect-delay=2 --ctrl-loss-tmo=3600 --nr-io-queues=1; done
+"
+
+up() {
+  guest boot s --disks 64M 64M --memory 768M --packages multipath-tools
+  on "$SETUP" 240 && well
+}
+
+down() { guest stop; }
+
+# Returns when both sessions, both paths and both controllers are up.
+well() {
+  on 'for n in $(seq 240); do
+    [ "$(grep -l LOGGED_IN /sys/class/iscsi_session/*/state | wc -l)" = 2 ] && [ "$(grep -l live /sys/class/nvme/*/state | wc -l)" = 2 ] &&
+      [ "$(dmsetup status --target multipath | grep -o " A [0-9]* *[0-9]* [0-9]*" | wc -l)" -ge 2 ] && ! dmsetup status --target multipath | grep -q " F " && exit 0
+    sleep 0.5
+  done; multipath -ll; nvme list-subsys; iscsiadm -m session; exit 1'
+}
+
+# Writes a little to both, all the time: an emulated processor has no more to spare.
+writers() {
+  on '(while :; do timeout 300 dd if=/dev/zero of=/dev/mapper/mpatha bs=16k count=3 oflag=direct; sleep 2; done >/dev/null 2>&1 &)
+    (while :; do timeout 300 dd if=/dev/zero of=/dev/nvme0n1 bs=16k count=3 oflag=direct; sleep 2; done >/dev/null 2>&1 &)
+    sleep 1; ps ax | grep -c "[d]d if"'
+}
+no_writers() { on 'for p in $(ps ax -o pid,args | sed -n "s/^ *\([0-9]*\) .*while :.*/\1/p"); do kill $p; done; pkill -f "sh.*while" ; pkill dd; :'; }
+
+links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; done"; }
+
+record() {
+  local node=$1 directory=$2; shift 2
+  on "rm -rf /run/capture; python3 -m sdstop capture -o /run/capture $* --collectors node,diskstats,blockdev,sessions,session-states,mapper,multipath,suspended,tasks,processes,pressure >/run/capture.txt 2>&1 || { cat /run/capture.txt; exit 1; }
+    rm -rf /vm/capture; cp -r /run/capture /vm/capture" 240 || return
+  mv "$LAB/share/capture" "$directory"
+}

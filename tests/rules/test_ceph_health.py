@@ -1,0 +1,324 @@
+"""The rules on Ceph: health checks by effect, OSDs down or slow, daemons of this node, room for a rebuild."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from sdstop.collectors.ceph.cluster import CEPH
+from sdstop.collectors.ceph.health import osds_in
+from sdstop.collectors.ceph.local import CEPH_DAEMONS, daemon_id, running
+from sdstop.collectors.ceph.osds import CEPH_OSDS
+from sdstop.collectors.ceph.readings import CephDaemon
+from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.rules.ceph_daemon_down import CEPH_DAEMON_DOWN
+from sdstop.rules.ceph_health import CEPH_HEALTH
+from sdstop.rules.osd_down import OSD_DOWN
+from sdstop.rules.osd_slow import OSD_SLOW
+from sdstop.rules.spare_below_fault_set import SPARE_BELOW_FAULT_SET
+from tests.nodes.ceph import (
+    DUMP,
+    FSID,
+    HERE,
+    NAME,
+    PERF,
+    RULES,
+    STATUS,
+    TREE,
+    USAGE,
+    crush_rules,
+    osd_dump,
+    perf,
+    pool,
+    status,
+    tree,
+    usage,
+)
+from tests.nodes.frames import Judged
+
+RULED = (CEPH_DAEMON_DOWN, OSD_DOWN, OSD_SLOW, CEPH_HEALTH, SPARE_BELOW_FAULT_SET)
+
+
+def judged(files: Mapping[str, str] | None = None, **settings: Any) -> Judged:
+    known = {**HERE, STATUS: status(**settings), TREE: tree(), DUMP: osd_dump(), RULES: crush_rules(), **(files or {})}
+    return Judged((CEPH, CEPH_OSDS, CEPH_DAEMONS), RULED, [(0.0, known)])
+
+
+def severities(said: Judged) -> dict[str, str]:
+    return {each.subject: each.severity.value for each in said.all if isinstance(each, Finding)}
+
+
+# --- health checks
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "severity"),
+    [
+        ("OSD_FULL", "1 full osd(s)", "critical"),
+        ("POOL_FULL", "1 pool(s) full", "critical"),
+        ("PG_AVAILABILITY", "Reduced data availability: 3 pgs inactive", "critical"),
+        ("PG_DAMAGED", "Possible data damage: 1 pg inconsistent", "critical"),
+        ("OBJECT_UNFOUND", "1/9 objects unfound (11%)", "critical"),
+        ("OSD_NEARFULL", "1 nearfull osd(s)", "warning"),
+        ("SLOW_OPS", "9 slow ops, oldest one blocked for 35 sec, osd.1 has slow ops", "warning"),
+        ("SLOW_OPS", "9 slow ops, oldest one blocked for 72 sec, osd.1 has slow ops", "critical"),
+        ("SLOW_OPS", "9 slow ops, oldest one blocked for 72 sec, mon.a has slow ops", "warning"),
+        ("OSD_NO_DOWN_OUT_INTERVAL", "down out interval is 0", "warning"),
+        ("TOO_MANY_PGS", "too many PGs per OSD", "warning"),
+        ("PG_NOT_SCRUBBED", "3 pgs not scrubbed in time", "info"),
+        ("OSDMAP_FLAGS", "noout flag(s) set", "warning"),
+        ("OSDMAP_FLAGS", "nodeep-scrub,noscrub flag(s) set", "info"),
+        ("OSDMAP_FLAGS", "noscrub,pausewr flag(s) set", "critical"),
+        ("OSDMAP_FLAGS", "norebalance flag(s) set", "warning"),
+        ("OSDMAP_FLAGS", "a-flag-of-next-year flag(s) set", "warning"),
+        ("OSD_DATACENTER_DOWN", "1 datacenter (3 osds) down", "warning"),
+    ],
+)
+def test_a_check_is_as_severe_as_its_effect(code: str, message: str, severity: str) -> None:
+    said = judged(health="HEALTH_WARN", checks={code: message})
+    assert severities(said) == {f"{NAME}/{code}": severity}
+
+
+@pytest.mark.parametrize(("code", "severity"), [("OSD_DOWN", "info"), ("PG_AVAILABILITY", "warning")])
+def test_a_muted_check_is_marked_and_one_degree_less_severe(code: str, severity: str) -> None:
+    muted = status(checks={code: "something"}).replace('"muted": false', '"muted": true')
+    said = judged({STATUS: muted}).finding(f"{NAME}/{code}")
+    assert (said.severity.value, said.title.startswith("MUTED: "), "(muted)" in said.cause) == (severity, True, True)
+
+
+def test_a_check_names_its_pools_and_placement_groups() -> None:
+    detail = {
+        "PG_AVAILABILITY": {
+            "severity": "HEALTH_WARN", "summary": {"message": "Reduced data availability: 2 pgs inactive", "count": 2},
+            "detail": [{"message": f"pg 2.{n} is down, acting [1]"} for n in ("1f", "3")],
+        }
+    }  # fmt: skip
+    said = json.loads(status(health="HEALTH_WARN"))
+    said["health"]["checks"] = detail
+    files = {
+        STATUS: json.dumps(said),
+        "cmd:ceph --connect-timeout 5 health detail -f json": json.dumps({"checks": detail}),
+        DUMP: osd_dump(pool(2, "payroll")),
+    }
+    finding = judged(files).finding(f"{NAME}/PG_AVAILABILITY")
+    assert finding.cause == "2 PGs of pool payroll serve no I/O: 2.1f, 2.3."
+    assert {value.name: value.value for value in finding.values}["pools"] == "payroll"
+
+
+@pytest.mark.parametrize(
+    ("kept", "acting", "last"),
+    [
+        (pool(2, "a", 3), "[1,0]", False),
+        (pool(2, "a", 3), "[1]", True),
+        (pool(2, "a", 2, least=1), "[1]", True),
+        (pool(2, "a", 1), "[1]", False),
+        (pool(2, "a", 6, kind=3, least=5, profile="k4m2"), "[1,0,3,NONE,5,NONE]", True),
+        (pool(2, "a", 6, kind=3, least=5, profile="k4m2"), "[1,0,3,2147483647,5,4]", False),
+        (pool(2, "a", 3, kind=3, least=3, profile="gone"), "[1,NONE,0]", True),
+    ],
+)
+def test_one_copy_left_is_critical(kept: dict[str, Any], acting: str, last: bool) -> None:  # noqa: FBT001  # a table
+    check = {
+        "PG_DEGRADED": {
+            "severity": "HEALTH_WARN", "summary": {"message": "Degraded data redundancy", "count": 1},
+            "detail": [{"message": f"pg 2.0 is active+undersized+degraded, acting {acting}"}],
+        }
+    }  # fmt: skip
+    said = json.loads(status(health="HEALTH_WARN"))
+    said["health"]["checks"] = check
+    finding = judged({STATUS: json.dumps(said), DUMP: osd_dump(kept)}).finding(f"{NAME}/PG_DEGRADED")
+    assert finding.severity is (Severity.CRITICAL if last else Severity.WARNING)
+
+
+def test_hosts_with_an_osd_down_follow_from_it() -> None:
+    checks = {"OSD_DOWN": "1 osds down", "OSD_HOST_DOWN": "1 host (1 osds) down"}
+    finding = judged(health="HEALTH_WARN", checks=checks).finding(f"{NAME}/OSD_DOWN")
+    assert finding.explains == (f"ceph-health:{NAME}/OSD_HOST_DOWN",)
+
+
+@pytest.mark.parametrize(
+    ("line", "osds"),
+    [
+        ("osd.3 is near full", [3]),
+        ("Daemons [osd.0,osd.12,mon.a] have slow ops.", [0, 12]),
+        ("osds 0,1 have stuck requests > 536.9 sec", [0, 1]),
+        ("Slow OSD heartbeats on back from osd.2 [] to osd.0 [] 1000.0 msec", [0, 2]),
+        ("3 osds down", []),
+    ],
+)
+def test_osds_are_found_in_messages(line: str, osds: list[int]) -> None:
+    assert osds_in([line]) == osds
+
+
+# --- OSDs
+
+
+def without(osd: int, **changes: Any) -> str:
+    said = json.loads(tree())
+    for node in said["nodes"]:
+        if node["id"] == osd and node["type"] == "osd":
+            node.update(changes)
+    return json.dumps(said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"status": "down"}, "warning"),
+        ({"status": "down", "reweight": 0}, "info"),
+        ({"status": "down", "crush_weight": 0}, "info"),
+        ({"reweight": 0}, None),
+    ],
+)
+def test_an_osd_that_is_down(changes: dict[str, Any], severity: str | None) -> None:
+    said = judged({TREE: without(4, **changes)})
+    assert severities(said) == ({} if severity is None else {f"{NAME}/store1/osd.4": severity})
+
+
+@pytest.mark.parametrize(
+    ("waits", "severity"),
+    [
+        ({0: 2254, 1: 5, 2: 5, 3: 6}, "critical"),
+        ({0: 140, 1: 5, 2: 5, 3: 6}, "warning"),
+        ({0: 140, 1: 90, 2: 80, 3: 100}, None),
+        ({0: 60, 1: 1, 2: 1, 3: 1}, None),
+        ({0: 2254, 1: 0, 2: 0, 3: 6}, "unchecked"),
+    ],
+)
+def test_an_osd_is_slow_among_its_peers(waits: dict[int, int], severity: str | None) -> None:
+    said = judged({PERF: perf(waits)})
+    verdict = said.of(f"{NAME}/store0/osd.0", "osd-slow")
+    if severity == "unchecked":
+        assert isinstance(verdict, Unchecked)
+    elif severity is None:
+        assert isinstance(verdict, RuledOut)
+    else:
+        finding = said.finding(f"{NAME}/store0/osd.0", "osd-slow")
+        assert finding.severity.value == severity
+        assert f"osd.0 of store0 commits in {waits[0]} ms" in finding.cause.replace(".00", "")
+
+
+def test_media_are_compared_with_their_own_kind() -> None:
+    said = json.loads(tree())
+    for node in said["nodes"]:
+        if node["id"] in {0, 1, 2}:
+            node["device_class"] = "ssd"
+    disks = dict.fromkeys(range(3), 1) | dict.fromkeys(range(3, 12), 180)
+    assert severities(judged({TREE: json.dumps(said), PERF: perf(disks)})) == {}
+
+
+# --- daemons of this node
+
+FOLDERS = {
+    "/var/lib/ceph/osd/ceph-0/ceph_fsid": f"{FSID}\n", "link:/var/lib/ceph/osd/ceph-0/block": "/dev/sdb",
+    "/var/lib/ceph/osd/ceph-0/whoami": "0\n", "list:/var/lib/ceph/mon": "ceph-store0",
+    "list:/var/lib/ceph/mon/ceph-store0": "keyring\nstore.db", "/proc/sys/kernel/hostname": "store0\n",
+    "list:/var/lib/ceph/mgr": "ceph-gone", "list:/var/lib/ceph/mgr/ceph-gone": "",
+    "/etc/ceph/ceph.conf": f"fsid = {FSID}\n",
+}  # fmt: skip
+
+
+def daemons(*active: str) -> Judged:
+    rows = [dict(zip(("kind", "id"), name.split("."), strict=True)) for name in active]
+    files = {**FOLDERS, "answer:ceph.daemons": json.dumps(rows)}
+    return Judged((CEPH_DAEMONS,), (CEPH_DAEMON_DOWN,), [(0.0, files)])
+
+
+def test_a_daemon_with_data_here_has_to_run() -> None:
+    assert severities(daemons("osd.0", "mon.store0")) == {}
+    said = daemons("mon.store0", "osd.7")
+    finding = said.finding(f"{NAME}/store0/osd.0")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "OSD NOT RUNNING")
+    assert finding.cause == "osd.0 has its data on this node, and its disk is sdb, but does not run."
+    assert "smartctl -x /dev/sdb" in finding.steps
+    said.of(f"{NAME}/store0/mon.store0")
+    assert daemons("osd.0").finding(f"{NAME}/store0/mon.store0").title == "MON NOT RUNNING"
+
+
+def test_an_empty_directory_is_no_daemon() -> None:
+    rows = [row.daemon for row in CEPH_DAEMONS.read(EvidenceHost.of(FOLDERS)) if isinstance(row, CephDaemon)]
+    assert sorted(rows) == ["mon.store0", "osd.0"]
+
+
+def test_an_osd_that_the_cluster_does_not_know_was_removed() -> None:
+    said = json.loads(tree())
+    said["nodes"] = [node for node in said["nodes"] if node["id"] != 0]
+    files = {**FOLDERS, "answer:ceph.daemons": "[]", TREE: json.dumps(said)}
+    assert isinstance(judged(files).of(f"{NAME}/store0/osd.0", "ceph-daemon-down"), RuledOut)
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        ("/usr/bin/ceph-osd -f --cluster ceph --id 3 --setuser ceph", "3"),
+        ("ceph-osd -i 3", "3"),
+        ("/usr/bin/ceph-osd -n osd.3 -f --setuser ceph", "3"),
+        ("ceph-osd --name=osd.3", "3"),
+        ("ceph-osd --help", None),
+        ("ceph-osd -i", None),
+    ],
+)
+def test_the_id_of_a_daemon_is_in_its_command_line(argv: str, name: str | None) -> None:
+    assert daemon_id("osd", argv.split()) == name
+
+
+def test_running_daemons_are_found_by_their_processes() -> None:
+    host = EvidenceHost.of(
+        {
+            "/proc/12/comm": "ceph-osd\n", "/proc/12/cmdline": "ceph-osd\0-i\x003\0", "/proc/13/comm": "bash\n",
+            "/proc/13/cmdline": "bash\0-i\x009\0", "/proc/14/comm": "ceph-mon\n",
+            "/proc/14/cmdline": "/usr/bin/ceph-mon\0-n\0mon.a\0-f\0",
+        }
+    )  # fmt: skip
+    assert running(host) == [{"kind": "mon", "id": "a"}, {"kind": "osd", "id": "3"}]
+
+
+# --- room for a rebuild
+
+
+@pytest.mark.parametrize(
+    ("hosts", "pools", "used", "severity"),
+    [
+        (3, [pool(1, "a", 3)], {}, None),
+        (3, [pool(1, "a", 2)], {}, "critical"),
+        (4, [pool(1, "a", 3)], {}, "warning"),
+        (6, [pool(1, "a", 6, kind=3, least=5)], {}, None),
+        (3, [pool(1, "a", 3), pool(2, "b", 2)], {1: 99, 2: 1}, None),
+        (3, [pool(1, "a", 3), pool(2, "b", 2)], {1: 1, 2: 99}, "critical"),
+        (3, [], {}, "unchecked"),
+    ],
+)
+def test_copies_in_every_domain_need_no_room(
+    hosts: int, pools: list[dict[str, Any]], used: dict[int, int], severity: str | None
+) -> None:
+    files = {TREE: tree(hosts=hosts, share=0.66), DUMP: osd_dump(*pools), USAGE: usage(used)}
+    verdict = judged(files).of(f"{NAME}/default", "spare-below-fault-set")
+    if severity == "unchecked":
+        assert isinstance(verdict, Unchecked)
+    elif severity is None:
+        assert isinstance(verdict, RuledOut)
+    else:
+        assert isinstance(verdict, Finding)
+        assert verdict.severity.value == severity
+
+
+def test_racks_are_domains_where_the_rule_says_so() -> None:
+    said = json.loads(tree(hosts=6, share=0.66))
+    root = said["nodes"][0]
+    hosts = root["children"]
+    racks = [
+        {"id": -100 - n, "name": f"rack{n}", "type": "rack", "children": hosts[2 * n : 2 * n + 2]} for n in range(3)
+    ]
+    root["children"] = [rack["id"] for rack in racks]
+    said["nodes"] += racks
+    files = {TREE: json.dumps(said), DUMP: osd_dump(pool(1, "a", 3)), RULES: "[]"}
+    by_host = judged(files).of(f"{NAME}/default", SPARE_BELOW_FAULT_SET.id)
+    assert isinstance(by_host, RuledOut)
+    assert "the largest of 6" in by_host.summary
+    by_rack = judged({**files, RULES: crush_rules(domain="rack")}).of(f"{NAME}/default", SPARE_BELOW_FAULT_SET.id)
+    assert isinstance(by_rack, RuledOut)
+    assert "3 copies in 3 failure domains: no rebuild" in by_rack.summary
