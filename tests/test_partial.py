@@ -113,7 +113,7 @@ def test_the_views_do_not_call_it_ok() -> None:
 
 def test_doctor_says_what_root_would_add_to_whom_is_not_root() -> None:
     said = examination(session(privileged=False), 300)
-    assert said.startswith("node, live, not as root: 2 of 2 sources work, 1 of them partial\n")
+    assert said.startswith("node, live, not as root: 2 of 2 sources ok, 1 of them partial\n")
     (line,) = (line for line in said.splitlines() if line.startswith("processes"))
     assert line.split()[1] == "partial"
     assert "Processes' I/O. answer:psutil.processes: denied for 1 of 2 processes. " in line

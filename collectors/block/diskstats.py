@@ -128,8 +128,8 @@ DISKSTATS = Collector(
     (Disk,),
     (
         Need(PATH, "requests, bytes, times and requests in flight of every block device"),
-        Need(f"list:{BLOCK}", "whether there are block devices, if that is empty"),
-        Need(PARTITIONS, "the same"),
+        Need(f"list:{BLOCK}", "whether there are block devices, if /proc/diskstats is empty"),
+        Need(PARTITIONS, "whether there are block devices, if /proc/diskstats is empty"),
     ),
     LIVE,
     derives=(Derivation(Disk, DiskActivity, activity),),

@@ -181,7 +181,7 @@ def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:
 
 _NEEDS: Iterable[tuple[str, str]] = (
     (f"{INSTANCE}/events/block/block_rq_issue/hist", "requests by size as devices get them, while --io-sizes counts"),
-    (f"{INSTANCE}/events/block/block_bio_queue/hist", "the same as received, before splitting and merging"),
+    (f"{INSTANCE}/events/block/block_bio_queue/hist", "requests by size as received, before splitting and merging"),
 )
 
 IO_SIZES = Collector(
@@ -191,7 +191,7 @@ IO_SIZES = Collector(
     (RequestSizes,),
     (
         *(Need(what, why, "root") for what, why in _NEEDS),
-        Need(f"list:{EVENTS}", "whether this kernel can count", "root"),
+        Need(f"list:{EVENTS}", "whether this kernel supports counting", "root"),
         Need(DISKSTATS, "names of devices by their numbers"),
     ),
     PACE,

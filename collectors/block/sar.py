@@ -278,11 +278,16 @@ SAR = Collector(
     (
         Need(
             "cmd:sar *",
-            "what disks did over a day, in a capture or a sosreport; never run",
+            "disk activity of a day, from captures and sosreports only; never run",
             redact=without_host,
             split=intervals,
         ),
-        Need("cmd:sadf *", "the same as JSON; never run", redact=without_host, split=intervals),
+        Need(
+            "cmd:sadf *",
+            "disk activity of a day as JSON, from captures only; never run",
+            redact=without_host,
+            split=intervals,
+        ),
     ),
     pace=SLOW,
 )

@@ -218,10 +218,10 @@ LVM = Collector(
     read,
     (LogicalVolume,),
     (
-        Need(f"list:{BLOCK}", "whether there are any"),
-        Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's"),
+        Need(f"list:{BLOCK}", "whether there are device mapper devices"),
+        Need(f"{BLOCK}/dm-*/dm/uuid", "whether device mapper devices belong to LVM"),
         Command(LVS, "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
-        Need("cmd:lvs *", "the same, as others recorded it"),
+        Need("cmd:lvs *", "logical volumes, from captures only; never run in this form"),
     ),
     ONCE,  # lvs reads the metadata of every disk, waking sleeping ones; new devices trigger another run
     deadline=DEADLINE,

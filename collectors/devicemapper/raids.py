@@ -116,7 +116,7 @@ MAPPED_RAIDS = Collector(
     (
         Need(f"list:{BLOCK}", "which device mapper devices there are"),
         Need(f"{BLOCK}/dm-*/dm/name", "the volumes whose parts they are"),
-        Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's, and of which volume group"),
+        Need(f"{BLOCK}/dm-*/dm/uuid", "whether devices belong to LVM, and their volume group"),
     ),
     SLOW,
     fingerprint=fingerprint,

@@ -49,7 +49,7 @@ SUSPENDED = Collector(
     (MappedState,),
     (
         Need(f"list:{BLOCK}", "which device mapper devices there are"),
-        Need(f"{BLOCK}/dm-*/dm/suspended", "whether they are suspended", filled=True),
+        Need(f"{BLOCK}/dm-*/dm/suspended", "whether device mapper devices are suspended", filled=True),
     ),
     LIVE,
     devices=r"dm-\d+",

@@ -119,7 +119,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def answer(argv: Sequence[str], output: Output) -> str:
-    """Return what a successful run printed. Raises Denied or Failed."""
+    """Return the output of a successful run. Raises Denied or Failed."""
     said = f"{output.stderr.decode('utf-8', 'replace')}\n{output.text}".strip().partition("\n")[0][:200]
     if output.exit == 0 or output.text.lstrip().startswith("<?xml"):
         return output.text

@@ -84,9 +84,9 @@ QEMU = Collector(
     (Limit,),
     (
         Question(QUESTION, "limits of the drives of running machines", "root, for libvirt's state", drives),
-        *(Need(path, "the same, if libvirt's files were recorded", keep=kept_domain) for path in FILES),
-        *(Need(f"list:{path.rpartition('/')[0]}", "which machines those are of") for path in FILES),
-        Need("link:/dev/*", "the device's name"),
+        *(Need(path, "limits of the drives, from captures only", keep=kept_domain) for path in FILES),
+        *(Need(f"list:{path.rpartition('/')[0]}", "virtual machines with recorded files") for path in FILES),
+        Need("link:/dev/*", "kernel name of a drive's device"),
     ),
     PACE,
     deadline=5.0,

@@ -278,7 +278,7 @@ DIMMS = Collector(
         Need(CPUINFO, "the processors' model, where the firmware does not have it"),
         Need(
             "cmd:dmidecode*",
-            "the same as text, from captures only; never run",
+            "memory modules as text, from captures only; never run",
             redact=dmidecode.without_serials,
         ),
     ),

@@ -201,7 +201,7 @@ EDAC = Collector(
         Need(f"list:{MC}", "which memory controllers there are"),
         Need(
             f"{MC}/*",
-            "errors of controllers and of their modules, with the names of these",
+            "errors of memory controllers and of their modules, with the names of the modules",
             filled=("*ce_count", "*ue_count", "*noinfo_count", "size", "size_mb"),
         ),
         Need(f"list:{MC}/*", "the modules or rows of a controller"),

@@ -231,10 +231,10 @@ CLIENTS = Collector(
     (StorageClient,),
     (
         Need(SOCKETS[0], "whether a client is connected to a storage port"),
-        Need(SOCKETS[1], "the same of IPv6"),
+        Need(SOCKETS[1], "whether a client is connected to a storage port over IPv6"),
         Command(ASK, "bytes of each connection; only where there are such clients"),
-        Need(ROUTES, "by which interface a client is reached"),
-        Need(ADDRESSES6, "the same of IPv6"),
+        Need(ROUTES, "interface that leads to a client"),
+        Need(ADDRESSES6, "interface that leads to a client over IPv6"),
     ),
     10.0,
     deadline=12.0,

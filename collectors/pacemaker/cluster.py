@@ -93,7 +93,7 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
 
 
 class ClusterPolicy(Reading, frozen=True, kw_only=True):
-    """What a high-availability cluster is configured to do with lost nodes, and with all resources."""
+    """Configured reaction of a high-availability cluster to lost nodes, and its policy for all resources."""
 
     family: ClassVar[str] = "cluster_policy"
     title: ClassVar[str] = "Cluster policies"
@@ -164,7 +164,7 @@ def _asked(host: Host) -> tuple[str, str]:
         except TimedOut:
             raise
         except Unreadable:
-            pass  # the first answer says why
+            pass  # the first answer has the reason
     return command_key(MON), _said(command_key(MON), output)
 
 

@@ -114,6 +114,6 @@ PRESSURE = Collector(
     "Pressure stall information",
     read_pressure,
     (Pressure,),
-    (Need(f"{PRESSURES}/*", "time that tasks are stalled for want of I/O, memory or processors", filled=True),),
+    (Need(f"{PRESSURES}/*", "time that tasks are stalled by a lack of I/O, memory or processors", filled=True),),
     LIVE,
 )

@@ -89,7 +89,7 @@ ZFS_STATE = Collector(
     (PoolState, IntentLog),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Need(f"{KSTATS}/*/state", "state of each pool, even when it does not answer", filled=True),
+        Need(f"{KSTATS}/*/state", "state of each pool, even if zpool status does not respond", filled=True),
         Need(f"{KSTATS}/zil", "waits for the intent log, and where it is written", filled=True),
     ),
     LIVE,

@@ -208,7 +208,7 @@ def _good(look: Look) -> Iterator[str]:
 
 def _unchecked(look: Look) -> Iterator[str]:
     if not look.judgement.unchecked:
-        yield "None: every applicable rule had data."
+        yield "All applicable rules had data."
     for verdict in look.judgement.unchecked:
         yield f"- {verdict.rule}: {escaped(reason_of(verdict))}"
 

@@ -90,14 +90,14 @@ def _guarded(session: Session, name: str, make: Callable[[], Iterable[list[str]]
 def counted(findings: list[Finding]) -> str:
     """Return the number of findings by severity: `2 findings: 1 critical, 1 info`.
 
-    Findings explained by another one are counted separately: `1 finding: 1 critical; 2 more follow from it`.
+    Findings explained by another one are counted separately: `1 finding: 1 critical; 2 consequences`.
     """
     told = by_cause(findings)
     count = Counter(led.severity for led in told if not led.follows)
     parts = [f"{count[severity]} {severity}" for severity in reversed(Severity) if count[severity]]
     causes = sum(count.values())
     more = len(told) - causes
-    rest = f"; {more} more follow{'s' * (more == 1)} from {'it' if causes == 1 else 'them'}" if more else ""
+    rest = f"; {plural(more, 'consequence')}" if more else ""
     return f"{plural(causes, 'finding')}: {', '.join(parts)}{rest}" if findings else "no findings"
 
 

@@ -79,7 +79,7 @@ def headline(
 
 
 class SeenNode(Struct, frozen=True):
-    """What a headline is made of besides verdicts: the collectors of a node and their latest runs.
+    """Input of a headline other than verdicts: the collectors of a node and their latest runs.
 
     `host` is its name among several nodes, and that of its verdicts.
     """

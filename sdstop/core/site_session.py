@@ -49,7 +49,7 @@ class SiteMember(Struct):
         return self.session.started if self.session.started is not None else 0.0
 
     def seen(self) -> SeenNode:
-        """Return what a headline needs to know of this node."""
+        """Return the input of a headline for this node."""
         session = self.session
         return SeenNode(self.name, session.head().now.runs, session.collectors, session.origin)
 
@@ -110,7 +110,7 @@ class SiteSession(Struct):
         self._continue(judged.findings, at)
 
     def _end(self) -> None:
-        """Judge all nodes by their newest frames; what was judged at a moment keeps the verdict of that."""
+        """Judge all nodes by their newest frames; things judged at a moment keep the verdict of that moment."""
         judged = judge_site(self._site(self.members), self.rules, self.configured, self.guard)
         every = (*judged.findings, *judged.ruled_out, *judged.unchecked)
         late = [verdict for verdict in every if (verdict.rule, verdict.subject) not in self._judged]

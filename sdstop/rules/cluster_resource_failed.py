@@ -54,7 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 class _Words(Struct, frozen=True):
-    """What is said of a state: title, cause without names, impact."""
+    """Texts for a state: title, cause without names, impact."""
 
     title: str
     cause: str

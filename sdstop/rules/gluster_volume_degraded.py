@@ -42,7 +42,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _effect(row: GlusterVolume) -> tuple[Severity, Damage, str, str]:
-    """Return severity, damage, title and impact: what the loss of these bricks does."""
+    """Return severity, damage, title and impact of the loss of these bricks."""
     if row.out:
         return (
             Severity.CRITICAL, Damage.AVAILABILITY, "DATA UNREACHABLE",

@@ -90,7 +90,7 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     for title, names in place_lines(finding):
         page.prose(f"{title}: {names}")
     if finding.advice:
-        page.title("What to do")
+        page.title("Action")
         for advice in finding.advice:
             page.prose(str(advice), bullet="  ", pasted=True)
     if finding.values:

@@ -42,7 +42,7 @@ def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest
     assert execute(["--from", capture]) == 0
     out, err = capsys.readouterr()
     assert out == report
-    assert re.fullmatch(r"sdstop: .* is not a terminal, printing the text report\n", err)
+    assert re.fullmatch(r"sdstop: .* is not a terminal; printing the text report\n", err)
 
 
 COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
@@ -107,7 +107,7 @@ def test_check_is_short_however_much_there_is_to_say(meters: Make, capsys: pytes
     assert len(first) < 1000
     assert first.count("|") == 1
     assert more[0].startswith("CRITICAL: too-loud loud/0")
-    assert more[-1] == "and 52 more; see 'sdstop report'"
+    assert more[-1] == "52 more; see 'sdstop report'"
     assert len(more) == 51
     assert not any("|" in line for line in more)
 
@@ -199,7 +199,7 @@ def test_capture_of_a_capture_finds_the_same(capture: str, tmp_path: Path, capsy
     packed = tmp_path / "again.tar.gz"
     assert execute(["capture", "--from", capture, "-o", str(packed)]) == 0
     out, err = capsys.readouterr()
-    assert (out, one_line(err)) == ("", f"sdstop: {packed}: 2 frames")
+    assert (out, one_line(err)) == ("", f"sdstop: {packed}: wrote 2 frames")
     reports = []
     for path in (capture, str(packed)):
         assert execute(["report", "--from", path, "--format", "json"]) == 0
@@ -224,11 +224,11 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     path = meters(frame(1, refusal(Outcome.DENIED, "needs root"), idle=MARK))
     assert execute(["doctor", "--from", path]) == 0
     assert capsys.readouterr().out == (
-        "node, from a capture: 1 of 2 sources work\n"
+        "node, from a capture: 1 of 2 sources ok\n"
         "\n"
-        "SOURCE  OUTCOME  TOOK     DESCRIPTION / ACTION\n"
-        "meters  denied   2.00 ms  Meters. /meters: needs root. /meters requires root (all of it)\n"
-        "idle    ok       100 ms   Never there\n"
+        "SOURCE  STATUS  TIME     DESCRIPTION / ACTION\n"
+        "meters  denied  2.00 ms  Meters. /meters: needs root. /meters requires root (all of it)\n"
+        "idle    ok      100 ms   Never there\n"
     )
 
 
@@ -243,7 +243,7 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor_says_what_to_do(outcome: Outcome, said: str, meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["doctor", "--from", meters(frame(1, refusal(outcome, "so")))]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.endswith(f" meters {said} idle waiting Never there. It no result yet")
+    assert shown.endswith(f" meters {said} idle waiting Never there. No result yet")
 
 
 def test_doctor_says_what_a_privilege_would_add(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_what_was_there(words: list[str], capture: str, tmp_p
         argv = [sys.executable, "-c", code, *words, str(folder / name), "--from", capture]
         ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
         assert (ended.returncode, ended.stdout) == (1, "")
-        assert one_line(ended.stderr).endswith(f"{name} cannot be written: File too large")
+        assert one_line(ended.stderr).endswith(f"{name}: File too large")
     assert [path.name for path in folder.iterdir()] == ["old"]
     assert (folder / "old").read_text() == "precious"
 
@@ -126,7 +126,7 @@ def test_a_textfile_is_a_regular_file(
 ) -> None:
     before = os.lstat(path)
     assert execute(["export", *words, "--from", capture, "--textfile", path]) == 1
-    assert one_line(capsys.readouterr().err).endswith(f"{path} cannot be written: it is not a regular file")
+    assert one_line(capsys.readouterr().err).endswith(f"cannot write {path}: it is not a regular file")
     assert os.lstat(path).st_ino == before.st_ino
 
 

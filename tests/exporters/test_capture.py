@@ -285,7 +285,7 @@ def test_the_rest_of_a_killed_run_is_in_nobodys_way_unsaid(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["c.tar", "c.zip", "c.tar.xz", "c.tar.zst", "c.gz", "c.sdstop"])
 def test_other_archives_are_not_written(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Unwritable, match=r"must end in \.tar\.gz, or be a folder to make"):
+    with pytest.raises(Unwritable, match=r"must end in \.tar\.gz, or be a new directory"):
         CaptureWriter(tmp_path / name, "node7")
 
 
@@ -302,7 +302,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["c", "c.tar.gz"])
 def test_a_capture_without_a_frame_leaves_nothing(tmp_path: Path, name: str) -> None:
-    with CaptureWriter(tmp_path / name, "node7") as writer, pytest.raises(Unwritable, match="would hold no frame"):
+    with CaptureWriter(tmp_path / name, "node7") as writer, pytest.raises(Unwritable, match="would contain no frame"):
         writer.finish(Conclusions([], "", ""))
     writer.close()
     assert list(tmp_path.iterdir()) == []
@@ -397,7 +397,7 @@ def test_what_could_not_be_opened_is_not_written(
 ) -> None:
     monkeypatch.setattr(f"sdstop.exporters.capture.{limit}", {"MOST_FRAMES": 3, "_MOST_MEMBERS": 15}.get(limit, 15_000))
     with CaptureWriter(tmp_path / "c.tgz", "node7") as writer:
-        with pytest.raises(Unwritable, match=r"is as large as a capture may be; its [23] whole frames are kept in"):
+        with pytest.raises(Unwritable, match=r"has reached the maximum size of a capture; its [23] whole frames are kept in"):
             add_all(writer, frames)
         writer.finish(Conclusions([], "", ""))
     origin, opened = open_capture(tmp_path / "c.tgz")

@@ -67,7 +67,7 @@ def reports(user: User) -> dict[str, str]:
 def test_doctor_says_what_root_would_add(user: User) -> None:
     code, out, err = done(user.start("doctor"))
     assert (code, err) == (0, "")
-    assert re.match(r"\S+, live, not as root: \d+ of \d+ sources work, \d+ of them partial", out)
+    assert re.match(r"\S+, live, not as root: \d+ of \d+ sources ok, \d+ of them partial", out)
     said = one_space(out)
     assert HINT in said
     assert re.search(
@@ -153,7 +153,7 @@ def test_where_one_may_not_write_is_said_in_a_line(user: User, command: str, wor
     path = user.copy.parent / "roots" / "made"
     code, out, err = done(user.start(command, *words, path))
     assert (code, out) == (1, "")
-    assert re.fullmatch(rf"sdstop: {path}.*cannot be written: Permission denied\n", err)
+    assert re.fullmatch(rf"sdstop: cannot write {path}.*: Permission denied\n", err)
     assert not path.exists()
 
 

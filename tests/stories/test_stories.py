@@ -360,7 +360,7 @@ async def test_a_story_is_one_alarm_in_every_view(
 ) -> None:
     del payload, past
     text = run(capsysbinary, "report", "--from", story(name).path)[1]
-    assert text.startswith("san1: 1 finding: 1 critical; 2 more follow from it\n")
+    assert text.startswith("san1: 1 finding: 1 critical; 2 consequences\n")
     assert re.search(r"\n  CRITICAL  eth1  .*\n    mtu-misaligned, ", text)
     assert re.search(r"\n      CRITICAL  cachedev  .*\n        cache-sub-block-io, ", text)
     assert re.search(r"\n      CRITICAL  cachedev  .*\n        cache-bypassed, ", text)

@@ -1,4 +1,4 @@
-"""The lines about one device: who does the I/O is known of whole node only."""
+"""The lines about one device: who does the I/O is known of the whole node only."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ async def test_processes_that_nobody_can_count_hide_too() -> None:
     said = json.dumps([{"pid": 1, "hidden": True}]).encode()
     later = {second: [Evidence("answer:psutil.processes", data=said + b" " * second)] for second in (1, 6)}
     async with screen(Node(later=later).session(6), WIDE) as shown:
-        line = shown.line("who does the I/O")
+        line = shown.line("top I/O processes")
         assert "others hidden: root only" in line
         assert "no visible process is doing I/O" in line
 

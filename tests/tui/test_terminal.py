@@ -394,7 +394,7 @@ def test_output_that_goes_elsewhere_is_no_dashboard(where: str, tmux: Callable[.
 
 def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:
     window = tmux((200, 60))
-    window.until("Disks, folded", "who does the I/O")
+    window.until("Disks, folded", "top I/O processes")
     window.run("resize-window", "-x", "60", "-y", "15")
     window.until("Disks, folded")
     window.run("resize-window", "-x", "39", "-y", "7")

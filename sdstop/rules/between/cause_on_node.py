@@ -33,13 +33,13 @@ _DISK = frozenset({
     "array-degraded", "hot-stripe-member", "slow-stripe-member", "stripe-convoy", "cache-errors", "phy-errors",
     "session-down", "path-failed", "disk-hot", "disk-worn", "volume-suspended", "cache-full-of-dirty",
 })  # fmt: skip
-"""Rules whose findings explain what a cluster reports of a device on that disk, or on what is below it."""
+"""Rules whose findings explain the reports of a cluster on a device on that disk, or on a device below it."""
 _NODE = frozenset({
     "cluster-not-running", "link-degraded", "frames-dropped", "mtu-mismatch", "path-mtu-shrunk", "link-saturated",
     "memory-short", "memory-errors", "tasks-stuck", "io-stalled", "filesystem-readonly", "filesystem-full",
     "load-unexplained",
 })  # fmt: skip
-"""Rules whose findings explain what a cluster reports of the whole node."""
+"""Rules whose findings explain the reports of a cluster on the whole node."""
 _DAEMON = "ceph-daemon-down"
 _EFFECTS = frozenset({"cluster-degraded", "slow-device", "osd-down", "osd-slow"})
 
@@ -72,7 +72,7 @@ def _check(site: Site, limits: Limits) -> Iterator[Verdict]:
 
 
 def _parts(site: Site, node: SiteNode) -> Iterator[_Part]:
-    """Yield what a node's own findings accuse on other nodes of the site."""
+    """Yield the things on other nodes of the site that a node's own findings accuse."""
     effects = [finding for finding in node.findings if finding.rule in _EFFECTS]
     if not effects:
         return

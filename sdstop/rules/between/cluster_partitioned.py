@@ -111,7 +111,7 @@ def _silent(site: Site, member: str) -> str:
 
 
 def _parts(views: Sequence[_View]) -> list[list[_View]]:
-    """Return the views by part, the one with quorum or more members first; one part unless two exclude each other."""
+    """Return the views by part, the one with quorum or more members first; one part unless two are incompatible."""
     parts: list[list[_View]] = []
     for view in views:
         part = next((part for part in parts if not any(_exclude(view, other) for other in part)), None)
@@ -143,7 +143,7 @@ def _finding(name: str, parts: Sequence[Sequence[_View]]) -> Finding:
         cause=fitting(*(f"{text[:1].upper()}{text[1:]}; {quorum}." for text in words), f"{quorum.capitalize()}."),
         impact=_impact(twice, quorate=len(quorate), minority=minority),
         values=(
-            *(Value(f"part{number}", f"part {number}", _told(part)) for number, part in enumerate(parts, 1)),
+            *(Value(f"part{number}", f"part {number}", _names_of(part)) for number, part in enumerate(parts, 1)),
             *(Value(f"twice{number}", "runs twice", f"{what} on {human.listed(on, 4)}")
               for number, (what, on) in enumerate(sorted(twice.items())[:_SHOWN], 1)),
             Value("apart", "time between the captures", apart(*(view.node for view in views)), "seconds"),
@@ -182,7 +182,7 @@ def _impact(twice: Mapping[str, Sequence[str]], *, quorate: int, minority: str) 
     return fitting(f"{minority or 'The minority'} does not run or take over services.", "One part runs no services.")
 
 
-def _told(part: Sequence[_View]) -> str:
+def _names_of(part: Sequence[_View]) -> str:
     view = part[0]
     word = "quorum" if view.quorum else human.safe(view.cluster.state or "state unknown")
     runs = ", ".join(sorted(view.runs()))
@@ -207,7 +207,7 @@ def _advice(parts: Sequence[Sequence[_View]], *, twice: bool, host: str) -> Iter
     yield run("ping", "-c", "3", *operands(other), note=f"on {weaker}")
     yield run("corosync-quorumtool", "-s")
     yield run("crm_mon", "-1", "-r", note="on one node of each side")
-    yield "Enable fencing: without it a lost node and its resources cannot be told apart from running ones."
+    yield "Enable fencing: without it a lost node and its resources cannot be distinguished from running ones."
 
 
 CLUSTER_PARTITIONED = NodeRule(

@@ -1,4 +1,4 @@
-"""Why several clients of a cluster get little more than one: what its nodes show while they work together."""
+"""Reasons why several clients of a cluster get little more than one, from its nodes while they work together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORDS = {
     "numa-imbalance": "uneven NUMA nodes",
     "memory-short": "a lack of memory",
 }
-"""Rules whose findings limit what a node can give, likeliest first, and their words."""
+"""Rules whose findings limit the performance of a node, likeliest first, and their names."""
 
 
 class _Suspect(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Devices of a cluster that stand under another name on their node than the cluster knows, or under unstable names."""
+"""Devices of a cluster with another name on their node than the cluster knows, or with unstable names."""
 
 from __future__ import annotations
 
