@@ -230,8 +230,8 @@ def test_gaps_are_said(tmp_path: Path) -> None:
         ("cut.tar.gz", r"is not a capture \(no frames/ or static/\) \(the archive is cut off\)"),
         ("text/x", "cannot be opened: Not a directory"),
         ("both", "holds two captures: capture.tar.gz and frames/; remove one of them"),
-        ("newer", "has the unsupported capture schema sdstop.capture/2, supported sdstop.capture/1"),
-        ("strange", "has the unsupported capture schema .1., supported sdstop.capture/1"),
+        ("newer", "has the unsupported capture schema sdstop.capture/2 .supported: sdstop.capture/1."),
+        ("strange", "has the unsupported capture schema .1. .supported: sdstop.capture/1."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_opened_says_why_in_one_line(tmp_path: Path, path: str, reason: str) -> None:
@@ -276,12 +276,12 @@ def test_what_is_no_file_is_refused_without_touching_it(tmp_path: Path) -> None:
     folder = make(tmp_path / "c", {"frames/0001/proc/mdstat": ""})
     odd = folder / "frames/0001/proc/diskstats"
     os.mkfifo(odd)  # would block for ever
-    with pytest.raises(OpenError, match=r"holds a FIFO: frames/0001/proc/diskstats$"):
+    with pytest.raises(OpenError, match=r"contains a FIFO: frames/0001/proc/diskstats$"):
         open_capture(folder)
     odd.unlink()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(odd))
-        with pytest.raises(OpenError, match="holds a socket"):
+        with pytest.raises(OpenError, match="contains a socket"):
             open_capture(folder)
 
 
@@ -290,14 +290,14 @@ def test_names_that_are_refused_in_a_folder(tmp_path: Path) -> None:
         with TemporaryDirectory(dir=tmp_path) as folder:
             make(Path(folder), {"static/": ""})
             (Path(folder) / "static" / os.fsdecode(name)).touch()
-            with pytest.raises(OpenError, match="holds an entry whose name has") as refusal:
+            with pytest.raises(OpenError, match="contains an entry whose name has") as refusal:
                 open_capture(folder)
             assert str(refusal.value).isprintable()
 
 
 def test_a_folder_has_the_limits_of_an_archive(tmp_path: Path) -> None:
     folder = make(tmp_path / "c", {f"static/{n}": "x" * 1000 for n in range(9)})
-    with pytest.raises(CaptureRefused, match="holds a file of more than 0 MiB: static/0"):
+    with pytest.raises(CaptureRefused, match="contains a file of more than 0 MiB: static/0"):
         read_folder(str(folder), ["static"], ReadLimits(member=999))
     deep = make(tmp_path / "d", {"static/" + "d/" * 40 + "x": ""})
     with pytest.raises(OpenError, match="more than 32 parts"):
@@ -381,7 +381,7 @@ def test_damage_is_said_and_the_rest_opened(tmp_path: Path, files: Files, note: 
 
 def test_many_faults_make_a_short_note(tmp_path: Path) -> None:
     origin, _ = open_capture(make(tmp_path / "c", {f"static/commands/{n:02}/exit": "x" for n in range(20)}))
-    assert origin.note.endswith("commands/04/exit was not understood; and 15 more")
+    assert origin.note.endswith("commands/04/exit is not recognized; and 15 more")
 
 
 def test_numbers_too_large_for_a_clock(tmp_path: Path) -> None:

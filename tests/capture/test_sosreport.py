@@ -197,7 +197,7 @@ def test_links_and_devices_lead_nowhere(tmp_path: Path) -> None:
         assert not any(b"not for you" in item.data for item in evidence(path).values())
     os.mkfifo(tmp_path / TOP / "proc/fifo")
     origin, _ = open_capture(tmp_path / TOP)
-    assert "left out: 1" in origin.note
+    assert "kinds or sizes: 1" in origin.note
 
 
 def test_a_cut_one_opens_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -397,7 +397,9 @@ def test_what_could_not_be_opened_is_not_written(
 ) -> None:
     monkeypatch.setattr(f"sdstop.exporters.capture.{limit}", {"MOST_FRAMES": 3, "_MOST_MEMBERS": 15}.get(limit, 15_000))
     with CaptureWriter(tmp_path / "c.tgz", "node7") as writer:
-        with pytest.raises(Unwritable, match=r"has reached the maximum size of a capture; its [23] whole frames are kept in"):
+        with pytest.raises(
+            Unwritable, match=r"has reached the maximum size of a capture; its [23] whole frames are kept in"
+        ):
             add_all(writer, frames)
         writer.finish(Conclusions([], "", ""))
     origin, opened = open_capture(tmp_path / "c.tgz")

@@ -32,7 +32,7 @@ def _row(each: LimitAnalysis) -> tuple[str, float, str, bool]:
         quantity(limit.iops, "per_second") if limit.iops is not None else "",
         quantity(limit.bandwidth, "bytes_per_second") if limit.bandwidth is not None else "",
     ]
-    waited = f", {percent(each.at_limit)}% of the time at the limit" if each.at_limit else ""
+    waited = f", at limit {percent(each.at_limit)}% of time" if each.at_limit else ""
     least = "" if each.certain else "up to "
     told = f"{least}{percent(share)}% of {each.binding or 'it'} ({', '.join(filter(None, bounds))}){waited}"
     return safe(limit.subject.removeprefix("vol:"), 31), share, told[:70], share >= AT
