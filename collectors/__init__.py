@@ -25,6 +25,8 @@ SOURCES = (
     "network.sessions",
     "network.session_states",
     "network.clients",
+    "network.addresses",
+    "network.exports",
     "limits.cgroups",
     "limits.qemu",
     "devicemapper.mapper",

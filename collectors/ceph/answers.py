@@ -63,6 +63,11 @@ def question(name: str) -> str | None:
     return asked if "json" in words or asked == "perf" else None
 
 
+_TRANSIENT = frozenset({"activating", "creating", "peering", "unknown"})
+"""States of placement groups after each change of the map, and all of them after the start of a manager."""
+_LASTING = frozenset({"down", "incomplete", "stale"})
+
+
 class CephStatus(Struct, frozen=True):
     """Output of `ceph -s`; rates are per second. Degraded and misplaced objects are counted as copies, as in Ceph."""
 
@@ -91,7 +96,7 @@ class CephStatus(Struct, frozen=True):
     misplaced_total: int | None
     unfound: int
     inactive: int
-    """Placement groups that serve no I/O."""
+    """Placement groups that serve no I/O, except those that are about to."""
     recovering: float | None
     manager: bool | None
     """Whether a manager is active; without one all numbers of placement groups and usage are old."""
@@ -134,7 +139,8 @@ def parse_status(text: str) -> CephStatus:
     for row in listed_states:
         words, count = str(row.get("state_name", "")).split("+"), json_whole(row.get("count")) or 0
         counted += count
-        inactive += count if "active" not in words else 0
+        waits = not _TRANSIENT.isdisjoint(words) and _LASTING.isdisjoint(words)
+        inactive += 0 if "active" in words or waits else count
         for word in words:
             states[word] = states.get(word, 0) + count
     names = said.get("quorum_names")

@@ -29,7 +29,7 @@ class Ratios(Struct, frozen=True):
     full: float = FULL
 
 
-class Pool(Struct, frozen=True, kw_only=True):
+class OsdPool(Struct, frozen=True, kw_only=True):
     """A pool: `size` copies, or pieces (k+m) of erasure coding; with fewer than `least` it serves no I/O.
 
     `needed` is the number of copies or pieces that hold all data: 1, or k. Quotas are None if there are none.
@@ -52,7 +52,7 @@ class OsdMap(Struct, frozen=True):
 
     fsid: str | None = None
     ratios: Ratios = Ratios()
-    pools: tuple[Pool, ...] = ()
+    pools: tuple[OsdPool, ...] = ()
     states: Mapping[int, tuple[str, ...]] = {}
 
 
@@ -81,7 +81,7 @@ def parse_dump(text: str) -> OsdMap:
         needed = int(pieces) if pieces.isdecimal() and len(pieces) < 5 else max((least or 2) - 1, 1)
         flags = (json_text(row.get("flags_names")) or "").split(",")
         pools.append(
-            Pool(
+            OsdPool(
                 number=number,
                 name=name or f"pool {number}",
                 size=json_whole(row.get("size")),

@@ -11,7 +11,7 @@ from sdstop.collectors.ceph import osd_map, osd_perf
 from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.health import Check
 from sdstop.collectors.ceph.local import HOSTNAME, KIND, MOUNTS, local_osds
-from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, Pool, PoolUsage, placed
+from sdstop.collectors.ceph.osd_map import CrushRule, OsdMap, OsdPool, PoolUsage, placed
 from sdstop.collectors.ceph.readings import CephPool
 from sdstop.collectors.ceph.tool import (
     CONFIG,
@@ -26,6 +26,7 @@ from sdstop.collectors.ceph.tool import (
     parsed_or,
     query_monitors,
     reachable,
+    recorded_text,
     text_of,
 )
 from sdstop.core.collector import Collector, Command, Need
@@ -130,11 +131,11 @@ def _recorded_checks(host: Host, answers: Mapping[str, str]) -> tuple[Check, ...
     none: tuple[Check, ...] = ()
     if "health" not in answers:
         return none
-    checks = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
-    if "status" not in answers:
-        return checks
     try:
-        said = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1])
+        checks = ceph.parse_health(recorded_text(host, answers["health"]))
+        if "status" not in answers:
+            return checks
+        said = ceph.parse_status(recorded_text(host, answers["status"]))
     except TimedOut:
         raise
     except Unreadable:
@@ -163,7 +164,7 @@ def _cluster_name(
     fsid = dump.fsid
     if fsid is None and "status" in answers:
         try:
-            fsid = ceph.parse_status(query_monitors(host, ceph.STATUS, answers["status"])[1]).fsid
+            fsid = ceph.parse_status(recorded_text(host, answers["status"])).fsid
         except TimedOut:
             raise
         except Unreadable:
@@ -254,7 +255,8 @@ def _pools(known: _Map) -> Iterator[Reading]:
         holding, lambda osd: osd.root if len(classes) < 2 else f"{osd.root}~{osd.media}"
     ).items():
         stored = _stored_on(known, group)
-        rule = next((known.rules[each.rule] for each in stored if each.rule in known.rules), None)
+        rules = (known.rules.get(each.rule) for each in stored if each.rule is not None)
+        rule = next(filter(None, rules), None)
         domains = placed(rule, group)
         if not domains:
             rule, domains = None, placed(None, group)
@@ -279,7 +281,7 @@ def _pools(known: _Map) -> Iterator[Reading]:
             )  # fmt: skip
 
 
-def _stored_on(known: _Map, group: Sequence[Osd]) -> list[Pool]:
+def _stored_on(known: _Map, group: Sequence[Osd]) -> list[OsdPool]:
     """Return the pools that have data on these OSDs, those with the most copies first."""
     members = {osd.number for osd in group}
     found = []
@@ -290,7 +292,7 @@ def _stored_on(known: _Map, group: Sequence[Osd]) -> list[Pool]:
     return sorted(found, key=lambda pool: (-(pool.size or 0), pool.number))
 
 
-def _rebuilds(known: _Map, stored: Sequence[Pool], domains: int, lost: Sequence[Osd]) -> int | None:
+def _rebuilds(known: _Map, stored: Sequence[OsdPool], domains: int, lost: Sequence[Osd]) -> int | None:
     """Return the bytes that are copied to the other domains after a loss: none of pools with a copy in each domain.
 
     None if the copies of the pools are unknown. Pools share the lost domain in the proportion of their use; without

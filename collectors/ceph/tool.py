@@ -95,6 +95,11 @@ def query_monitors(host: Host, argv: Sequence[str], recorded: str | None) -> tup
     return command_key(argv), text_of(command_key(argv), host.run(argv, DEADLINE))
 
 
+def recorded_text(host: Host, name: str) -> str:
+    """Return the text of a recorded answer; nothing is run for it."""
+    return text_of(f"cmd:{name}" if " " in name else f"slug:{name}", host.recorded_output(name))
+
+
 def parsed_or(
     host: Host, argv: Sequence[str], answers: Mapping[str, str], what: str, parse: Callable[[str], T], otherwise: T
 ) -> T:

@@ -32,7 +32,7 @@ class Brick(Struct, frozen=True):
     arbiter: bool
 
 
-class Volume(Struct, frozen=True, kw_only=True):
+class VolumeInfo(Struct, frozen=True, kw_only=True):
     """A volume as configured; `copies` bricks in a row hold the same data, or `dispersed` bricks parts and parity."""
 
     name: str
@@ -109,7 +109,7 @@ def _count(item: ET.Element, name: str) -> int:
     return whole(_text(item, name)) or 0
 
 
-def parse_volumes(text: str) -> list[Volume]:
+def parse_volumes(text: str) -> list[VolumeInfo]:
     """Return the volumes of `gluster --xml volume info`. Raises Malformed or Refused.
 
     <volume><name>v0</name><statusStr>Started</statusStr><replicaCount>2</replicaCount><typeStr>Replicate</typeStr>
@@ -117,7 +117,7 @@ def parse_volumes(text: str) -> list[Volume]:
       </bricks><options><option><name>nfs.disable</name><value>on</value></option></options></volume>
     """
     return [
-        Volume(
+        VolumeInfo(
             name=name,
             state=_text(item, "statusStr") or "unknown",
             type=_text(item, "typeStr") or "unknown",

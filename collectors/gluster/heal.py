@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.gluster.answers import (
     Refused,
     SplitBrain,
-    Volume,
+    VolumeInfo,
     parse_counts,
     parse_split_brain,
     parse_volumes,
@@ -78,7 +78,7 @@ def read(host: Host) -> Iterable[Reading]:
     return [row for volume in volumes[:MOST_VOLUMES] for row in _healing(host, volume)]
 
 
-def _healing(host: Host, volume: Volume) -> Iterator[Reading]:
+def _healing(host: Host, volume: VolumeInfo) -> Iterator[Reading]:
     if volume.dispersed:  # gluster has no cheap count for these, and they have no split brain
         yield GlusterHeal(
             volume=volume.name, pending=None, split=0, silent=0, why=UNCOUNTED, origin=command_key(INFO),

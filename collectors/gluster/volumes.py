@@ -9,7 +9,7 @@ from sdstop.collectors.gluster.answers import (
     Peer,
     Process,
     Refused,
-    Volume,
+    VolumeInfo,
     parse_peers,
     parse_processes,
     parse_volumes,
@@ -204,7 +204,7 @@ def _server(name: str, state: str, healthy: int, needle: str, *, local: bool) ->
     )
 
 
-def _bricks(volume: Volume, processes: Sequence[Process] | None) -> Iterator[GlusterBrick]:
+def _bricks(volume: VolumeInfo, processes: Sequence[Process] | None) -> Iterator[GlusterBrick]:
     online = {process.name: process.online for process in processes or () if process.name}
     for place, brick in enumerate(volume.bricks):
         host, _, path = brick.name.partition(":/")
@@ -221,7 +221,7 @@ def _bricks(volume: Volume, processes: Sequence[Process] | None) -> Iterator[Glu
         )
 
 
-def _volume(volume: Volume, bricks: Sequence[GlusterBrick], processes: Sequence[Process] | None) -> GlusterVolume:
+def _volume(volume: VolumeInfo, bricks: Sequence[GlusterBrick], processes: Sequence[Process] | None) -> GlusterVolume:
     sets: dict[int, list[GlusterBrick]] = {}
     for brick in bricks:
         sets.setdefault(brick.set, []).append(brick)
@@ -251,7 +251,7 @@ def _volume(volume: Volume, bricks: Sequence[GlusterBrick], processes: Sequence[
 _OFF = frozenset({"off", "no", "disable", "false", "0"})
 
 
-def _quorum(volume: Volume) -> str:
+def _quorum(volume: VolumeInfo) -> str:
     """Return the quorum type; without the option it is auto for three copies and more, and for arbiters."""
     usual = "auto" if volume.copies > _PAIR or volume.arbiters else "none"
     return volume.options.get("cluster.quorum-type", usual)
@@ -260,7 +260,7 @@ def _quorum(volume: Volume) -> str:
 _PAIR = 2
 
 
-def _margins(volume: Volume, members: Sequence[GlusterBrick]) -> tuple[int, int]:
+def _margins(volume: VolumeInfo, members: Sequence[GlusterBrick]) -> tuple[int, int]:
     """Return how many more bricks of a set may fail before it refuses writes, and before it cannot be read.
 
     Below 0: it does by now. Bricks of unknown state count as online: nothing is stated of them.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.pacemaker.corosync import CONFIGURED, COROSYNC, KIND, parse_name
@@ -93,7 +92,7 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
 
 
 class ClusterPolicy(Reading, frozen=True, kw_only=True):
-    """Configured reaction of a high-availability cluster to lost nodes, and its policy for all resources."""
+    """Configured treatment of lost nodes, and of all resources, in a high-availability cluster."""
 
     family: ClassVar[str] = "cluster_policy"
     title: ClassVar[str] = "Cluster policies"
@@ -164,7 +163,7 @@ def _asked(host: Host) -> tuple[str, str]:
         except TimedOut:
             raise
         except Unreadable:
-            pass  # the first answer has the reason
+            pass  # The first answer has the reason.
     return command_key(MON), _said(command_key(MON), output)
 
 
@@ -287,7 +286,7 @@ def _node(member: PacemakerNode, said: PacemakerStatus, cluster: str, here: str 
 
 
 def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[ClusterResource]:
-    away = {member.name for member in said.members if member.unclean or not member.online}
+    away = frozenset(member.name for member in said.members if member.unclean or not member.online)
     idle = away | {member.name for member in said.members if member.standby or member.maintenance}
     running = {known.name for known in said.resources if any(node not in away for node, _ in known.running)}
     by_name: dict[str, list[Failure]] = {}
@@ -317,7 +316,7 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
         )
 
 
-def _state(known: ManagedResource, own: Iterable[Failure], away: AbstractSet[str], idle: AbstractSet[str]) -> str:  # noqa: PLR0911
+def _state(known: ManagedResource, own: Iterable[Failure], away: frozenset[str], idle: frozenset[str]) -> str:  # noqa: PLR0911
     nodes = [node for node, _ in known.running]
     roles = {role for _, role in known.running}
     if known.blocked:

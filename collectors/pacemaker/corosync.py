@@ -108,7 +108,7 @@ class Quorum(Struct, frozen=True, kw_only=True):
     members: dict[str, str]
 
 
-class Link(Struct, frozen=True):
+class RingLink(Struct, frozen=True):
     """State of a link to a node; `node` is its ID, or "" if version 2 of corosync reports only the whole ring."""
 
     link: str
@@ -175,7 +175,7 @@ _NODE = re.compile(r"^\s*(?:nodeid|node)\s*:?\s*(\d+):\s*(\S.*?)\s*$")
 _RING = re.compile(r"^\s*status\s*=\s*(\S.*?)\s*$")
 
 
-def parse_links(text: str) -> Iterator[Link]:
+def parse_links(text: str) -> Iterator[RingLink]:
     """Yield the links of `corosync-cfgtool -s`, except those of the node to itself.
 
         LINK ID 0 udp
@@ -195,12 +195,12 @@ def parse_links(text: str) -> Iterator[Link]:
             continue
         node, ring = _NODE.match(line), _RING.match(line)
         if link and node and node[2] != "localhost":
-            yield Link(link, node[1], _link_state(node[2]), line.strip())
+            yield RingLink(link, node[1], _link_state(node[2]), line.strip())
         elif link and ring:
             if re.fullmatch(r"[0-9n?]*", ring[1]):  # Corosync 3 without details: a digit for each node
                 continue
             state = "faulty" if "FAULTY" in ring[1] else "connected" if "no faults" in ring[1] else ring[1]
-            yield Link(link, "", state, line.strip())
+            yield RingLink(link, "", state, line.strip())
 
 
 def _link_state(words: str) -> str:
@@ -258,13 +258,14 @@ def _membership(
     host: Host, conf: str, name: str, nodes: dict[str, str], sockets: set[str] | None, votes: Quorum | None,
     *, up: bool | None,
 ) -> ClusterMembership:  # fmt: skip
+    gone: list[str] = []
     wanted = [daemon for socket, daemon in _DAEMONS.items() if sockets is not None and socket not in sockets]
     units = [host.target(f"{UNITS}/{unit}.service") for unit in ("corosync", "pacemaker")]
     used = "cib.xml" in host.names(CIB) or units[1] is not None
     if sockets is None:
-        pacemaker, gone = "unknown", []
+        pacemaker = "unknown"
     elif len(wanted) == len(_DAEMONS) and _MASTER not in sockets:
-        pacemaker, gone = ("stopped" if used else "not used"), []
+        pacemaker = "stopped" if used else "not used"
     else:
         known = len(_DAEMONS) - len(wanted) >= _KNOWN  # another version may name them otherwise
         gone = (wanted if known else []) if _MASTER in sockets else [_MASTER, *wanted]
@@ -289,7 +290,7 @@ def _membership(
     )
 
 
-def _link(each: Link, cluster: str, names: dict[str, str], votes: Quorum | None) -> CorosyncLink:
+def _link(each: RingLink, cluster: str, names: dict[str, str], votes: Quorum | None) -> CorosyncLink:
     known = each.node and votes is not None
     return CorosyncLink(
         cluster=cluster,

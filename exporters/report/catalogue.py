@@ -86,13 +86,17 @@ def _between(rules: Sequence[NodeRule]) -> Iterator[str]:
         return
     yield from ("", "# Rules between nodes", "")
     yield (
-        "`sdstop report --from A --from B ...` compares captures by them, `sdstop fleet` nodes of one job. A node is "
-        "reported only if enough peers exist and nearly all of them agree; otherwise the difference alone is "
-        "reported."
+        "`sdstop report` and `sdstop check` with several `--from` use them. Rules that name families join what nodes "
+        "report of the same thing, in captures of the same time. The others compare properties of nodes, as `sdstop "
+        "fleet` does with nodes of one job: a node is reported only if enough peers exist and nearly all of them "
+        "agree; otherwise the difference alone is reported."
     )
     for rule in rules:
         yield from ("", f"## {rule.id} (between nodes)", "", f"{_sentence(rule.says)} At worst {rule.worst}.")
-        yield from _thresholds(rule.thresholds)
+        if rule.needs:
+            yield from ("", f"Uses {', '.join(f'`{family.family}`' for family in rule.needs)}.")
+        if rule.thresholds:
+            yield from _thresholds(rule.thresholds)
 
 
 def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:

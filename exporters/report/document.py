@@ -54,7 +54,8 @@ def site_document(site: SiteSession, differences: Sequence[Mapping[str, Any]] = 
     """
     judgement = site.whole()
     said = site.headline(judgement)
-    hosts, collectors = [], []
+    hosts: list[dict[str, Any]] = []
+    collectors: list[dict[str, Any]] = []
     for member in site.members:
         shot = member.session.head().now
         host = host_of(member.session, shot) | {"name": member.name} | _span(member.session, shot)

@@ -58,7 +58,7 @@ def _is_site(site: SiteSession) -> bool:
 
 
 def spans(site: SiteSession) -> list[tuple[str, str]]:
-    """Return each node with the time range and the properties of its capture."""
+    """Return each node with the time for which it was watched, and the gaps of its capture."""
     return [(member.name, "; ".join(_span(member))) for member in site.members]
 
 

@@ -31,7 +31,7 @@ HUNG = 60.0
 """Seconds for which a request is blocked that make slow requests critical."""
 _BLOCKED = re.compile(r"blocked for (\d+) sec")
 _DAEMONS = re.compile(r"\b(?:mon|mds|mgr)\.[A-Za-z0-9_-]+")
-_WHOLE = "Redundancy is reduced; the other copies serve all requests."
+_WHOLE = "Data there has fewer copies until it returns or is rebuilt."
 
 
 class Effect(Struct, frozen=True):
@@ -82,7 +82,7 @@ EFFECTS: Mapping[str, Effect] = {
         CRITICAL, Damage.AVAILABILITY, "DATA UNAVAILABLE", "Requests for data in these PGs wait.", _STUCK
     ),
     "PG_DAMAGED": Effect(
-        CRITICAL, Damage.DATA, "DATA INCONSISTENT", "Copies differ: reads can return errors or wrong data.", _DAMAGED
+        CRITICAL, Damage.DATA, "DATA DAMAGED", "Requests for data in these PGs can fail or wait.", _DAMAGED
     ),
     "OSD_SCRUB_ERRORS": Effect(
         CRITICAL, Damage.DATA, "SCRUB ERRORS", "Copies differ: reads can return errors or wrong data.", _DAMAGED
@@ -149,6 +149,7 @@ FOLLOWS: Mapping[str, tuple[str, ...]] = {
     "OSD_FULL": ("POOL_FULL", "OSD_BACKFILLFULL", "OSD_NEARFULL", "POOL_BACKFILLFULL", "POOL_NEARFULL"),
     "OSD_BACKFILLFULL": ("POOL_BACKFILLFULL", "OSD_NEARFULL", "POOL_NEARFULL"),
     "OSD_NEARFULL": ("POOL_NEARFULL",),
+    "OBJECT_UNFOUND": ("PG_DAMAGED",),
     "PG_DAMAGED": ("OSD_SCRUB_ERRORS",),
     "OSD_DOWN": ("OSD_HOST_DOWN", "OSD_RACK_DOWN", "OSD_ROOT_DOWN", "OSD_CHASSIS_DOWN", "PG_DEGRADED"),
     "OSD_SLOW_PING_TIME_BACK": ("OSD_SLOW_PING_TIME_FRONT",),
@@ -183,6 +184,9 @@ def _effect(check: CephCheck, pools: Mapping[int, CephPool]) -> Effect:
             CRITICAL, Damage.REDUNDANCY, f"ONE COPY LEFT: {len(last)} PGs" if len(last) > 1 else "ONE COPY LEFT: 1 PG",
             "Another failure loses data of these PGs.", known.advice,
         )  # fmt: skip
+    if check.code == "PG_DAMAGED" and "inconsistent" in check.message:
+        impact = "Copies differ: reads can return errors or wrong data."
+        return Effect(CRITICAL, Damage.DATA, "DATA INCONSISTENT", impact, known.advice)
     if check.code in {"SLOW_OPS", "REQUEST_SLOW"} and _blocked(check) >= HUNG and "osd." in " ".join(check.lines):
         return Effect(CRITICAL, Damage.AVAILABILITY, "REQUESTS BLOCKED", known.impact, known.advice)
     return known

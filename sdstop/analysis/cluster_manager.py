@@ -264,10 +264,11 @@ def _limping(side: _Side) -> Iterator[_Fault]:
         )  # fmt: skip
     sick = tuple(node for node in side.nodes if node.state in {"health red", "health yellow"})
     if sick:
-        red = sick[0].state == "health red"
+        color = (sick[0].state or "").split()[-1]
+        red = color == "red"
         yield _Fault(
             Severity.WARNING if red else Severity.INFO, Damage.REDUNDANCY, "NODE HEALTH RED" if red else "NODE HEALTH",
-            fitting(f"Health of {_listed(sick)} is {sick[0].state.split()[-1]}.", "Health of a node is not green."),
+            fitting(f"Health of {_listed(sick)} is {color}.", "Health of a node is not green."),
             "Resources can be kept from the node, by node-health-strategy.", sick,
             (run("crm_mon", "-1", "-A", note="attributes of the node"),),
         )  # fmt: skip

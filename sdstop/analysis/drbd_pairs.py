@@ -1,6 +1,6 @@
 """DRBD connections seen from both of their nodes.
 
-Each node reports its own state and its view of its peer. Version 8 calls every peer `peer`: its two sides are the
+Each node reports its own state and its knowledge of its peer. Version 8 calls every peer `peer`: its two sides are the
 only two nodes that have the resource.
 """
 

@@ -42,7 +42,25 @@ _FLAGS = {
     "device-hung": "hung!",
     "array-degraded": "degraded!",
     "zfs-pool-degraded": "errors!",
+    "slow-device": "slow!",
+    "volume-suspended": "suspended!",
+    "data-mismatch": "mismatch!",
+    "no-spare-left": "no spare",
+    "rebuild-stalled": "stalled!",
+    "rebuild-throttled": "throttled",
+    "rebuild-slow": "slow!",
+    "cache-errors": "errors!",
+    "cache-full-of-dirty": "dirty!",
+    "cache-ineffective": "few hits",
+    "cache-bypassed": "bypassed!",
+    "cache-sub-block-io": "bypassed!",
+    "tasks-stuck": "tasks wait",
+    "device-saturated": "at limit",
+    "disk-offline": "offline!",
 }
+"""Words for the fault of a device; other rules have their own name."""
+_SUSPECT = "errors!"
+"""Word for a member that the rule on arrays names."""
 
 
 class PeerMedians(Struct, frozen=True):
@@ -118,8 +136,11 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
     worst = worst_by_subject(findings)
     flags: dict[str, str] = {}
     for finding in reversed(findings):
+        word = _FLAGS.get(finding.rule, finding.rule)
+        if finding.rule == "array-degraded" and "/" in finding.subject:
+            word = _SUSPECT
         for name in {finding.subject, finding.subject.rpartition("/")[2]}:
-            flags[name] = _FLAGS.get(finding.rule, finding.rule)
+            flags[name] = "" if finding.rule == "rebuild-running" else word
     found = {}
     for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
         device = devices.get(name)

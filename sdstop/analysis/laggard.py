@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from operator import attrgetter
 from statistics import median
 
 from msgspec import Struct
 
 from sdstop.analysis.column import Second, StripeLimits, StripeMember
+from sdstop.analysis.member_waits import (
+    ALL,
+    READS,
+    SEPARATE,
+    WRITES,
+    SecondWaits,
+    answered,
+    ratios_of,
+    requests_of,
+    waits_of,
+)
 from sdstop.core.text import added
 
 FEWEST = 3
@@ -38,45 +48,6 @@ class Wait(Struct, frozen=True):
         return self.seconds / self.peers if self.peers else float("inf")
 
 
-class _Requests(Struct, frozen=True):
-    """A request type: its name and accessors for a member's figures."""
-
-    name: str
-    rate: Callable[[StripeMember], float]
-    moved: Callable[[StripeMember], float]
-    wait: Callable[[StripeMember], float | None]
-
-    def size(self, member: StripeMember) -> float:
-        """Return the mean size of a member's completed requests."""
-        return self.moved(member) / self.rate(member)
-
-
-def _ios(member: StripeMember) -> float:
-    return member.reads + member.writes
-
-
-_READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
-_WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
-_TYPES = (_WRITES, _READS)
-_ALL = _Requests("requests", _ios, lambda member: member.read_bytes + member.write_bytes, attrgetter("wait"))
-
-
-class _Row(Struct, frozen=True, gc=False):
-    """Waits of the members that completed enough requests of one type in one second."""
-
-    requests: _Requests
-    disks: dict[str, StripeMember]
-    waits: tuple[float, ...]
-
-    def ratio(self, disk: str) -> float | None:
-        """Return a member's wait as a multiple of the median (of two: of the other's), None if it has none."""
-        if disk not in self.disks or len(self.disks) < 2:
-            return None
-        own = self.requests.wait(self.disks[disk]) or 0.0
-        middle = median(self.waits) if len(self.disks) > 2 else added(self.waits) - own
-        return own / middle if middle else None
-
-
 class _Candidate(Struct, frozen=True):
     """The member with the longest wait: an outlier of its group. `steady`: in nearly every second."""
 
@@ -101,19 +72,19 @@ def slowest(
     that time a queue does not stay at one member by chance. The members `without` are left out.
     """
     excess = limits.slow_excess if rotational else limits.slow_excess_flash
-    writes = [_answered(second, _WRITES, limits.slow_ios, without) for second in seconds]
-    reads = [_answered(second, _READS, limits.slow_ios, without) for second in seconds]
+    writes = [answered(second, WRITES, limits.slow_ios, without) for second in seconds]
+    reads = [answered(second, READS, limits.slow_ios, without) for second in seconds]
     fewest = 2 if mirrored else FEWEST
     for rows, others, least in ((writes, reads, fewest), (reads, writes, FEWEST)):
         for found in _outliers(rows, excess, limits, least):
-            other = _ratios(others, found.wait.disk)
+            other = ratios_of(others, found.wait.disk)
             # A member that is slow for one type of request only has a different workload; it is not slow.
             if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
                 continue
             if _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
                 return found.wait
     if lasting:
-        rows = [_answered(second, _ALL, limits.slow_ios, without) for second in seconds]
+        rows = [answered(second, ALL, limits.slow_ios, without) for second in seconds]
         for found in _outliers(rows, excess, limits, FEWEST):
             if found.same_size and found.steady and _is_proven(seconds, found, limits):
                 return found.wait
@@ -122,8 +93,8 @@ def slowest(
 
 def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float | None:
     """Return the wait of a member as a multiple of its peers' over other seconds, None if it has none there."""
-    requests = next(each for each in (_WRITES, _READS, _ALL) if each.name == wait.requests)
-    waits = _waits([_answered(second, requests, limits.slow_ios, frozenset()) for second in seconds])
+    requests = next(each for each in (WRITES, READS, ALL) if each.name == wait.requests)
+    waits = waits_of([answered(second, requests, limits.slow_ios, frozenset()) for second in seconds])
     own = waits.pop(wait.disk, None)
     middle = median([median(found) for found in waits.values()] or [0.0])
     return median(own) / middle if own and middle else None
@@ -147,21 +118,21 @@ def sudden(
 
     So few seconds suffice only where its wait and its busy time per request both are many times its peers' in all.
     """
-    newest = [_answered(second, each, limits.slow_ios, frozenset()) for second in seconds[-1:] for each in _TYPES]
+    newest = [answered(second, each, limits.slow_ios, frozenset()) for second in seconds[-1:] for each in SEPARATE]
     if not any(_spreads(row, limits) for row in newest):
         return None
     wait = slowest(seconds, limits, rotational=rotational, mirrored=mirrored, without=without)
     if wait is None:
         return None
-    requests = next(each for each in (_WRITES, _READS, _ALL) if each.name == wait.requests)
-    waits = _ratios([_answered(second, requests, limits.slow_ios, frozenset()) for second in seconds], wait.disk)
+    requests = next(each for each in (WRITES, READS, ALL) if each.name == wait.requests)
+    waits = ratios_of([answered(second, requests, limits.slow_ios, frozenset()) for second in seconds], wait.disk)
     services, ratios = _services(seconds, wait.disk, limits)
     if min(len(waits), len(ratios)) < len(seconds) or (rotational and min(services) < limits.slow_seek):
         return None
     return wait if min(waits) >= limits.slow_sudden and min(ratios) >= limits.slow_far else None
 
 
-def _spreads(row: _Row, limits: StripeLimits) -> bool:
+def _spreads(row: SecondWaits, limits: StripeLimits) -> bool:
     """Return whether the waits of one second differ enough for a member that is extremely slow."""
     return len(row.waits) > 1 and max(row.waits) >= limits.slow_sudden * min(row.waits)
 
@@ -172,7 +143,7 @@ _LITTLE = 6.0
 
 def _is_slow(
     seconds: Sequence[Second],
-    rows: Sequence[_Row],
+    rows: Sequence[SecondWaits],
     found: _Candidate,
     limits: StripeLimits,
     *,
@@ -205,14 +176,14 @@ def _is_proven(seconds: Sequence[Second], found: _Candidate, limits: StripeLimit
     return long and sum(ratio >= limits.slow_service for ratio in ratios) >= limits.fixed * len(ratios)
 
 
-def _is_far(seconds: Sequence[Second], rows: Sequence[_Row], disk: str, limits: StripeLimits) -> bool:
+def _is_far(seconds: Sequence[Second], rows: Sequence[SecondWaits], disk: str, limits: StripeLimits) -> bool:
     """Return whether a member waits many times as long as its peers all the time, without more requests in all."""
-    ratios = _ratios(rows, disk)
+    ratios = ratios_of(rows, disk)
     if sum(ratio >= limits.slow_far for ratio in ratios) < limits.fixed * len(ratios):
         return False
     loads = []
     for second in seconds:
-        ios = {member.name: _ios(member) for column in second.columns for member in column.members}
+        ios = {member.name: requests_of(member) for column in second.columns for member in column.members}
         middle = median([rate for name, rate in ios.items() if name != disk] or [0.0])
         loads.append(ios.get(disk, 0.0) / middle if middle else float("inf"))
     return median(loads) <= limits.equal_ios
@@ -225,7 +196,7 @@ def _services(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> tup
         if not second.timed or not second.rated:
             continue
         members = (member for column in second.columns for member in column.members)
-        service = {m.name: m.busy / _ios(m) for m in members if _ios(m) >= limits.slow_ios}
+        service = {m.name: m.busy / requests_of(m) for m in members if requests_of(m) >= limits.slow_ios}
         if disk not in service or len(service) < 2:
             continue
         peers = service.values() if len(service) > 2 else [each for name, each in service.items() if name != disk]
@@ -237,7 +208,7 @@ def _services(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> tup
 
 
 def _works_longer(
-    seconds: Sequence[Second], rows: Sequence[_Row], disk: str, limits: StripeLimits, *, rotational: bool
+    seconds: Sequence[Second], rows: Sequence[SecondWaits], disk: str, limits: StripeLimits, *, rotational: bool
 ) -> bool:
     """Return whether the disk needs longer per request, rather than merely having a crowd queued on it.
 
@@ -256,7 +227,7 @@ def _works_longer(
             return True
         far = sum(ratio >= limits.slow_seeking for ratio in ratios) >= limits.fixed * len(ratios)
         return far and _all_seek(seconds, disk, limits)
-    waits = _ratios(rows, disk)
+    waits = ratios_of(rows, disk)
     if rotational or sum(ratio >= limits.slow_wait for ratio in waits) < limits.fixed * len(waits):
         return False
     queues = [
@@ -284,7 +255,7 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
     found = []
     for second in seconds:
         for member in (member for column in second.columns for member in column.members):
-            requests = _ios(member)
+            requests = requests_of(member)
             if member.name != disk and requests >= limits.slow_ios:
                 size = (member.read_bytes + member.write_bytes) / requests
                 found.append((member.busy / requests, requests, size / _SLOWEST_TRANSFER))
@@ -297,46 +268,14 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
     return varies <= limits.slow_varies
 
 
-def _answered(second: Second, requests: _Requests, least: float, without: AbstractSet[str]) -> _Row:
-    """Return the members that completed enough requests in this second, cached because ten windows share a second."""
-
-    def row() -> _Row:
-        members = (member for column in second.columns for member in column.members)
-        disks = {
-            m.name: m
-            for m in members
-            if requests.rate(m) >= least and requests.wait(m) is not None and m.name not in without
-        }
-        return _Row(requests, disks, tuple(requests.wait(member) or 0.0 for member in disks.values()))
-
-    return row() if without else second.once(("answered", requests.name, least), row)
-
-
-def _ratios(rows: Iterable[_Row], disk: str) -> list[float]:
-    """Return a member's wait as a multiple of the median, for each second that has one."""
-    return [ratio for row in rows if (ratio := row.ratio(disk)) is not None]
-
-
-def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
-    """Return the waits of each member in the seconds in which it has one."""
-    names = list(rows[0].disks)
-    if all(list(row.disks) == names for row in rows):
-        return dict(zip(names, zip(*(row.waits for row in rows), strict=True), strict=True))
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        for disk, wait in zip(row.disks, row.waits, strict=True):
-            found.setdefault(disk, []).append(wait)
-    return dict(found)
-
-
 _TRIED = 3
 """Maximum number of outliers checked, the one with the longest wait first: a hot one may hide a slow one."""
 
 
-def _outliers(rows: Sequence[_Row], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
+def _outliers(rows: Sequence[SecondWaits], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
     """Yield the outlying members with their waits and their peers' (medians over the seconds), the longest first."""
     least = limits.crowded * len(rows)
-    waits = {disk: median(found) for disk, found in _waits(rows).items() if len(found) >= least}
+    waits = {disk: median(found) for disk, found in waits_of(rows).items() if len(found) >= least}
     if len(waits) < fewest:
         return
     order = sorted(waits, key=lambda disk: -waits[disk])
@@ -348,7 +287,7 @@ def _outliers(rows: Sequence[_Row], excess: float, limits: StripeLimits, fewest:
 
 
 def _outlier(
-    rows: Sequence[_Row], waits: Mapping[str, float], disk: str, excess: float, limits: StripeLimits
+    rows: Sequence[SecondWaits], waits: Mapping[str, float], disk: str, excess: float, limits: StripeLimits
 ) -> _Candidate | None:
     peers = [other for other in waits if other != disk]
     middle = median(waits[other] for other in peers)
@@ -373,7 +312,7 @@ def _outlier(
 
     requests = rows[0].requests
     same_size = of(disk, requests.size) <= limits.equal_ios * others(requests.size)
-    ratios = _ratios(rows, disk)
+    ratios = ratios_of(rows, disk)
     steady = sum(ratio >= always for ratio in ratios) >= limits.fixed * len(ratios)
     share = of(disk, requests.rate) / others(requests.rate)
     return _Candidate(Wait(disk, requests.name, waits[disk], middle, share), same_size, steady)

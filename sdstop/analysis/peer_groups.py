@@ -13,8 +13,7 @@ from sdstop.analysis.group_columns import device_of, is_rotational, layout_of
 from sdstop.analysis.hysteresis import is_above
 from sdstop.analysis.inferred import inferred
 from sdstop.analysis.judged_group import JudgedGroup, Laggard
-from sdstop.analysis.laggard import Wait, extent, slowest, sudden, times
-from sdstop.analysis.neighbour import Neighbour, neighbour
+from sdstop.analysis.laggard import Wait, slowest
 from sdstop.analysis.peer_samples import (
     BLOCKS,
     FEWEST_BLOCKS,
@@ -27,34 +26,32 @@ from sdstop.analysis.peer_samples import (
     seconds_of,
     services_of,
 )
+from sdstop.analysis.slow_members import (
+    FEWEST_PASTED,
+    MOST,
+    PAST,
+    device_below,
+    laggard_of,
+    neighbour_of,
+    slow_members,
+    sudden_members,
+    thing_of,
+)
 from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.unjudged import parity_alone, silent_member, synchronising, uncounted_member
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.history import Moment, Window
-from sdstop.core.joins import CONTAINS, GroupKind
+from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
 from sdstop.core.thing import Thing
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.service import Service
 
-STAYS = 30.0
-"""Seconds for which a member must be slow: a crowd of seeking streams on one disk may last longer than SECONDS.
-
-The more its work on each request exceeds its peers', the fewer seconds suffice; a crowd does not lengthen that work.
-"""
-SUDDEN = 5
-"""Samples in which an extremely slow member is known."""
 COARSEST = 3.0
 """Sampling interval in seconds above which a moving crowd averages out."""
-CRITICAL = 3.0
-"""Wait of a member that makes its slowness critical, as a multiple of the threshold."""
 DEEP = 2.0
 """Deficit that makes a pattern critical, as a multiple of its threshold."""
-MOST = 3
-"""Maximum number of slow members that are named of one group."""
-_PAST = 20
-"""Seconds before now in which a severity that was reached is remembered."""
 
 _SPREAD = frozenset({GroupKind.COLUMNS, GroupKind.LEAVES})
 """Groups over which requests are spread in turn: their queues show hot members and convoys."""
@@ -111,8 +108,8 @@ def is_deep(window: Window, judged: JudgedGroup, limits: Mapping[str, float]) ->
     chosen = _chosen(limits)
 
     def earlier() -> Iterator[float | None]:
-        seconds = seconds_of(judged.layout, recent(window, SECONDS + _PAST, chosen.seconds))
-        for back in range(1, _PAST + 1):
+        seconds = seconds_of(judged.layout, recent(window, SECONDS + PAST, chosen.seconds))
+        for back in range(1, PAST + 1):
             part = seconds[max(len(seconds) - back - verdict.seconds, 0) : len(seconds) - back]
             rotational = judged.rotational is True
             known = stripe.pattern(part, None, rotational=rotational, parity=judged.parity, limits=chosen)
@@ -172,10 +169,10 @@ def _of_pattern(
     if (coarse := _coarse(moments)) is not None:
         return no(_too_coarse(coarse))
     fewest = limits.seconds if group is not None else min(limits.seconds, FEWEST_PASTED)
-    early = _sudden(window, judged, seconds, limits)
+    early = sudden_members(window, judged, seconds, limits)
     if len(seconds) < fewest:
         return replace(no(f"collecting data: {len(seconds)} of {fewest:g} samples of every member"), slow=early)
-    longer, slow, lately = _slow(window, judged, seconds, limits, early)
+    longer, slow, lately = slow_members(window, judged, seconds, limits, early)
     verdict = None
     if judged.kind in _SPREAD:
         wait = slow[0].wait if slow else None
@@ -199,71 +196,6 @@ def _too_coarse(seconds: float) -> str:
     return f"samples are {seconds:.0f} s apart; a moving queue shows at about 1 s only"
 
 
-FEWEST_PASTED = 3
-"""Minimum number of samples of pasted rates: each may be the mean of many seconds."""
-
-
-def _slow(
-    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits, early: tuple[Laggard, ...]
-) -> tuple[Sequence[Second], tuple[Laggard, ...], str]:
-    """Return the members that are slow in the last seconds and were for long enough, with these longer samples.
-
-    `early` are extremely slow, and named without more. The last string is the reason why it is too early to judge a
-    member that is slow only lately, else empty.
-    """
-    now = _slowest(judged, seconds, limits)
-    if not now:
-        return seconds, early, ""
-    longest = seconds_of(judged.layout, recent(window, STAYS, limits.seconds))
-    found: list[Laggard] = []
-    needs: list[float] = []
-    for wait in now:
-        needed = _needed(judged, seconds, wait, limits)
-        longer = longest if needed >= STAYS else seconds_of(judged.layout, recent(window, needed, limits.seconds))
-        if any(other.disk == wait.disk for other in _slowest(judged, longer, limits)):
-            found.append(_laggard(window, judged, wait, longest, len(seconds), limits))
-        needs.append(needed)
-    known = {laggard.member for laggard in found}
-    found.extend(laggard for laggard in early if laggard.member not in known)
-    lately = "" if found else f"collecting data: needs {needs[0]:g} s; {now[0].disk} slower than its peers lately"
-    return longest, tuple(found), lately
-
-
-def _needed(judged: JudgedGroup, seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float:
-    """Return for how many seconds a member must be slow: STAYS at the threshold, fewer far above it."""
-    times = extent(seconds, wait, limits, rotational=judged.rotational is True)
-    return float(round(max(SECONDS, STAYS * min(1.0, limits.slow_wait / times))))
-
-
-def _sudden(
-    window: Window, judged: JudgedGroup, seconds: tuple[Second, ...], limits: StripeLimits
-) -> tuple[Laggard, ...]:
-    """Return the members that are extremely slow in the last few samples; warnings until they stay so."""
-    found: list[Laggard] = []
-    last = seconds[-SUDDEN:]
-    while len(last) == SUDDEN and judged.group is not None and len(found) < MOST:
-        without = frozenset(laggard.member for laggard in found)
-        rotational, mirrored = judged.rotational is True, judged.mirrored
-        wait = sudden(last, limits, rotational=rotational, mirrored=mirrored, without=without)
-        if wait is None:
-            break
-        found.append(replace(_laggard(window, judged, wait, last, SUDDEN, limits), critical=False))
-    return tuple(found)
-
-
-def _slowest(judged: JudgedGroup, seconds: Sequence[Second], limits: StripeLimits) -> list[Wait]:
-    """Return the slow members, the worst first."""
-    rotational, mirrored = judged.rotational is True, judged.mirrored
-    found: list[Wait] = []
-    while len(found) < MOST:
-        without = frozenset(wait.disk for wait in found)
-        wait = slowest(seconds, limits, rotational=rotational, mirrored=mirrored, without=without)
-        if wait is None:
-            break
-        found.append(wait)
-    return found
-
-
 def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, action: str | None) -> JudgedGroup:
     """Add the members that are slow over a minute, or stall again and again."""
     edges = marks(window)
@@ -283,7 +215,7 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
         blocks = blocks if len(blocks) >= FEWEST_BLOCKS else ()
         waits = tuple(_slow_over_minutes(judged, blocks, limits, action, known))
     if blocks:
-        more = [_laggard(window, judged, wait, blocks, len(blocks), limits) for wait in waits]
+        more = [laggard_of(window, judged, wait, blocks, len(blocks), limits) for wait in waits]
         newest = recent(window, SECONDS, limits.seconds)
         silent = silent_member(judged.layout, newest) if judged.slow_unchecked else None
         if not judged.seconds and action is None and judged.slow_unchecked and silent is None:
@@ -292,10 +224,10 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     if still is not None:
         more = [laggard for laggard in more if laggard.member != still.device]
         known -= {still.device}
-        thing = _thing(judged, still.device)
-        near = _neighbour(window, judged, thing)
+        thing = thing_of(judged, still.device)
+        near = neighbour_of(window, judged, thing)
         critical = near is None and standstill.is_critical(window, still)
-        more.append(Laggard(still.device, thing, None, still, near, critical, _base(window, thing)))
+        more.append(Laggard(still.device, thing, None, still, near, critical, device_below(window, thing)))
     if not more:
         return judged
     kept = tuple(laggard for laggard in judged.slow if laggard.member not in {each.member for each in more})
@@ -344,45 +276,6 @@ def _of_printed(
         wait = slowest(printed, limits, rotational=rotational, mirrored=mirrored, lasting=True, without=without)
         if wait is None or (len(printed) < FEWEST_PASTED and len(judged.layout.names) <= FEWEST_PASTED):
             break
-        laggard = _laggard(window, judged, wait, printed, len(printed), limits)
+        laggard = laggard_of(window, judged, wait, printed, len(printed), limits)
         found.append(replace(laggard, critical=laggard.critical and len(printed) >= FEWEST_PASTED))
     return replace(judged, slow=tuple(found))
-
-
-def _laggard(
-    window: Window, judged: JudgedGroup, wait: Wait, seconds: Sequence[Second], count: int, limits: StripeLimits
-) -> Laggard:
-    """Return a slow member with its severity; `count` of the `seconds` are those in which it was found."""
-    thing = _thing(judged, wait.disk)
-    near = _neighbour(window, judged, thing)
-
-    def earlier() -> Iterator[float | None]:
-        for back in range(1, _PAST + 1):
-            part = seconds[max(len(seconds) - back - count, 0) : len(seconds) - back]
-            yield times(part, wait, limits) if len(part) >= min(count, FEWEST_PASTED) else None
-
-    critical = judged.group is not None and near is None
-    if critical and not judged.striped:
-        critical = wait.seconds >= limits.slow_seek
-    critical = critical and is_above(wait.times, CRITICAL * StripeLimits().slow_wait, earlier)
-    return Laggard(wait.disk, thing, wait, None, near, critical, _base(window, thing))
-
-
-def _base(window: Window, thing: Thing | None) -> str:
-    """Return the only device below a mapping, "" for other members."""
-    if thing is None or thing.device is None or not thing.device.startswith("dm-"):
-        return ""
-    below = [other.device for other, how in window.topology.lower(thing).items() if how in CONTAINS and other.device]
-    return below[0] if len(below) == 1 else ""
-
-
-def _neighbour(window: Window, judged: JudgedGroup, thing: Thing | None) -> Neighbour | None:
-    if thing is None or judged.group is None:
-        return None
-    peers = [other for other in judged.group.members if other is not thing]
-    return neighbour(window, thing, peers, judged.group.upper, recent(window, SECONDS, FEWEST_PASTED))
-
-
-def _thing(judged: JudgedGroup, member: str) -> Thing | None:
-    members = judged.group.members if judged.group is not None else ()
-    return next((thing for thing in members if device_of(thing) == member), None)

@@ -346,7 +346,7 @@ _ALONE = {
     DASHBOARD: "the dashboard shows one node",
     "capture": "a capture holds one node",
     "export": "an exporter has one node",
-    "doctor": "doctor examines one node",
+    "doctor": "doctor checks one node",
 }
 """Commands that read one node."""
 _KEYS = {DASHBOARD: "the dashboard needs stdin", "capture": "a capture already holds its evidence"}

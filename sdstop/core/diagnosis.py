@@ -138,13 +138,16 @@ def _checked(
 
     def check() -> _Checked:
         missing = _missing(window, rule)
-        if missing is not None:
+        replaced = missing is not None and any(window.rows(family) for family in rule.instead)
+        verdicts: Sequence[Verdict] = ()
+        if missing is None or replaced:
+            found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
+            verdicts = settled(window, rule, found)
+        judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
+        if missing is not None and not judged:
             bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
             return _Checked(bare or (() if missing is _UNCONCERNED else (of_rule(missing, rule),)))
-        found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
-        verdicts = settled(window, rule, found)
-        ran = not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts)
-        return _Checked(verdicts, ran=rule.id if ran else None)
+        return _Checked(verdicts, ran=rule.id if judged or not verdicts else None)
 
     return _guarded(window, rule, check, guard)
 
@@ -211,8 +214,7 @@ _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
     """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
     by_family, known_runs = window.now.by_family, window.now.runs
-    needs = () if any(window.rows(family) for family in rule.instead) else rule.needs
-    for family in needs:
+    for family in rule.needs:
         known = family in by_family
         if known and (not family.joined or window.rows(family)):
             continue
@@ -234,7 +236,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
             return _UNCONCERNED
         why = not_recorded(lacking[0])  # the reason may name the source and why it is never queried
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
-    if needs and not any(window.rows(family) for family in needs[: rule.either]):
+    if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
         return Unchecked(f"collecting data: {max(window.seconds, 0.0):.0f} of {rule.seconds:g} s", gap=Gap.EARLY)

@@ -278,13 +278,13 @@ class Covers(Struct, frozen=True):
 class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
-    The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows, or
-    if one in `instead` has rows; `seconds` is the minimum length of the window (0: one frame is enough). It owes a
-    verdict to each thing that it `covers`, by default those of the first `either` families in `needs`. With
-    `remembers`, a thing that it found critical stays so when it vanishes (see sdstop.core.memory). Its findings explain
-    those of the rules in `explains` about the same thing and about things that need it. A rule with `after`, IDs of
-    other rules, is evaluated after all rules without; `check` then has a third argument, the findings of these rules so
-    far.
+    The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows; or
+    if a family in `instead` has rows, and they let it judge something. `seconds` is the minimum length of the window
+    (0: one frame is enough). It owes a verdict to each thing that it `covers`, by default those of the first `either`
+    families in `needs`. With `remembers`, a thing that it found critical stays so when it vanishes (see
+    sdstop.core.memory). Its findings explain those of the rules in `explains` about the same thing and about things
+    that need it. A rule with `after`, IDs of other rules, is evaluated after all rules without; `check` then has a
+    third argument, the findings of these rules so far.
     `damage`, `standing` and `view` hold for those of its findings that do not state their own.
     """
 

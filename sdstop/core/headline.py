@@ -79,7 +79,7 @@ def headline(
 
 
 class SeenNode(Struct, frozen=True):
-    """Input of a headline other than verdicts: the collectors of a node and their latest runs.
+    """Collectors of a node and their latest runs, as a headline needs them.
 
     `host` is its name among several nodes, and that of its verdicts.
     """
@@ -99,8 +99,8 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     unseen: dict[str, str] = {}
     lacking: list[str] = []
     for node in nodes:
-        found = _unseen([collector.name for collector in node.collectors], node.runs, strict=strict)
-        unseen |= {node.called(name): why for name, why in found.items()}
+        missing = _unseen([collector.name for collector in node.collectors], node.runs, strict=strict)
+        unseen |= {node.called(name): why for name, why in missing.items()}
         if not node.origin.live:
             names = [each.name for each in node.collectors if each.is_live]
             own = [verdict for verdict in judgement.unchecked if verdict.host == node.host]

@@ -109,14 +109,22 @@ def judge_site(
     verdicts: list[Verdict] = []
     ran: list[str] = []
     for rule in rules:
-        found = guard.call(
-            Part.RULE, rule.id, lambda rule=rule: list(_checked(site, rule, configured)),  # type: ignore[misc]
-            lambda said, rule=rule: [  # type: ignore[misc]
-                Unchecked(f"error in this rule: {said}", rule=rule.id, gap=Gap.FAULTY)],
-        )  # fmt: skip
+        found = _guarded(site, rule, configured, guard)
         verdicts += found
         ran += [rule.id] if any(not isinstance(verdict, Unchecked) for verdict in found) else []
     return judgement_of(verdicts, ran)
+
+
+def _guarded(
+    site: Site, rule: NodeRule, configured: Mapping[str, Mapping[str, float]], guard: Guard
+) -> Sequence[Verdict]:
+    def checked() -> list[Verdict]:
+        return list(_checked(site, rule, configured))
+
+    def helpless(said: str) -> list[Verdict]:
+        return [Unchecked(f"error in this rule: {said}", rule=rule.id, gap=Gap.FAULTY)]
+
+    return guard.call(Part.RULE, rule.id, checked, helpless)
 
 
 def _checked(site: Site, rule: NodeRule, configured: Mapping[str, Mapping[str, float]]) -> Iterator[Verdict]:

@@ -49,7 +49,7 @@ class SiteMember(Struct):
         return self.session.started if self.session.started is not None else 0.0
 
     def seen(self) -> SeenNode:
-        """Return the input of a headline for this node."""
+        """Return the part of a headline about this node."""
         session = self.session
         return SeenNode(self.name, session.head().now.runs, session.collectors, session.origin)
 
@@ -104,16 +104,15 @@ class SiteSession(Struct):
         self.moments += 1
         rules = [rule for rule in self.rules if not rule.timeless]
         judged = judge_site(self._site(members), rules, self.configured, self.guard)
-        for verdict in (*judged.findings, *judged.ruled_out, *judged.unchecked):
+        for verdict in _every(judged):
             self._verdicts[_key(verdict)] = verdict
             self._judged.add((verdict.rule, verdict.subject))
         self._continue(judged.findings, at)
 
     def _end(self) -> None:
-        """Judge all nodes by their newest frames; things judged at a moment keep the verdict of that moment."""
+        """Judge all nodes by their newest frames; verdicts on earlier moments are kept."""
         judged = judge_site(self._site(self.members), self.rules, self.configured, self.guard)
-        every = (*judged.findings, *judged.ruled_out, *judged.unchecked)
-        late = [verdict for verdict in every if (verdict.rule, verdict.subject) not in self._judged]
+        late = [verdict for verdict in _every(judged) if (verdict.rule, verdict.subject) not in self._judged]
         self._verdicts.update((_key(verdict), verdict) for verdict in late)
         for finding in late:
             if isinstance(finding, Finding):
@@ -153,7 +152,7 @@ class SiteSession(Struct):
 
     def whole(self) -> Judgement:
         """Return the latest judgement of all nodes and between them."""
-        verdicts: list[Verdict] = [*self.judgement.findings, *self.judgement.ruled_out, *self.judgement.unchecked]
+        verdicts = list(_every(self.judgement))
         ran = [*self.judgement.ran]
         for member in self.members:
             judged = member.session.head().judgement
@@ -170,8 +169,14 @@ class SiteSession(Struct):
 def hosted(judgement: Judgement, host: str) -> Iterator[Verdict]:
     """Yield the verdicts on one node as those on a node among several."""
     yield from (finding.on(host) for finding in judgement.findings)
-    for verdict in (*judgement.ruled_out, *judgement.unchecked):
-        yield replace(verdict, host=host)
+    yield from (replace(verdict, host=host) for verdict in judgement.ruled_out)
+    yield from (replace(verdict, host=host) for verdict in judgement.unchecked)
+
+
+def _every(judgement: Judgement) -> Iterator[Verdict]:
+    yield from judgement.findings
+    yield from judgement.ruled_out
+    yield from judgement.unchecked
 
 
 def _timed(index: int, member: SiteMember, frames: Iterable[Frame]) -> Iterator[tuple[float, int, Frame]]:

@@ -189,7 +189,7 @@ def _values(
     if hits is not None:
         yield Value("read_hits", "hits of all reads", hits, "ratio")
     if printed is not None:
-        yield Value("printed", "hits as the driver prints them, since load", printed, "ratio")
+        yield Value("printed", "hits since load, by the driver", printed, "ratio")
     if pieces is not None:
         yield Value("sub_block", "requests not of whole blocks", pieces.sub_block, "ratio")
     sequential = share(course.sum("sequential_skipped"), course.bypassed)

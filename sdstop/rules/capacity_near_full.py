@@ -48,7 +48,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if pool.kind == "ceph":
             told = f"The fullest OSD is {human.percent(pool.filled)}% full"
             title = "OSD FULL" if critical else "OSD NEARLY FULL"
-            impact = "Pools with data on it refuse writes." if critical else "Its pools refuse writes once it is full."
+            impact = (
+                "Pools with data on it refuse writes."
+                if critical
+                else "Pools with data on it refuse writes once it is full."
+            )
         elif critical:
             impact = "Writes will be refused soon."
         yield Finding(

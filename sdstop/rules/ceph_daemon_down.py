@@ -26,7 +26,7 @@ from sdstop.core.history import Window
 from sdstop.readings.cluster import ClusterDevice
 
 _IMPACTS = {
-    "osd": "Its data has one copy fewer until it runs or is rebuilt.",
+    "osd": "Data on it has one copy fewer until it runs or is rebuilt.",
     "mon": "Without a majority of monitors the cluster stops.",
     "mgr": "Without any manager, numbers get old and no OSD is balanced.",
 }
@@ -66,7 +66,7 @@ def _found(window: Window, daemon: CephDaemon, osd: ClusterDevice | None) -> Fin
             f"{name} has its data on this node, but does not run.",
             f"A {daemon.kind} has its data on this node, but does not run.",
         ),
-        impact="It is out of the cluster: capacity is reduced." if emptied else _IMPACTS[daemon.kind],
+        impact="Capacity is reduced; the OSD is out of the cluster." if emptied else _IMPACTS[daemon.kind],
         values=(
             Value("folder", "data directory", human.safe(daemon.folder, 100)),
             Value("disk", "disk", daemon.local),

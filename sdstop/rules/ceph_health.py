@@ -31,8 +31,12 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 _LISTED = 12
 """Most names in a value."""
 _WORDS = {"pools": "pool", "osds": "OSD", "pgs": "PG", "daemons": "daemon"}
-_PHRASES = {"PG_DEGRADED": "lack copies", "PG_AVAILABILITY": "serve no I/O", "PG_DAMAGED": "have damaged copies"}
-"""Faults of placement groups by code."""
+_PHRASES = {
+    "PG_DEGRADED": ("lacks copies", "lack copies"),
+    "PG_AVAILABILITY": ("serves no I/O", "serve no I/O"),
+    "PG_DAMAGED": ("has damaged copies", "have damaged copies"),
+}
+"""Faults of one and of several placement groups by code."""
 
 
 def is_ceph(cluster: Cluster) -> bool:
@@ -74,6 +78,21 @@ def _whole(window: Window, cluster: Cluster, checks: Sequence[CephCheck]) -> Ver
             evidence=cites(window.cite(cluster)),
             advice=("Query the health in detail.", run("ceph", "health", "detail")),
             refuted_by="HEALTH_OK in ceph -s",
+            damage=Damage.AVAILABILITY,
+        )
+    codes = {check.code for check in checks}
+    if cluster.failed and "OSD_DOWN" in codes and codes.isdisjoint({"PG_AVAILABILITY", "OBJECT_UNFOUND"}):
+        size = human.quantity(cluster.failed, "bytes")
+        return Finding(
+            severity=Severity.CRITICAL,
+            subject=cluster.cluster,
+            title=f"DATA UNAVAILABLE: {size}",
+            cause=f"Placement groups with {size} have too few copies to serve I/O.",
+            impact="Requests for these data wait.",
+            values=(Value("failed", "unavailable data", cluster.failed, "bytes", above=0),),
+            evidence=cites(window.quote(cluster.origin, "pgs_by_state"), window.cite(cluster)),
+            advice=("Start the OSDs that are down.", run("ceph", "osd", "tree", "down")),
+            refuted_by="only active placement groups in ceph pg stat",
             damage=Damage.AVAILABILITY,
         )
     if cluster.healthy is None:
@@ -147,10 +166,11 @@ def _found(window: Window, check: CephCheck, all_: Sequence[CephCheck], pools: M
     effect = effect_of(check, pools)
     things = things_in(check, pools)
     ranks = {row.code: effect_of(row, pools).severity.rank for row in all_}
+    differs = any(row.code == "PG_DAMAGED" and "inconsistent" in row.message for row in all_)
     follows = tuple(
         f"ceph-health:{check.cluster}/{code}"
         for code in FOLLOWS.get(check.code, ())
-        if ranks.get(code, 9) <= ranks[check.code]
+        if ranks.get(code, 9) <= ranks[check.code] and not (differs and check.code == "OBJECT_UNFOUND")
     )
     last = last_copies(check, pools) if check.code == "PG_DEGRADED" else []
     pool = next((row for row in pools.values() if things.get("pools") == [row.pool]), None)
@@ -194,9 +214,10 @@ def _cause(check: CephCheck, things: Mapping[str, Sequence[str]]) -> str:
     every = "; ".join(filter(None, (names, groups, daemons)))
     if check.code in _PHRASES and "pgs" in things:
         of = f" of {_title('pools', things['pools'])} {_short(things['pools'])}" if "pools" in things else ""
-        count = human.plural(check.count or len(things["pgs"]), "PG")
-        phrase = f"{count}{of} {_PHRASES[check.code]}{muted}"
-        return fitting(f"{phrase}: {_short(things['pgs'])}.", f"{phrase}.", f"{count} {_PHRASES[check.code]}{muted}.")
+        number = check.count or len(things["pgs"])
+        count, fault = human.plural(number, "PG"), _PHRASES[check.code][number != 1]
+        phrase = f"{count}{of} {fault}{muted}"
+        return fitting(f"{phrase}: {_short(things['pgs'])}.", f"{phrase}.", f"{count} {fault}{muted}.")
     unsaid = every if not all(name in said for kind in things.values() for name in kind) else ""
     return fitting(
         *([f"{said}: {unsaid}{muted}."] if unsaid else [f"{said}{muted}."]),

@@ -78,7 +78,7 @@ def _found(window: Window, row: ClusterMembership) -> Finding:
         ),
         evidence=cites(window.cite(row), window.cite(row, "pacemaker") if row.witness else None),
         advice=(
-            "Check which of its resources still run on this node, then start it.",
+            "Check which resources still run on this node, then start it.",
             *steps,
             run("crm_mon", "-1", note="on another node"),
         ),

@@ -54,7 +54,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 class _Words(Struct, frozen=True):
-    """Texts for a state: title, cause without names, impact."""
+    """Texts of a state: title, cause without names, impact."""
 
     title: str
     cause: str
@@ -141,7 +141,7 @@ def _found(window: Window, row: ClusterResource, bad: Sequence[ClusterResource])
         title, impact = title.replace("RESOURCE", "FENCE DEVICE"), "Lost nodes may not be fenced."
     elif row.state == "stopped" and row.task == "start":
         title = "START FAILED"
-    explained = ()
+    explained: tuple[str, ...] = ()
     if row.state == "unclean":
         explained = (f"cluster-degraded:{row.cluster}",)
     elif row.state == "stopped" and row.waits in {other.resource for other in bad} and not row.failures:

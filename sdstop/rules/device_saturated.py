@@ -74,7 +74,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _of_device(window, window.topology.find(name), each, times)
     if not told:
         names = [str(name) for name in moments[-1].rows]
-        yield from passed(names, f"not busy all the time with requests waiting ({len(moments)} samples)")
+        yield from passed(names, f"not at its limit in {human.plural(len(moments), 'sample')}")
 
 
 def _of_group(window: Window, name: str, upper: Thing, full: Sequence[Saturated], members: int) -> Finding:
@@ -127,7 +127,7 @@ def _finding(
             Value("queue", "requests outstanding", each.queue),
             Value("wait", "wait of a request", each.wait, "seconds"),
             Value("completed", "requests completed", each.completed, "per_second"),
-            Value("times", "service time, as a multiple of its peers'", times, "", above=FAR if slower else None),
+            Value("times", "service time, times its peers'", times, "", above=FAR if slower else None),
             Value("members", "devices at their limit", members),
             Value("volumes", "volumes and mounts on it", used or None),
             Value("processes", "programs with most I/O", ", ".join(p.words for p in doers[:_NAMED]) or None),

@@ -69,7 +69,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         cause=f"{_own(most)}, {_own(least, short=True)}.",
         impact=impact,
         values=(
-            Value("lack", "memory that the smallest socket lacks", lack, "ratio", above=limits["lack"]),
+            Value("lack", "memory the smallest socket lacks", lack, "ratio", above=limits["lack"]),
             *(Value(f"dimms{row.socket}", f"modules, socket {row.socket}", row.dimms, "", of=max(counts))
               for row in sockets),
             *(Value(f"size{row.socket}", f"memory, socket {row.socket}", row.capacity, "bytes", of=max(sizes))

@@ -195,7 +195,7 @@ def _finding(
             Value("tx_lost", "transmit drops", losses.tx_lost, "", above=limits["count"]),
             *(Value(field, field, count) for field, count in (losses.detail or {}).items()),
             *(Value(f"cause{n}", "also", each.text) for n, each in enumerate(causes[1:], 2)),
-            Value("softnet", "drops of the CPUs' queues, all interfaces", softnet),
+            Value("softnet", "drops of CPU queues, all interfaces", softnet),
         ),
         evidence=cites(
             window.cite(traffic) if traffic is not None else None,

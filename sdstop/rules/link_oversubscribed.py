@@ -126,7 +126,7 @@ def _finding(
         impact=f"{share} per client{f': {human.duration(_GIB / each)} per GiB' if each else ''}.",
         values=(
             Value("clients", "connected clients", len(side.clients)),
-            Value("heavy", "clients with at least half of an even share", len(heavy)),
+            Value("heavy", "clients with half of an even share", len(heavy)),
             Value("light", "rate of the others together", light, "bytes_per_second"),
             Value("each", "rate left for each of these", each, "bytes_per_second"),
             Value("busiest", "busiest clients", ", ".join(first)),

@@ -156,7 +156,7 @@ def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
             Value("uncorrected", "uncorrected errors", count.uncorrected, "", above=0),
             Value("corrected", "corrected errors", count.corrected, "", above=limits["count"]),
             Value("daily", "corrected errors per day", count.daily, "", above=limits["per_day"]),
-            Value("new", "corrected errors since the previous sample", new.corrected if new else None),
+            Value("new", "corrected since the previous sample", new.corrected if new else None),
             *((Value("sampled", "time between the samples", new.seconds, "seconds"),) if new is not None else ()),
         ),
         evidence=cites(

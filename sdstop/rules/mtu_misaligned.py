@@ -311,7 +311,7 @@ def _seen_values(served: TargetAnalysis, limits: Limits) -> Iterator[Value]:
         for way in ("read", "write"):
             spared = course.spared(way)
             if spared is not None:
-                title = f"{way}s that {caching.cache.cache} would answer if whole"
+                title = f"{way}s that {caching.cache.cache} would hit if whole"
                 yield Value(f"spared_{way}s_{caching.cache.cache}", title, spared, "per_second")
 
 

@@ -136,7 +136,7 @@ def _full(window: Window, row: NumaNode, foreign: float, share: float, limits: L
         cause=f"{human.percent(share)}% of its allocations ({human.number(foreign, 0)} pages/s) go to other nodes.",
         impact="These pages are remote: each access crosses the interconnect.",
         values=(
-            Value("foreign", "pages meant for it, allocated elsewhere", share, "ratio", above=limits["foreign"]),
+            Value("foreign", "its pages, allocated elsewhere", share, "ratio", above=limits["foreign"]),
             Value("foreign_rate", "rate of these pages", foreign, "per_second", above=limits["pages"]),
             Value("free", "free memory of the node", row.free, "bytes", of=row.memory),
         ),

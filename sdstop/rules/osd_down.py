@@ -66,8 +66,8 @@ def _found(window: Window, device: ClusterDevice) -> Finding:
             f"{name} is {state}{here}{muted}.",
             f"{name} is {state}{muted}.",
         ),
-        impact="Its data has its copies elsewhere; capacity is reduced." if out
-        else "Its data has one copy fewer until it returns or is rebuilt.",
+        impact="Data has its copies elsewhere; capacity is reduced." if out
+        else "Data on it has one copy fewer until it returns or is rebuilt.",
         values=(
             Value("state", "state", device.state),
             Value("used", "data on it", device.used, "bytes", of=device.capacity),

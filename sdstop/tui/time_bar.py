@@ -71,7 +71,8 @@ class TimeBar(Pane):
     def _fill(self, scene: Scene, width: int, height: int) -> None:
         most = bar_height(height)
         before = margin(width)
-        axis = self._axis = time_axis(scene.session, width - before - 2) if most else None
+        several = len(scene.session.timeline.frames) > 1 or scene.session.origin.live
+        axis = self._axis = time_axis(scene.session, width - before - 2) if most and several else None
         if axis is None:
             self._resize(0)
             return

@@ -83,7 +83,7 @@ def test_a_pool_that_is_well() -> None:
     assert said.ruled_out("gluster", "cluster-degraded").summary == "3 of 3 servers connected"
     assert said.ruled_out("v", "gluster-volume-degraded").summary == "3 of 3 bricks online"
     assert said.ruled_out("v", "gluster-heal-pending").summary == "0 entries to heal"
-    assert said.ruled_out("v", "gluster-split-brain")
+    said.ruled_out("v", "gluster-split-brain")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_nothing_heals(options: Mapping[str, str], healers: tuple[bool, ...], ti
     )
     finding = said.finding("v", "gluster-heal-pending")
     assert (finding.severity, finding.title) == (Severity.WARNING, title)
-    assert said.ruled_out("v", "gluster-split-brain")
+    said.ruled_out("v", "gluster-split-brain")
 
 
 def test_healing_that_does_not_progress() -> None:
@@ -248,7 +248,7 @@ def test_a_dispersed_volume_has_no_count() -> None:
         {count_key("v"): "must not run"},
     )
     said.unchecked("v", "gluster-heal-pending")
-    assert said.ruled_out("v", "gluster-split-brain")
+    said.ruled_out("v", "gluster-split-brain")
 
 
 def test_all_entries_are_counted_and_some_named() -> None:

@@ -466,7 +466,8 @@ def test_what_a_thing_needs_follows_from_all_rows_together(fixture: str, upper: 
 
 
 def test_a_mapping_of_kinds_to_things_is_complete() -> None:
-    found: Mapping[ThingKind, int] = {kind: len(window("draid-mended").topology.of(kind)) for kind in ThingKind}
+    topology = window("draid-mended").topology
+    found: Mapping[ThingKind, int] = {kind: len(topology.of(kind)) for kind in ThingKind}
     assert found[ThingKind.POOL] == 1
     assert found[ThingKind.HBA] >= 1
     assert found[ThingKind.PATH] == 0

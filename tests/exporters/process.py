@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ def exporting(node: Path, *arguments: str | Path, **environment: str) -> Iterato
 def port_of(process: subprocess.Popen[str]) -> int:
     """Return the port that the exporter says it listens on."""
     assert process.stderr is not None
+    assert select.select([process.stderr], [], [], PATIENCE)[0], "the exporter says nothing"
     found = re.fullmatch(r"sdstop: serving https?://127\.0\.0\.1:(\d+)/metrics\n", process.stderr.readline())
     assert found is not None
     return int(found[1])

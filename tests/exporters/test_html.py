@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
@@ -24,7 +25,9 @@ from tests.needs import fixture_needs
 _VOID = {"meta", "br", "line", "rect", "path"}
 
 
+@functools.lru_cache(maxsize=8)
 def story(name: str) -> tuple[Session, ReportSeries]:
+    """Return a story, judged once for the tests of this file."""
     return watched(*opened(name))
 
 
@@ -94,7 +97,7 @@ def test_a_page_is_whole_and_links_within_itself_alone(name: str) -> None:
     for episode in session.episodes():
         assert episode.finding.summary in found.text
         assert episode.finding.rule in found.text
-    again, more = story(name)
+    again, more = watched(*opened(name))
     assert page(again, more) == content
 
 
@@ -206,7 +209,7 @@ def test_a_postmortem_is_filled_in_as_far_as_evidence_goes() -> None:
     assert "**critical** md0: CONVOY: queue moving between members" in said
     assert "_to fill in_" in said.partition("## Root cause")[2]
     assert "- 46 x ST2000NM0033-9ZM (sda, sdb ... sdat)\n  - md0 (raid10 46 disks) **critical**" in said
-    assert postmortem(story("clone-convoy")[0]) == said
+    assert postmortem(watched(*opened("clone-convoy"))[0]) == said
 
 
 def test_nothing_wrong_is_said_with_what_was_checked() -> None:

@@ -49,6 +49,9 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "note": "",
                 "privileged": None,
                 "facts": {},
+                "started": 1_800_000_001.0,
+                "ended": 1_800_000_003.0,
+                "frames": 3,
             }
         ],
         "started": 1_800_000_001.0,
@@ -59,6 +62,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "rule": "too-loud",
                 "severity": "critical",
                 "host": "node",
+                "between": [],
                 "subject": "a",
                 "title": "LOUD METER",
                 "cause": "a is loud.",
@@ -68,7 +72,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "standing": True,
                 "values": {"level": 0.9},
                 "against": {"level": {"above": 0.5}},
-                "evidence": [{"key": "/meters", "frame": 2}],
+                "evidence": [{"key": "/meters", "host": "node", "frame": 2}],
                 "advice": [
                     {"text": "Turn it down.", "command": "", "argv": [], "note": ""},
                     {
@@ -93,12 +97,35 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
             }
         ],
         "ruled_out": [
-            {"rule": "too-loud", "subject": "a", "summary": "it is calm", "subjects": ["a"], "count": 1, "despite": []}
+            {
+                "rule": "too-loud",
+                "host": "node",
+                "subject": "a",
+                "summary": "it is calm",
+                "subjects": ["a"],
+                "count": 1,
+                "despite": [],
+            }
         ],
-        "unchecked": [{"rule": "too-loud", "reason": "b: it speaks", "subjects": ["b"], "count": 1, "gap": "open"}],
+        "unchecked": [
+            {
+                "rule": "too-loud",
+                "host": "node",
+                "reason": "b: it speaks",
+                "subjects": ["b"],
+                "count": 1,
+                "gap": "open",
+            }
+        ],
         "collectors": [
-            {"name": "meters", "outcome": "ok", "reason": "", "duration_seconds": 0.002},
-            {"name": "idle", "outcome": None, "reason": "no result yet", "duration_seconds": None},
+            {"name": "meters", "host": "node", "outcome": "ok", "reason": "", "duration_seconds": 0.002},
+            {
+                "name": "idle",
+                "host": "node",
+                "outcome": None,
+                "reason": "no result yet",
+                "duration_seconds": None,
+            },
         ],
         "readings": {"wire": [], "pace": [{"name": "a", "per_second": 2.0}]},
     }
@@ -107,14 +134,17 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
         "schema", "headline", "host", "started", "ended", "frames", "findings", "ruled_out", "unchecked", "collectors",
         "readings",
     ]  # fmt: skip
-    assert (first["schema"], first["host"]) == ("sdstop.report/1", report["hosts"][0])
+    assert first["schema"] == "sdstop.report/1"
+    assert list(first["host"]) == ["name", "kernel", "live", "complete", "note", "privileged", "facts"]
+    assert first["collectors"][0] == {"name": "meters", "outcome": "ok", "reason": "", "duration_seconds": 0.002}
+    assert list(first["ruled_out"][0]) == ["rule", "subject", "summary", "subjects", "count", "despite"]
     (old,) = first["findings"]
     assert list(old) == [
         "rule", "severity", "subject", "summary", "values", "evidence", "advice", "since", "until", "confidence",
         "explains", "part_of", "affected", "affected_count", "members",
     ]  # fmt: skip
     assert old["advice"] == ["Turn it down.", "journalctl -k | grep -w a -   # its noise"]
-    assert list(report["ruled_out"][0]) == ["rule", "subject", "summary", "subjects", "count", "despite"]
+    assert list(report["ruled_out"][0]) == ["rule", "host", "subject", "summary", "subjects", "count", "despite"]
     assert rows[0] == {
         "name": "a", "room": "r", "count": 5, "time": None, "size": None, "level": 0.1, "secret": None,
         "mood": "calm", "word": None, "model": None, "serial": None, "sizes": None,
@@ -132,6 +162,7 @@ def test_a_source_that_failed_has_no_readings() -> None:
     assert report["readings"] == {}
     assert report["collectors"][0] == {
         "name": "meters",
+        "host": "node",
         "outcome": "failed",
         "reason": "/meters: broken",
         "duration_seconds": 0.002,

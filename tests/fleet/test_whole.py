@@ -51,7 +51,16 @@ def tmux(tmp_path: Path, command: str, size: tuple[int, int]) -> Iterator[Callab
 
     def do(*arguments: str) -> str:
         argv = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null", *arguments]
-        return subprocess.run(argv, capture_output=True, text=True, check=True, env=environment).stdout
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            timeout=PATIENCE,
+        )
+        return done.stdout
 
     environment = {k: v for k, v in os.environ.items() if k not in {"TMUX", "NO_COLOR"}} | {"LC_ALL": "C.UTF-8"}
     do("new-session", "-d", "-x", str(size[0]), "-y", str(size[1]), command)

@@ -18,7 +18,8 @@ import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice, BlockLink, fingerprint
 from sdstop.collectors.block.diskstats import parse
-from sdstop.collectors.block.iostat import activity_of, parse_json, parse_text
+from sdstop.collectors.block.iostat import activity_of
+from sdstop.collectors.block.iostat_report import printed_json, printed_text
 from sdstop.node.live import LiveHost
 from sdstop.readings.disk import WRAP, Disk, DiskActivity, activity
 
@@ -96,13 +97,13 @@ def test_figures_are_those_of_iostat(tmp_path: Path) -> None:
     before, after = scenario()
     for name in before:
         (tmp_path / "block" / name).mkdir(parents=True)
-    (report,) = parse_json(asked_of_iostat(tmp_path, [diskstats(before), diskstats(after)]))
-    seconds = CLOCK / report["clock"]["r/s"]
+    (report,) = printed_json(asked_of_iostat(tmp_path, [diskstats(before), diskstats(after)]))
+    seconds = CLOCK / report.rows["clock"]["r/s"]
     old = {disk.device: disk for disk in parse(diskstats(before).encode())}
     new = {disk.device: disk for disk in parse(diskstats(after).encode())}
     compared = 0
     for name in [name for name in before if name not in {"wrapped", "replaced", "clock"}]:
-        ours, theirs = activity(old[name], new[name], seconds), activity_of(name, report[name], "cmd:x")
+        ours, theirs = activity(old[name], new[name], seconds), activity_of(name, report.rows[name], "cmd:x")
         assert ours is not None
         assert theirs is not None
         for column in schema_of_figures():
@@ -119,12 +120,12 @@ def test_figures_are_those_of_iostat(tmp_path: Path) -> None:
     assert wrapped is not None
     assert wrapped.busy == pytest.approx(0.3 / seconds)
     assert wrapped.queue == pytest.approx(0.5 / seconds)
-    assert report["wrapped"]["%util"] in [0.0, pytest.approx(30 / seconds, abs=0.005)]
-    assert report["wrapped"]["aqu-sz"] in [0.0, pytest.approx(0.5 / seconds, abs=0.005)]
+    assert report.rows["wrapped"]["%util"] in [0.0, pytest.approx(30 / seconds, abs=0.005)]
+    assert report.rows["wrapped"]["aqu-sz"] in [0.0, pytest.approx(0.5 / seconds, abs=0.005)]
 
     # Another device of that name: sysstat shows all it ever did as if it were done in this interval.
     assert activity(old["replaced"], new["replaced"], seconds) is None
-    assert report["replaced"]["r/s"] == pytest.approx(5 / seconds, abs=0.005)
+    assert report.rows["replaced"]["r/s"] == pytest.approx(5 / seconds, abs=0.005)
 
 
 def schema_of_figures() -> list[str]:
@@ -272,7 +273,7 @@ def test_beside_a_real_iostat_over_the_same_interval(image: Path) -> None:
         outer_end = sample(name)
         iostat.close()
 
-    theirs = activity_of(name, parse_text(iostat.text)[-1][name], "cmd:x")
+    theirs = activity_of(name, printed_text(iostat.text)[-1].rows[name], "cmd:x")
     assert theirs is not None
     longest = outer_end.ended - outer_start.ended + 0.02  # iostat reads its clock in hundredths
     shortest = 2.0 - (inner_start.ended - outer_start.ended) - 0.02

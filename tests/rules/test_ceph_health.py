@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from sdstop.analysis.ceph_effect import EFFECTS
 from sdstop.collectors.ceph.cluster import CEPH
-from sdstop.collectors.ceph.health import osds_in
+from sdstop.collectors.ceph.health import HARMLESS, osds_in
 from sdstop.collectors.ceph.local import CEPH_DAEMONS, daemon_id, running
 from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.collectors.ceph.readings import CephDaemon
@@ -39,6 +40,7 @@ from tests.nodes.ceph import (
     usage,
 )
 from tests.nodes.frames import Judged
+from tests.stories.texts import faults
 
 RULED = (CEPH_DAEMON_DOWN, OSD_DOWN, OSD_SLOW, CEPH_HEALTH, SPARE_BELOW_FAULT_SET)
 
@@ -81,6 +83,28 @@ def severities(said: Judged) -> dict[str, str]:
 def test_a_check_is_as_severe_as_its_effect(code: str, message: str, severity: str) -> None:
     said = judged(health="HEALTH_WARN", checks={code: message})
     assert severities(said) == {f"{NAME}/{code}": severity}
+
+
+@pytest.mark.parametrize("code", [*EFFECTS, *sorted(HARMLESS), "A_CODE_OF_NEXT_YEAR"])
+@pytest.mark.parametrize("muted", [False, True])
+def test_the_texts_of_checks_have_their_form(code: str, muted: bool) -> None:  # noqa: FBT001  # a table
+    name = "a-very-long-pool-name-of-somebody-who-likes-them-long"
+    details = [f"pg 2.{n:x} is stuck, acting [1]" for n in range(40)] + [f"pool '{name}' is full", "osd.11 is full"]
+    said = json.loads(status(health="HEALTH_WARN"))
+    said["health"]["checks"] = {
+        code: {
+            "severity": "HEALTH_WARN", "summary": {"message": "x" * 90, "count": 40}, "muted": muted,
+            "detail": [{"message": line} for line in details],
+        }
+    }  # fmt: skip
+    finding = judged({STATUS: json.dumps(said), DUMP: osd_dump(pool(2, name))}).finding(f"{NAME}/{code}")
+    assert list(faults(finding)) == []
+
+
+@pytest.mark.parametrize("flags", ["pauserd", "full", "noout", "nodown,noup", "norecover", "noscrub", "zzz"])
+def test_the_texts_of_flags_have_their_form(flags: str) -> None:
+    said = judged(health="HEALTH_WARN", checks={"OSDMAP_FLAGS": f"{flags} flag(s) set"})
+    assert list(faults(said.finding(f"{NAME}/OSDMAP_FLAGS"))) == []
 
 
 @pytest.mark.parametrize(("code", "severity"), [("OSD_DOWN", "info"), ("PG_AVAILABILITY", "warning")])

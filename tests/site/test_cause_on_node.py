@@ -12,9 +12,20 @@ from sdstop.core.finding import Severity
 from sdstop.core.site_session import SiteSession
 from tests.nodes.cluster import COLLECTOR, TOLD, cluster, session
 from tests.nodes.site import Shown, finding, found, ruled_out, site, unchecked
-from tests.rules.test_device_hung import frames
 
-DEVICES = {"sda": "works", "sdb": "works"}
+
+def frames(hangs: str = "") -> Shown:
+    """Return 16 seconds of two disks, one of which may hang: 3 requests in flight, none completed."""
+    known = {f"/sys/block/{name}/queue/{key}": "1" for name in ("sda", "sdb") for key in ("iostats", "rotational")}
+    known |= {"/sys/block/sda/dev": "8:0", "/sys/block/sdb/dev": "8:16"}
+    shown: Shown = []
+    for at in range(16):
+        busy, rows = 1000 * at, []
+        for minor, name in ((0, "sda"), (16, "sdb")):
+            done = 500 if name == hangs else 10 * at
+            rows.append(f"8 {minor} {name} {done} 0 {done * 8} {busy} 0 0 0 0 3 {busy} {busy} 0 0 0 0 0 0\n")
+        shown = [*shown, (float(at), {**known, "/proc/diskstats": "".join(rows)})]
+    return shown
 
 
 def osd(node: str, name: str, healthy: int = 1, **more: Any) -> dict[str, Any]:
@@ -36,8 +47,8 @@ def told(shown: Shown, *rows: dict[str, Any], later: float = 0.0) -> Shown:
     return [(at + later, {**files, TOLD: json.dumps(rows)}) for at, files in shown]
 
 
-WELL = frames(15, DEVICES)
-HANGS = frames(15, {"sda": "works", "sdb": "hangs"})
+WELL = frames()
+HANGS = frames("sdb")
 
 
 def pair(mine: Shown, *, later: float = 0.5, local: str | None = "sdb", **state: Any) -> SiteSession:

@@ -5,32 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sdstop.core.finding import Damage, Severity
-from sdstop.core.site_session import SiteSession
 from tests.nodes.drbd import STATUS, resource, status
+from tests.nodes.drbd_sides import PROC, pair, shown, side
 from tests.nodes.site import Shown, finding, found, ruled_out, site, unchecked
-
-PROC = "/proc/drbd"
-HEAD = "version: 8.4.11 (api:1/proto:86-101)\nsrcversion: F73C670A7EC572DB9CF3E5B\n"
-
-
-def side(state: str, roles: str, disks: str = "UpToDate/DUnknown", oos: int = 0) -> str:
-    """Return /proc/drbd of version 8 with one resource; `oos` is KiB."""
-    return (
-        f"{HEAD} 0: cs:{state} ro:{roles} ds:{disks} C r-----\n"
-        f"    ns:0 nr:45016 dw:45016 dr:0 al:8 bm:0 lo:0 pe:0 ua:0 ap:0 ep:1 wo:f oos:{oos}\n"
-    )
-
 
 WELL = side("Connected", "Primary/Secondary", "UpToDate/UpToDate")
 PEER = side("Connected", "Secondary/Primary", "UpToDate/UpToDate")
-
-
-def shown(proc: str, start: float = 0.0, frames: int = 4) -> Shown:
-    return [(start + 5 * number, {PROC: proc}) for number in range(frames)]
-
-
-def pair(one: str, other: str, later: float = 1.0) -> SiteSession:
-    return site({"store1": shown(one), "store2": shown(other, later)})
 
 
 def test_a_healthy_pair_is_ruled_out() -> None:

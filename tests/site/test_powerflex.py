@@ -23,7 +23,7 @@ STARTED = 1_795_359_600.0
 
 def disks(names: Sequence[str]) -> Files:
     """Return the disks of a node, in the order of its slots."""
-    files = {}
+    files: dict[str, str] = {}
     for slot, name in enumerate(names):
         minor = 16 * "abcdefg".index(name[2])
         files |= {

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, UsageError, parse
 from sdstop.core.evidence import UNDATED
 from sdstop.exporters.report.site import clocks, markdown, page, text, to_data
-from tests.exporters.test_schema import PUBLISHED, VALIDATOR
 from tests.fixtures import FIXTURES, renamed
 from tests.nodes.drbd import STATUS, resource, status
+from tests.nodes.drbd_sides import PROC, pair, shown, side
 from tests.nodes.site import Shown, site, together, unchecked
-from tests.site.test_drbd_sides import PROC, pair, shown, side
 from tests.stories.archive import Archive
 
+PUBLISHED = json.loads((FIXTURES.parent / "docs" / "report.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(PUBLISHED)
 TARGET, INITIATOR = str(FIXTURES / "aoe-flashcache"), str(FIXTURES / "aoe-initiator")
 START = 1_795_000_000.0
 WAITS, ALONE = side("WFConnection", "Primary/Unknown"), side("StandAlone", "Secondary/Unknown")

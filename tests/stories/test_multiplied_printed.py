@@ -29,7 +29,7 @@ from sdstop.readings.service import IOSTAT, OSD_PERF, POWERFLEX, Service
 from tests.fixtures import expected, names, opened
 from tests.stories import printed
 from tests.stories.altered import unaltered
-from tests.stories.test_multiplied import FACTOR, LEAST_RATE, LEAST_WAIT, NAMING_RULES, SHARE, is_named, members, slowed
+from tests.stories.multiplied import FACTOR, LEAST_RATE, LEAST_WAIT, NAMING_RULES, SHARE, is_named, members, slowed
 
 
 def judged(frames: Sequence[Frame]) -> Session:

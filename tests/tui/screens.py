@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual._compositor import Compositor
+from textual._context import active_app
 from textual.css import stylesheet
 from textual.css.model import RuleSet
 from textual.css.parse import parse
 from textual.css.tokenize import tokenize_values
 from textual.pilot import Pilot
+from textual.screen import Screen as TextualScreen
 
 from sdstop.core.evidence import Frame
 from sdstop.core.judging import Judging
@@ -72,7 +75,6 @@ _styles: Any = stylesheet
 _styles.tokenize_values = lambda variables: _tokens(tuple(variables.items()))
 _styles.parse = _rules
 
-_compositors: Any = Compositor
 _composed = Compositor.render_update
 
 
@@ -83,9 +85,54 @@ def _update(compositor: Compositor, full: bool = False, *settings: Any, **named:
     return None
 
 
-# Without a terminal, Textual puts each update together and drops it: a fifth of the time of these tests. The screen is
-# put together when a test looks at it; test_terminal.py and others watch what a real terminal gets.
-_compositors.render_update = _update
+async def _idle(*_: float) -> None:
+    """Wait until nothing is left to do but to wait, and the screen is laid out; for at most a second."""
+    loop: Any = asyncio.get_running_loop()
+    app, end, idle = active_app.get(), loop.time() + 1.0, 0
+    while idle < _IDLE and loop.time() < end:
+        await asyncio.sleep(0)
+        shown = app.screen_stack[-1] if app.screen_stack else None
+        if loop._ready:
+            idle = 0
+        elif shown is not None and _dirty(shown):
+            shown._on_timer_update()
+            idle = 0
+        elif app._resize_timer is not None:
+            app._check_resize()
+            idle = 0
+        else:
+            idle += 1
+
+
+_IDLE = 3
+"""Turns of the event loop with nothing to do, after which nothing more follows: each looks for readable descriptors."""
+
+
+def _dirty(shown: TextualScreen[Any]) -> bool:
+    return bool(
+        shown.is_current
+        and not shown.app._batch_count
+        and (
+            shown._layout_required or shown._scroll_required or shown._repaint_required
+            or shown._recompose_required or shown._dirty_widgets or shown._callbacks
+        )
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _without_terminal() -> Iterator[None]:
+    """Leave out what only a terminal needs, while a dashboard is under test.
+
+    Without a terminal, Textual puts each update together and drops it: a fifth of the time of these tests. The screen
+    is put together when a test looks at it; test_terminal.py and others watch what a real terminal gets. And after each
+    key Textual sleeps twice for a 50th of a second, or as long as any thread of the process is busy.
+    """
+    with (
+        mock.patch.object(Compositor, "render_update", _update),
+        mock.patch("textual.app.wait_for_idle", _idle),
+        mock.patch("textual.pilot.wait_for_idle", _idle),
+    ):
+        yield
 
 
 class Screen:
@@ -121,8 +168,9 @@ class Screen:
 
     async def looked_up(self) -> None:
         """Wait until the frame that was stepped to is judged and shown."""
-        await asyncio.to_thread(settle, self.app.lookup)
-        self.app.looked_up()
+        if self.app.playhead.sought is not None:
+            await asyncio.to_thread(settle, self.app.lookup)
+            self.app.looked_up()
 
     async def reached(self, view: str) -> None:
         """Wait until a view is shown."""
@@ -155,10 +203,11 @@ async def screen(
 ) -> AsyncIterator[Screen]:
     """Show a session."""
     app = Dashboard(session, frames, options or LOOKS)
-    async with app.run_test(size=size) as pilot:
-        shown = Screen(app, pilot)
-        await shown.press()
-        yield shown
+    with _without_terminal():
+        async with app.run_test(size=size) as pilot:
+            shown = Screen(app, pilot)
+            await shown.press()
+            yield shown
 
 
 def settle(judging: Judging[Look] | Lookup) -> None:

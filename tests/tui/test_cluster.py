@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors.gluster.volumes import INFO
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.pacemaker.crm_mon import MON
 from sdstop.core.evidence import Evidence, Outcome, command_key
@@ -179,7 +180,7 @@ async def test_disks_and_fabric_name_the_pool_that_a_disk_is_given_to() -> None:
 
 
 async def test_without_a_cluster_a_line_says_so() -> None:
-    asked = ("http:GET /api/instances", "list:/etc/ceph", "/proc/drbd", command_key(MON))
+    asked = ("http:GET /api/instances", "list:/etc/ceph", "/proc/drbd", command_key(MON), command_key(INFO))
     here = [Evidence(key, Outcome.ABSENT) for key in asked]
     async with screen(Node(later={1: here}).session(2)) as shown:
         text = await shown.press("7", "j", "enter", "left", "z", "tab")
@@ -189,7 +190,7 @@ async def test_without_a_cluster_a_line_says_so() -> None:
 async def test_what_nobody_looked_for_is_not_said_to_be_missing() -> None:
     async with screen(Node().session(2)) as shown:
         text = await shown.press("7")
-        assert "no cluster found; not recorded: scaleio, ceph, ceph-osds, drbd, pacemaker, corosync, gluster" in text
+        assert "no cluster found; not recorded: scaleio, ceph, drbd, pacemaker, gluster" in text
         text = await shown.press("8")
         assert "no volume or limit found; not recorded: scaleio, cgroups, qemu, rbd, ceph" in text
         assert "no I/O limits" not in text

@@ -18,7 +18,7 @@ from tests.tui.screens import WIDE, FakeFeed, Screen, screen
 ANSWERED = 0.1
 """Seconds within which a key is answered."""
 ATTEMPTS = 3
-JUDGED = 1.5
+JUDGED = 0.8
 """Seconds of CPU that the slow rule takes."""
 
 
@@ -70,7 +70,7 @@ async def test_keys_are_answered_while_a_frame_takes_seconds() -> None:
         session.rules = session.diagnosis.rules = (SLOW,)
         idle, meanwhile = [0.0], [ANSWERED * 2]
         for _ in range(ATTEMPTS):
-            idle = await pressed(shown, still(1.0))
+            idle = await pressed(shown, still(0.5))
             feed.give()
             shown.app._receive()
             meanwhile = await pressed(shown, lambda: judging.busy)
@@ -97,7 +97,7 @@ async def test_keys_are_answered_while_a_step_takes_seconds() -> None:
         app.session.rules = (SLOW,)
         idle, meanwhile = [0.0], [ANSWERED * 2]
         for _ in range(ATTEMPTS):
-            idle = await pressed(shown, still(1.0))
+            idle = await pressed(shown, still(0.5))
             for _ in range(3):
                 app.simulate_key("T")
             text = ""

@@ -31,13 +31,13 @@ def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> 
     full = next((stage for stage in stages if stage.full), None)
     if full is not None:
         return f"At its limit: {full.name}{_of_limit(full)}"
-    suspect = next((s for s in stages if s.derived_use and accusation(s, accused) is not None), None)
-    if suspect is not None:
-        return f"Suspect: {suspect.name}, by arithmetic: about {human.percent(suspect.used)}% used"
+    near = _near_limit(stages, accused)
+    if near:
+        return near
     odd = next((stage for stage in stages if stage.peers and stage.wait), None)
     if odd is not None:
         return f"Slowest: {odd.name} takes {human.wait(odd.wait)} ms a request, its peers {human.wait(odd.peers)} ms"
-    names = [stage.name for stage in stages if _is_accused(stage, accused)]
+    names = [_accused_part(stage, accused) for stage in stages if _is_accused(stage, accused)]
     if names:
         return f"Accused by a finding: {', '.join(names)}; no measured stage is at its limit"
     waiting = [stage for stage in stages if stage.own and not stage.branch]
@@ -55,12 +55,33 @@ def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> 
     return "Nothing of this path is measured yet"
 
 
+def _near_limit(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> str:
+    """Return the stage that arithmetic accuses, or a measured one if that is fuller; "" without a suspect."""
+    suspect = next((s for s in stages if s.derived_use and accusation(s, accused) is not None), None)
+    if suspect is None:
+        return ""
+    measured = [s for s in stages if s.used is not None and not s.derived_use and s.kind in _CARRIERS]
+    fullest = max(measured, key=lambda s: s.used or 0.0, default=suspect)
+    if (fullest.used or 0.0) > max(suspect.used or 0.0, CALM):
+        return f"Closest to its limit: {fullest.name}, {human.percent(fullest.used)}% used"
+    return f"Suspect: {suspect.name}, by arithmetic: about {human.percent(suspect.used)}% used"
+
+
+def _accused_part(stage: Stage, accused: Mapping[str, Severity]) -> str:
+    """Return the name of a stage, with that of the one thing of several that a finding accuses."""
+    bad = [thing for thing in stage.things if thing.name in accused or thing.label in accused]
+    one = stage.kind is StageKind.DISKS and len(bad) == 1 < len(stage.things)
+    return f"{bad[0].label} of {stage.name}" if one else stage.name
+
+
 def _most(stage: Stage) -> float | None:
     """Return the used share, of several devices that of the busiest: a mean would hide one at its limit."""
     busiest = stage.load.busiest if stage.load is not None else None
     return stage.used if busiest is None else busiest
 
 
+_CARRIERS = frozenset({StageKind.NETWORK, StageKind.LIMIT, StageKind.REBUILD, StageKind.HBA, StageKind.PCIE})
+"""Kinds whose use is the share of a capacity. Disks that are busy all the time can serve more."""
 _LAYERS = frozenset({StageKind.VOLUME, StageKind.CACHE, StageKind.ARRAY})
 
 

@@ -12,6 +12,7 @@ ORDER: tuple[str, ...] = (
     "replication_stopped",
     "cluster_partitioned",
     "cause_on_node",
+    "session_down",
     "mtu_misaligned",
     "unstable_device_path",
     "scaling_poor",

@@ -33,13 +33,13 @@ _DISK = frozenset({
     "array-degraded", "hot-stripe-member", "slow-stripe-member", "stripe-convoy", "cache-errors", "phy-errors",
     "session-down", "path-failed", "disk-hot", "disk-worn", "volume-suspended", "cache-full-of-dirty",
 })  # fmt: skip
-"""Rules whose findings explain the reports of a cluster on a device on that disk, or on a device below it."""
+"""Rules whose findings on a disk, or below it, explain the state of its device in a cluster."""
 _NODE = frozenset({
     "cluster-not-running", "link-degraded", "frames-dropped", "mtu-mismatch", "path-mtu-shrunk", "link-saturated",
     "memory-short", "memory-errors", "tasks-stuck", "io-stalled", "filesystem-readonly", "filesystem-full",
     "load-unexplained",
 })  # fmt: skip
-"""Rules whose findings explain the reports of a cluster on the whole node."""
+"""Rules whose findings explain the state of the whole node in a cluster."""
 _DAEMON = "ceph-daemon-down"
 _EFFECTS = frozenset({"cluster-degraded", "slow-device", "osd-down", "osd-slow"})
 
@@ -72,13 +72,11 @@ def _check(site: Site, limits: Limits) -> Iterator[Verdict]:
 
 
 def _parts(site: Site, node: SiteNode) -> Iterator[_Part]:
-    """Yield the things on other nodes of the site that a node's own findings accuse."""
+    """Yield the parts of a cluster on other nodes that a node's own findings accuse."""
     effects = [finding for finding in node.findings if finding.rule in _EFFECTS]
     if not effects:
         return
-    addresses = {
-        row.node: row.address or "" for row in node.window.rows(ClusterNode).values() if isinstance(row, ClusterNode)
-    }
+    addresses = {row.node: row.address or "" for row in node.window.rows(ClusterNode).values()}
 
     def holder(name: str) -> SiteNode | None:
         names = (name, *addresses.get(name, "").split())
@@ -89,13 +87,20 @@ def _parts(site: Site, node: SiteNode) -> Iterator[_Part]:
         effect = _effect(effects, device)
         there = holder(device.node) if effect is not None else None
         if effect is not None and there is not None:
-            state = human.safe(device.state or "down", 30) if device.healthy == 0 else "slow"
+            state = _state(device)
             yield _Part(node, effect, device, device.device, state, there, _disk(there, device))
     for row in node.window.rows(ClusterNode).values():
         effect = next((each for each in effects if row.healthy == 0 and each.subject == row.cluster), None)
         there = holder(row.node) if effect is not None else None
         if effect is not None and there is not None:
             yield _Part(node, effect, row, row.node, human.safe(row.state or "down", 30), there, None)
+
+
+def _state(device: ClusterDevice) -> str:
+    words = (device.state or "").lower().split()
+    if "down" in words or not words:
+        return "down"
+    return human.safe(device.state, 30) if device.healthy == 0 else "slow"
 
 
 def _effect(effects: Sequence[Finding], device: ClusterDevice) -> Finding | None:
@@ -129,7 +134,7 @@ def _judged(site: Site, part: _Part, limit: float) -> Verdict:
         return RuledOut(part.subject, f"disk {part.disk} of {part.node.name}: no finding above info on all of its path")
     if isinstance(part.row, ClusterDevice):
         return Unchecked(f"disk of {human.safe(part.what)} on {part.node.name} unknown", part.subject)
-    return Unchecked(f"{part.state}, but no finding on {part.node.name} explains it", part.subject)
+    return Unchecked(f"{part.state}, but no finding on {part.node.name} explains it", part.subject, calm=True)
 
 
 def _causes(part: _Part) -> Iterator[Finding]:

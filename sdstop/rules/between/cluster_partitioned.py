@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.pacemaker.cluster import KIND, ClusterResource
+from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.collectors.pacemaker.corosync import KIND
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
@@ -106,12 +107,12 @@ def _judged(site: Site, name: str, views: Sequence[_View], limit: float) -> Verd
 def _silent(site: Site, member: str) -> str:
     """Return why a member that has a capture shows no cluster."""
     node = site.called(member)
-    why = node.lacks(Cluster) if node is not None else ""
+    why = node.lacks(ClusterResource) if node is not None else ""
     return f"{member}: {why}" if why else ""
 
 
 def _parts(views: Sequence[_View]) -> list[list[_View]]:
-    """Return the views by part, the one with quorum or more members first; one part unless two are incompatible."""
+    """Return the views by part, the one with quorum or more members first; views of one part do not exclude others."""
     parts: list[list[_View]] = []
     for view in views:
         part = next((part for part in parts if not any(_exclude(view, other) for other in part)), None)
@@ -207,7 +208,7 @@ def _advice(parts: Sequence[Sequence[_View]], *, twice: bool, host: str) -> Iter
     yield run("ping", "-c", "3", *operands(other), note=f"on {weaker}")
     yield run("corosync-quorumtool", "-s")
     yield run("crm_mon", "-1", "-r", note="on one node of each side")
-    yield "Enable fencing: without it a lost node and its resources cannot be distinguished from running ones."
+    yield "Enable fencing: without it the cluster cannot distinguish a lost node from a running one."
 
 
 CLUSTER_PARTITIONED = NodeRule(

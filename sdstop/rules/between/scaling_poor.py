@@ -1,4 +1,4 @@
-"""Reasons why several clients of a cluster get little more than one, from its nodes while they work together."""
+"""Limits of the nodes of a cluster whose throughput for several clients is little higher than for one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORDS = {
     "numa-imbalance": "uneven NUMA nodes",
     "memory-short": "a lack of memory",
 }
-"""Rules whose findings limit the performance of a node, likeliest first, and their names."""
+"""Rules whose findings limit the throughput of a node, likeliest first, and their words."""
 
 
 class _Suspect(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Devices of a cluster with another name on their node than the cluster knows, or with unstable names."""
+"""Devices of a cluster with other names on their nodes than in the cluster, or with unstable names."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _holders(site: Site, node: SiteNode, cluster: str) -> dict[str, SiteNode]:
 
 
 def _placed(row: ClusterDevice, node: SiteNode) -> _Placed:
-    disks: Mapping[object, BlockDevice] = node.window.rows(BlockDevice)  # type: ignore[assignment]
+    disks: Mapping[object, BlockDevice] = node.window.rows(BlockDevice)
     path = (row.path or row.device).removeprefix(_DEV)
     by_serial = [disk for disk in disks.values() if row.serial and disk.serial == row.serial]
     named = (

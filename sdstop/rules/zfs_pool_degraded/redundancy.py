@@ -36,7 +36,7 @@ def degraded(window: Window, whole: PoolAnalysis) -> Iterator[Finding]:
         values=(
             Value("missing", "devices without good data", len(missing) if hurt else None, "", above=0),
             Value("spares_in_use", "devices replaced by a spare", len(replaced) if hurt else None),
-            Value("tolerates", "further failures tolerated, worst vdev", worst, "", below=None if worst else 1),
+            Value("tolerates", "failures tolerated, worst vdev", worst, "", below=None if worst else 1),
             Value("state", "state", whole.state),
             Value("devices", "devices out of service", ", ".join(map(_named, devices[:3])) or None),
         ),

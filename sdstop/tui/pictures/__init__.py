@@ -14,7 +14,8 @@ class Picture(Struct, frozen=True):
 
     `steps` are the heights that it can use, the least first: with fewer lines it proves nothing, between two of them
     lines would stay empty. It is complete with `whole` lines (0: with the most); other panes have priority over further
-    lines. `is_path` is set if it is a data path, which then need not be shown a second time.
+    lines. With fewer, `head` stands on its rule: the headings of its last columns. `is_path` is set if it is a data
+    path, which then need not be shown a second time.
     """
 
     title: str
@@ -23,6 +24,7 @@ class Picture(Struct, frozen=True):
     note: str = ""
     whole: int = 0
     is_path: bool = False
+    head: str = ""
 
     def fit(self, room: int) -> int:
         """Return how many of `room` lines the picture uses: the largest step, or all if even the least is more."""

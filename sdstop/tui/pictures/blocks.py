@@ -6,14 +6,15 @@ from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, natural
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import block
+from sdstop.tui.pictures.drawing import GROUNDS, block
 from sdstop.tui.pictures.limits import limit_lines, limited
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
 from sdstop.tui.widgets.palette import Line, text, width_of
 from sdstop.tui.widgets.roles import role
 
-_GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
+_FEW = 3
+"""Minimum devices for a picture of them."""
 _NODE, _POOL = 8, 10
 """Maximum cells of a node's name, and cells of a pool's."""
 
@@ -22,7 +23,7 @@ def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
     """Return the devices by fault set, the capacity of pools and the limits of volumes; None without a cluster."""
     devices = list(scene.rows(ClusterDevice)[0].values())
     pools = [pool for pool in scene.rows(ClusterPool)[0].values() if pool.capacity and pool.used is not None]
-    if not devices and not pools:
+    if len(devices) < _FEW and not pools:
         return None
     rows = limited(scene)
     sets = len({_set(row, scene) for row in devices})
@@ -47,7 +48,8 @@ def cluster_picture(finding: Finding, scene: Scene) -> Picture | None:
     title = f"{len(devices)} devices by fault set" if sets > 1 else f"{len(devices)} devices" if devices else "Capacity"
     title += "; limits of volumes" if rows else ""
     best = sets + min(len(pools), 3) + (len(rows) + 1 if rows else 0) + 2
-    return Picture(title, draw, tuple(range(min(max(sets, 1), 4), best + 1)))
+    whole = sets + (len(rows) if rows else min(len(pools), 3))
+    return Picture(title, draw, tuple(range(min(max(sets, 1), 4), best + 1)), whole=whole)
 
 
 def _set(device: ClusterDevice, scene: Scene) -> str:
@@ -77,8 +79,9 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
     most = max(len(own) for members in sets.values() for own in members.values())
     alone = all(len(members) == 1 and name in members for name, members in sets.items())
     head = 0 if alone else min(max(len(row.node) for row in devices), _NODE) + 1
-    size = max(min((width - label - 1) // max(across, 1) - head - 1, most * 6) // max(most, 1), 2)
-    fore, ground = _GROUNDS.get(ROLES.get(finding.severity, ""), ("playfg", "playbg"))
+    longest = max(len(_short(row)) for row in devices) + 1
+    size = max(min((width - label - 1) // max(across, 1) - head - 1, most * max(longest, 6)) // max(most, 1), 2)
+    fore, ground = GROUNDS.get(ROLES.get(finding.severity, ""), ("playfg", "playbg"))
     lines: list[Line] = []
     for name in sorted(sets, key=natural):
         line = list(text((f" {palette.fit(palette.word(name, 40), label)}", role("dim"))))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
-from sdstop.analysis.cache_state import caches
+from sdstop.analysis.cache_state import caches, split
 from sdstop.analysis.path import data_path
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
+from sdstop.tui.pictures.array_slots import array_slots
 from sdstop.tui.pictures.blocks import cluster_picture
+from sdstop.tui.pictures.dirty import dirty_picture
 from sdstop.tui.pictures.frames import frame_picture
 from sdstop.tui.pictures.limits import limit_picture
 from sdstop.tui.pictures.members import member_heat
@@ -18,12 +21,14 @@ from sdstop.tui.pictures.traffic import load_picture, network_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import cache_row
 from sdstop.tui.views.capacity import summary_rows
+from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.mixture import mixture_rows, mixture_title
 from sdstop.tui.views.path import stage_rows
 from sdstop.tui.views.path_strip import path_strip
 from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.roles import role
 
 Maker = Callable[[Finding, Scene], Picture | None]
 
@@ -62,13 +67,20 @@ def _path(finding: Finding, scene: Scene) -> Picture | None:
 
 def _evidence(finding: Finding, scene: Scene) -> Picture | None:
     """Return the cited evidence, where nothing else can be drawn."""
-    lines: list[Line] = []
-    for cite in finding.evidence:
-        lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
-        lines += [text(f"   {scene.palette.word(row.strip(), 300)}") for row in cite.excerpt.splitlines()[:_QUOTED]]
-    if not lines:
+    if not finding.evidence:
         return None
-    return Picture("Evidence", lambda _, height: lines[:height], tuple(range(min(len(lines), 2), len(lines) + 1)))
+
+    def drawn(width: int) -> list[Line]:
+        lines: list[Line] = []
+        for cite in finding.evidence:
+            lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
+            for row in cite.excerpt.splitlines()[:_QUOTED]:
+                parts = textwrap.wrap(scene.palette.word(row.strip(), 300), max(width - 5, 20)) or [""]
+                lines += [text(f"   {part}") for part in parts]
+        return lines
+
+    most = len(drawn(80))
+    return Picture("Evidence", lambda width, height: drawn(width)[:height], tuple(range(min(most, 2), most + 1)))
 
 
 _QUOTED = 12
@@ -81,34 +93,40 @@ def _mixture(finding: Finding, scene: Scene) -> Picture | None:
     cached = next((row for row in known if not named.isdisjoint(row.names)), None)
     if cached is None or cached.activity is None:
         return None
+    if split(cached.activity) is None:
+        return dirty_picture(cached, finding)
     title = mixture_title(cached)
     return Picture(title, lambda width, height: _lines(mixture_rows(cached, width, height), width), tuple(range(4, 15)))
 
 
-def _gauges(_: Finding, scene: Scene) -> Picture | None:
+def _gauges(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the gauges of the node, the pressure that a finding is about in its color; processors give way first."""
     lines = gauge_lines(scene, 80)
-    return Picture(
-        "Processors, memory and pressure", gauge_cut(scene), tuple(range(min(len(lines), 3), len(lines) + 1))
-    )
-
-
-def gauge_cut(scene: Scene) -> Callable[[int, int], list[Line]]:
-    """Return a painter of the node's gauges: of more lines than fit, processors give way."""
+    name = ROLES.get(finding.severity)
+    style = role(name, bold=True) if name is not None else role("text")
 
     def draw(width: int, height: int) -> list[Line]:
-        lines: Sequence[Line] = gauge_lines(scene, width)
+        lines: Sequence[Line] = gauge_lines(scene, width, _PRESSURES.get(finding.rule, ""), style)
         return list(lines[max(len(lines) - height, 0) :])
 
-    return draw
+    return Picture("Processors, memory and pressure", draw, tuple(range(min(len(lines), 3), len(lines) + 1)))
+
+
+_PRESSURES = {"load-unexplained": "io", "io-stalled": "io", "memory-short": "memory"}
+"""Resource for which tasks wait, by the rule that says so."""
+
+
+_SUMMARY = 2
+"""Minimum lines of a summary of clusters."""
 
 
 def _cluster(_: Finding, scene: Scene) -> Picture | None:
-    rows = summary_rows(scene, 80)
-    if not rows:
+    rows = summary_rows(scene, 80, findings=False)
+    if len(rows) < _SUMMARY:
         return None
     return Picture(
         "Clusters",
-        lambda width, height: _lines(summary_rows(scene, width)[:height], width),
+        lambda width, height: _lines(summary_rows(scene, width, findings=False)[:height], width),
         tuple(range(min(len(rows), 3), len(rows) + 1)),
     )
 
@@ -120,6 +138,7 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "slow-device": (member_heat,),
     "mtu-misaligned": (frame_picture,),
     "cache-sub-block-io": (frame_picture,),
+    "cache-errors": (_evidence,),
     "cache-bypassed": (frame_picture,),
     "dimm-too-few-channels": (slot_picture,),
     "dimm-unequal-sockets": (slot_picture,),
@@ -131,7 +150,11 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "spare-below-fault-set": (cluster_picture,),
     "capacity-near-full": (cluster_picture,),
     "cluster-degraded": (cluster_picture, _cluster),
-    "no-spare-left": (cluster_picture,),
+    "mdm-no-redundancy": (_cluster,),
+    "no-spare-left": (array_slots, cluster_picture),
+    "array-degraded": (array_slots,),
+    "data-mismatch": (array_slots,),
+    "rebuild-stalled": (array_slots,),
     "volume-qos-saturated": (limit_picture,),
     "qos-multiplied": (limit_picture,),
     "qos-partial": (limit_picture,),

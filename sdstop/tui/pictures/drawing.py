@@ -10,6 +10,9 @@ from sdstop.tui.widgets.graph import samples
 from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.roles import role
 
+GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
+"""Text and ground of an accused block, by the role of its severity."""
+
 
 def block(cells: int, name: str, ground: str, label: str, palette: Palette) -> tuple[str, Style]:
     """Return a block of cells with a label on it, cut to the block; `ground` is "track" for something empty.

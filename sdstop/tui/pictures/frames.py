@@ -10,7 +10,7 @@ from sdstop.analysis.request_sizes import framings, size_histograms, sizes_of
 from sdstop.core.finding import Finding
 from sdstop.core.format import number, percent
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.drawing import block
+from sdstop.tui.pictures.drawing import GROUNDS, block
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import CacheRow, cache_row
 from sdstop.tui.views.cause import ROLES
@@ -20,7 +20,6 @@ from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
 _LABEL = 13
-_GROUNDS = {"crit": ("critfg", "critbg"), "warn": ("warnfg", "warnbg")}
 
 
 def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
@@ -36,13 +35,14 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
         return None
     size = (cached.cache.block_size if cached is not None else None) or BLOCK
     color = ROLES.get(finding.severity, "text")
+    blocks = "cache block" if cached is not None else f"{size >> 10} KiB block"
 
     def draw(width: int, height: int) -> list[Line]:
-        lines = rulers(size, payload, color, scene.palette, width) if payload else []
+        lines = rulers(size, payload, color, scene.palette, width, blocks) if payload else []
         if cached is not None and height > len(lines):
             lines += _ways(cached, color, scene.palette, width)
         if sizes is not None and height - len(lines) >= 3:
-            rows = histogram_rows(sizes, cached, framed, scene, width - 1, widest=width)
+            rows = histogram_rows(sizes, cached, framed, scene, width - 1, widest=width, pieces=False)
             bins = [row for row in rows if row.key is not None]
             heads = [row for row in rows if row.key is None][:1] if height - len(lines) > len(bins) else []
             room = height - len(lines) - len(heads)
@@ -52,8 +52,8 @@ def frame_picture(finding: Finding, scene: Scene) -> Picture | None:
         return lines[:height]
 
     bins = len(sizes.counts) + 1 if sizes is not None else 0
-    title = "Frames against cache blocks" if payload and payload % size else "Requests of a cache"
-    return Picture(title, draw, (3, *range(6, 3 + bins + 2)))
+    title = f"Frames against {blocks}s" if payload and payload % size else "Requests of a cache"
+    return Picture(title, draw, (3, *range(6, 3 + bins + 2)), whole=3 + bins - 1 if bins else 0)
 
 
 def _cache(finding: Finding, scene: Scene) -> CacheRow | None:
@@ -64,15 +64,15 @@ def _cache(finding: Finding, scene: Scene) -> CacheRow | None:
     return named or next((row for row in known if row.bypassed is not None), None)
 
 
-def rulers(size: int, payload: int, color: str, palette: Palette, width: int) -> list[Line]:
-    """Return two rulers of one scale: the blocks of the cache, and the data of consecutive frames."""
+def rulers(size: int, payload: int, color: str, palette: Palette, width: int, blocks: str) -> list[Line]:
+    """Return two rulers of one scale: blocks under their name, and the data of consecutive frames."""
     room = width - _LABEL - 2
     units = (64, 128, 256, 512, 1024, 2048)
     unit = next((unit for unit in units if size / unit <= 16 and room * unit >= 6 * size), units[-1])
     length = max(room * unit // size, 1) * size
-    accused = _GROUNDS.get(color, _PLAIN) if payload % size else _PLAIN
+    accused = GROUNDS.get(color, _PLAIN) if payload % size else _PLAIN
     return [
-        (*text((f" {'cache block':<{_LABEL}}", role("dim"))), *_ruler(size, length, unit, _PLAIN, palette)),
+        (*text((f" {blocks:<{_LABEL}}", role("dim"))), *_ruler(size, length, unit, _PLAIN, palette)),
         (*text((f" {'frame data':<{_LABEL}}", role("dim"))), *_ruler(payload, length, unit, accused, palette)),
     ]
 
@@ -102,7 +102,7 @@ def _ways(cached: CacheRow, color: str, palette: Palette, width: int) -> list[Li
     came = sum(v for v in (activity.hits, activity.misses, activity.bypassed) if v is not None)
     hit, miss, bypass = parts.shares
     slow = palette.word(cached.cache.slow or "", 20)
-    accused = _GROUNDS.get(color, ("playfg", "playbg"))
+    accused = GROUNDS.get(color, ("playfg", "playbg"))
     named = (
         (bypass, f" bypass {percent(bypass)}%" + (f" to {slow}" if slow else ""), accused),
         (miss, f" miss {percent(miss)}%", ("text", "track")), (hit, f" hit {percent(hit)}%", _PLAIN),

@@ -57,17 +57,31 @@ def member_heat(finding: Finding, scene: Scene) -> Picture | None:
     name = scene.palette.word(group.name, 40)
     accused = finding.subject.rpartition("/")[2]
 
+    past = _span(scene)
+
     def draw(width: int, height: int) -> list[Line]:
-        return _lines(layout, finding, accused, scene, width, height)
+        return _lines(layout, finding, accused, scene, width, height, past)
 
     steps = {math.ceil(count / per) for per in (2, 3, 4, 6, 8, 12, 16, 24)} | {math.ceil(count / 2) + 1}
     steps |= {count, count + 1} if count <= _SINGLE else set()
     known = tuple(sorted(step for step in steps if step >= min(count, _FEWEST)))
-    return Picture(f"{name}: queue per {what}, {PAST} s", draw, known, "bright = long queue", math.ceil(count / 2) + 1)
+    return Picture(f"{name}: queue per {what}, {past} s", draw, known, "bright = long queue", math.ceil(count / 2) + 1,
+                   head="w ms util")  # fmt: skip
 
 
+_SPANS = (20, 30, 60)
+"""Seconds that a recording shows: the least that holds it, so that a short one has wide cells."""
 _SINGLE = 30
 """Maximum number of columns that are given a line each if there is room."""
+
+
+def _span(scene: Scene) -> int:
+    """Return the seconds shown: a minute of a live node, whose axis never moves, or a round number for a recording."""
+    frames = scene.session.timeline.frames
+    if scene.session.origin.live or not frames:
+        return PAST
+    held = frames[-1].monotonic - frames[0].monotonic
+    return next((span for span in _SPANS if held <= span), PAST)
 
 
 def _group(subject: str, scene: Scene) -> PeerGroup | None:
@@ -107,14 +121,16 @@ def _now(layout: GroupColumns, moment: Moment[DiskActivity]) -> list[ColumnFigur
     return found
 
 
-def _lines(layout: GroupColumns, finding: Finding, accused: str, scene: Scene, width: int, height: int) -> list[Line]:
+def _lines(
+    layout: GroupColumns, finding: Finding, accused: str, scene: Scene, width: int, height: int, past: int
+) -> list[Line]:
     runs = moments(scene.window)
     count = len(layout.columns)
     figures = _now(layout, runs[-1])
     columns = _COLUMNS if width >= 190 else _COLUMNS[1:] if width >= 110 else _COLUMNS[2:4]
     taken = _LABEL + 1 + sum(size + 1 for _, size, _ in columns)
-    cell = max((width - taken - 1) // PAST, 1)
-    seconds = min(PAST, (width - taken - 1) // cell)
+    cell = max((width - taken - 1) // past, 1)
+    seconds = min(past, (width - taken - 1) // cell)
     at = cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, seconds)
     queues = [_queues(layout, moment) for moment in runs]
     known = [value for row in queues for value in row if value is not None]

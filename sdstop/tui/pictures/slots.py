@@ -27,7 +27,7 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
     found = [board for board in boards(scene) if board.banks]
     if not found:
         return None
-    color = ROLES.get(finding.severity, "text")
+    color = ROLES.get(finding.severity, "text") if finding.rule.startswith("dimm-") else "text"
     axis = any(board.socket is not None and board.socket.peak for board in found)
     needs = next((v.value for v in finding.values if v.name == "needs" and isinstance(v.value, float | int)), None)
     running = [known for known in rebuild_analyses(scene.window) if known.rebuild.state == "running"][:2]
@@ -38,7 +38,7 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
         if axis and height - len(drawn) >= 2:
             drawn += [()] * (height > lines)
             drawn += _axis(found, needs, color, scene.palette, width)
-        drawn += [_rebuild(known, scene.palette, width) for known in running[: height - len(drawn)]]
+        drawn += [rebuild_line(known, scene.palette, width) for known in running[: height - len(drawn)]]
         return drawn
 
     title = "Memory channels" + (" and the need of the rebuild" if running and needs else "")
@@ -60,22 +60,25 @@ def _socket(board: SocketSlots, color: str, palette: Palette, width: int) -> Lin
         filled = [slot for slot in bank.slots if slot.size]
         name = bank.channel if not bank.named else ""
         if any(slot.size is None for slot in bank.slots):
-            kind, said = ("text", "track"), "?"
+            kind, said = ("text", "track"), ("?",)
         elif filled:
             kind, said = ("playfg", "h2"), _module(filled)
         else:
-            kind, said = (color, "track"), "empty"
-        parts.append(block(size, *kind, f" {name} {said}".replace("  ", " "), palette))
+            kind, said = (color, "track"), ("empty",)
+        forms = [f"{name} {each}".strip() for each in said] + [said[-1], name]
+        fitting = next((form for form in forms if len(form) <= size), forms[-1])
+        parts.append(block(size, *kind, f"{' ' * (len(fitting) < size)}{fitting}", palette))
         parts.append(" ")
     return text(*parts, (tail, role("dim")))
 
 
-def _module(slots: list[Dimm]) -> str:
+def _module(slots: list[Dimm]) -> tuple[str, ...]:
+    """Return number, size and speed of modules, in ever shorter forms."""
     sizes = {slot.size or 0 for slot in slots}
     size = bytes_(max(sizes))
     count = f"{len(slots)}x" if len(slots) > 1 else ""
     speed = next((slot.configured or slot.speed for slot in slots), None)
-    return f"{count}{size} {speed}" if speed is not None else f"{count}{size}"
+    return (f"{count}{size} {speed}", f"{count}{size}") if speed is not None else (f"{count}{size}",)
 
 
 def _axis(found: list[SocketSlots], needs: float | None, color: str, palette: Palette, width: int) -> list[Line]:
@@ -104,7 +107,8 @@ def _axis(found: list[SocketSlots], needs: float | None, color: str, palette: Pa
     return [text(*parts), (*text((f" {'memory':<{_LABEL}}", role("dim"))), *drawn)]
 
 
-def _rebuild(known: RebuildAnalysis, palette: Palette, width: int) -> Line:
+def rebuild_line(known: RebuildAnalysis, palette: Palette, width: int) -> Line:
+    """Return the progress of a rebuild: a bar, its rate and ETA."""
     row = known.rebuild
     rate = known.pace.rate if known.pace is not None else row.speed
     facts = [f"{done(row.progress)}%"] if row.progress is not None else []

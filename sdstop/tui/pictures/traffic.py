@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
 
 from msgspec import Struct
+from msgspec.structs import replace
+from rich.cells import cell_len
 
 from sdstop.analysis.likeness import DeviceFold, device_folds
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core.finding import Finding
-from sdstop.core.format import NONE, duration, wait
+from sdstop.core.format import NONE, duration, natural, wait
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow, fold_flow, interface_flow
 from sdstop.tui.scene import Scene
-from sdstop.tui.widgets.graph import Axis, traffic
+from sdstop.tui.views.cause import ROLES
+from sdstop.tui.widgets.graph import Axis, bar, traffic
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.roles import role
 
 MIB = float(1 << 20)
+_WAIT_FLOOR = 5.0
+"""Least end of a scale of milliseconds, so that a steady wait of 1 ms is no wall."""
 _NARROWEST = 44
 """Minimum cells of a graph beside another."""
 
@@ -116,12 +122,28 @@ def _folds(
             yield fold, flow
 
 
+def _is_alone(fold: DeviceFold, scene: Scene) -> bool:
+    """Return whether a fold is one device of several that is neither an array nor in a group."""
+    if len(fold.devices) > 1 or fold.devices[0].kind == "md" or fold.group:
+        return False
+    return sum(drive.whole and drive.activity is not None for drive in scene.drives().values()) > 1
+
+
+def _sum(fold: DeviceFold) -> str:
+    """Return the name of the sum of a fold's devices, whose label may speak of their median."""
+    named = len(fold.devices) == 1 or fold.devices[0].name in fold.label
+    return fold.label if named else f"{len(fold.devices)} disks together"
+
+
 def device_graphs(scene: Scene, finding: Finding | None = None) -> Iterator[Graph]:
     """Yield a graph for each array, each group of disks and each disk in none, those of a finding first."""
     none = True
     for fold, flow in _folds(scene, finding, "read_bytes_per_second", "write_bytes_per_second", mean=False):
+        if none and finding is None and _is_alone(fold, scene) and (whole := disk_flow(scene)) is not None:
+            yield Graph("all disks", "together", whole)
         none = False
-        yield Graph(fold.label, f"{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
+        median = "median " if len(fold.devices) > 1 else ""
+        yield Graph(_sum(fold), f"{median}{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
     whole = disk_flow(scene) if none else None
     if whole is not None:
         yield Graph("all disks", "no I/O", whole)
@@ -133,7 +155,7 @@ def wait_picture(scene: Scene, finding: Finding | None = None) -> Picture | None
     def graphs() -> Iterator[Graph]:
         for fold, flow in _folds(scene, finding, "read_wait", "write_wait", mean=True):
             facts = f"r {wait(fold.figures.read_wait)}  w {wait(fold.figures.write_wait)} ms now"
-            yield Graph(fold.label, facts, flow, 0.001)
+            yield Graph(fold.label, facts, flow, 0.001, floor=_WAIT_FLOOR)
 
     return _picture("Latency", graphs, scene, "ms a request")
 
@@ -158,4 +180,44 @@ def interface_graphs(scene: Scene, subject: str) -> Iterator[Graph]:
 def network_picture(finding: Finding | None, scene: Scene) -> Picture | None:
     """Return the traffic of the interface that a finding is about, and of others; None if nothing is measured."""
     subject = (finding.view_subject or finding.subject) if finding is not None else ""
-    return _picture("Traffic", lambda: interface_graphs(scene, subject), scene, "MiB/s, received up, sent down")
+    found = _picture("Traffic", lambda: interface_graphs(scene, subject), scene, "MiB/s, received up, sent down")
+    slaves = [row for row in scene.rows(Interface)[0].values() if row.master == subject] if subject else []
+    if found is None or len(slaves) < 2:
+        return found
+    graph, steps = found.draw, tuple(range(len(slaves), len(slaves) + 1 + found.steps[-1]))
+
+    def draw(width: int, height: int) -> list[Line]:
+        lines = slave_lines(slaves, finding, scene, width)[:height]
+        left = height - len(lines)
+        return lines + graph(width, left) if left >= found.steps[0] else lines
+
+    return replace(found, draw=draw, steps=(steps[0], *steps[found.steps[0] :]), whole=len(slaves) + found.whole)
+
+
+def slave_lines(slaves: Sequence[Interface], finding: Finding | None, scene: Scene, width: int) -> list[Line]:
+    """Return a line for each slave of a bond: what it receives and sends, against its line."""
+    palette = scene.palette
+    accused = set(finding.subjects) if finding is not None else set()
+    accused |= {each.subject for each in scene.in_force if finding is not None and each.id in finding.explains}
+    color = ROLES.get(finding.severity, "text") if finding is not None else "text"
+    name = min(max(cell_len(row.interface) for row in slaves), 15)
+    size = max((width - name - 29) // 2, 4)
+    lines = []
+    for row in sorted(slaves, key=lambda row: natural(row.interface)):
+        did = scene.rows(InterfaceActivity)[0].get(row.interface)
+        bad = row.interface in accused
+        parts = list(text((f" {palette.fit(palette.word(row.interface, 15), name)} ", role(color if bad else "dim"))))
+        for way, rate, usual in (("rx", did and did.rx_bytes_per_second, "read"),
+                                 ("tx", did and did.tx_bytes_per_second, "write")):  # fmt: skip
+            share = rate / row.speed if rate is not None and row.speed else None
+            full = bad and (share or 0.0) >= _FULL
+            said = "   ?" if share is None else f"{share:>4.0%}"
+            parts += text((f" {way} ", FAINT))
+            parts += bar(share, size, palette, role(color if full else usual))
+            parts += text((f" {said} ", role(color if full else "text")))
+        lines.append((*parts, *text((f"{row.speed * 8 / 1e9:g} Gb/s" if row.speed else "", FAINT))))
+    return lines
+
+
+_FULL = 0.8
+"""Share of its line at which an accused slave is drawn in the color of the finding."""

@@ -234,7 +234,8 @@ class Caches(View):
             listed = rest
             over = min(left, _TALLEST) if cached else 0
         else:
-            listed = min(sizes + 1, max(left // 2, left - _ENOUGH))
+            whole = sizes + 1 <= left - _LEAST
+            listed = sizes + 1 if whole else left - _LEAST if left < _SMALL else left - _ENOUGH
             listed = 0 if listed < min(sizes + 1, 3) else listed
             over = min(left - listed, _TALLEST)
         for pane, height in ((self.main, top), (self.mixture, over), (self.compared, below), (self.sizes, listed)):
@@ -247,6 +248,10 @@ class Caches(View):
 
 _TALLEST = HIGHEST + 4
 """Maximum lines of the chart over time, including title, facts, dirty data and incoming requests."""
+_LEAST = 2
+"""Lines of the shares of requests, with their title, that leave the others to the request sizes."""
+_SMALL = 12
+"""Lines for both of them below which the request sizes get all but those."""
 _ENOUGH = 6
 """Lines of the chart over time above which the request sizes get their lines first."""
 

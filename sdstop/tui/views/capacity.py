@@ -34,8 +34,8 @@ _SURE = 0.5
 _RULE = "spare-below-fault-set"
 
 
-def summary_rows(scene: Scene, width: int) -> list[Row]:
-    """Return the rows of all clusters with their pools, and of all rebuilds."""
+def summary_rows(scene: Scene, width: int, *, findings: bool = True) -> list[Row]:
+    """Return the rows of all clusters with their pools, the findings about them if wanted, and of all rebuilds."""
     found: list[Row] = []
     known = sorted(scene.rows(Cluster)[0].values(), key=lambda row: natural(row.cluster))
     for cluster in known:
@@ -47,7 +47,7 @@ def summary_rows(scene: Scene, width: int) -> list[Row]:
         names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
         names |= {f"{row.cluster}/link{row.link}" for row in scene.rows(CorosyncLink)[0].values()}
         names |= {row.volume for row in _volumes_of(cluster, scene)}
-        found += _entries(names, scene)
+        found += _entries(names, scene) if findings else ()
     for rebuild in rebuilds(scene.window):
         found += _rebuild(rebuild, scene, width)
     return found

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
-from sdstop.core.format import duration
+from sdstop.core.format import duration, plural
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.finding_rows import entry_row
 from sdstop.tui.widgets.palette import MARKS, UNKNOWN_WORD, Line, Palette, text, width_of
@@ -20,6 +20,8 @@ from sdstop.tui.widgets.roles import role
 
 _TEXT = 8
 """Column at which texts begin, below the title."""
+_ROOMY = 110
+"""Minimum width for the word "standing" beside a time."""
 _LONGEST = 71
 """Maximum cells of title, why, hurt and the first action, so that they fit on 80 columns."""
 CHIPS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " info", None: UNKNOWN_WORD}
@@ -80,7 +82,9 @@ def _texts(cause: Cause) -> tuple[tuple[str, str], ...]:
     """Return the labelled sentences: why and hurt."""
     finding, entry = cause.finding, cause.entry
     if finding is None:
-        return (("why", entry.summary),)
+        good = sum(len(verdict.subjects) for verdict in cause.scene.look.judgement.ruled_out)
+        passed = f"No findings; {plural(good, 'thing')} checked and found good."
+        return (("why", entry.summary), *((("pass", passed),) if good and not cause.scene.in_force else ()))
     return tuple((label, said) for label, said in (("why", finding.cause), ("hurt", finding.impact)) if said)
 
 
@@ -176,6 +180,7 @@ def brief_line(cause: Cause, width: int) -> Line:
     title = palette.word(title_of(cause.entry), 60)
     head = text((f"{word} {title}", role(cause.role, bold=cause.severity in MARKS)))
     since = _since(cause)
+    since = since if width >= _ROOMY else since.partition(",")[0]
     room = width - width_of(head) - len(since) - 3
     subject = _subject(cause.entry, room, palette)
     line = (*head, *text((f" {subject}", role(cause.role)))) if subject else head
@@ -194,7 +199,7 @@ def _beginning(said: str, room: int, palette: Palette) -> str:
         return said
     if room < 24:
         return ""
-    kept = textwrap.shorten(said, room - 1, placeholder="")
+    kept = textwrap.shorten(said, room - 1, placeholder="").rstrip(",;: ")
     return f"{kept}{palette.ellipsis}" if kept else ""
 
 

@@ -28,8 +28,8 @@ from sdstop.tui.widgets.pane import Pane, Row
 from sdstop.tui.widgets.table import MS, PERCENT, Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, all_rows, severe
 
-SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker", "corosync", "gluster")
-"""Names of the collectors for clusters."""
+SOURCES = ("scaleio", "ceph", "drbd", "pacemaker", "gluster")
+"""Names of the collectors for clusters, one of each kind."""
 
 
 class ClusterRow(Struct, frozen=True):

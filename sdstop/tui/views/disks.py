@@ -339,8 +339,11 @@ def _heading(group: ArrayState, scene: Scene) -> Row:
     peers = ""
     if group.peers.queue is not None:
         peers = f"  median of peers: queue {number(group.peers.queue)}, wait {wait(group.peers.wait)} ms"
+    flag = group.drive.flag if group.drive is not None and group.severity is not None else ""
+    style = scene.palette.severity(group.severity) if group.severity is not None else PLAIN
     painted = (
-        *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {facts}"),
+        *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name)),
+        *text((f"  {scene.palette.word(flag, 20)}" if flag else "", style), f"  {facts}"),
         *text((work + peers, FAINT)),
     )
     return Row((array.array, ""), ArrayHeading(group), lambda _: painted, f"{array.array} {facts}")
@@ -353,19 +356,19 @@ def _flow(value: float) -> str:
 def _facts(array: Array, scene: Scene) -> list[str]:
     word = scene.palette.word
     facts = [word(" ".join(w for w in (array.level or "inactive", array.layout or "") if w), 60)]
+    if array.degraded:  # what is wrong comes first: the end of the line may be cut
+        facts.append(f"{array.degraded} missing")
+    if array.failed:
+        facts.append(f"{array.failed} failed")
     if array.raid_disks is not None:
         facts.append(counted(array.raid_disks, "disk"))
+    if array.action not in {None, "idle"}:
+        facts.append(word(array.action, 30))
     if array.chunk:
         facts.append(f"{bytes_(array.chunk)} chunk")
     if array.size:
         facts.append(bytes_(array.size))
     facts.append(word(array.state, 30))
-    if array.degraded:
-        facts.append(f"{array.degraded} missing")
-    if array.failed:
-        facts.append(f"{array.failed} failed")
     if array.spares:
         facts.append(counted(array.spares, "spare"))
-    if array.action not in {None, "idle"}:
-        facts.append(word(array.action, 30))
     return facts

@@ -34,8 +34,17 @@ def _mark(item: FindingRow, _: int) -> Line:
 
 
 def _summary(item: FindingRow, _: int) -> Line:
+    """Return the title, and the beginning of the cause behind it."""
     quiet = item.entry.until is not None or item.follows or item.entry.calm
-    return text((item.scene.palette.word(item.entry.summary, 400), FAINT if quiet else PLAIN))
+    said = item.scene.palette.word(item.entry.summary, 400)
+    title = item.scene.palette.word(_title(item.entry), 60)
+    if not title:
+        return text((said, FAINT if quiet else PLAIN))
+    return text((title, FAINT if quiet else STRONG), (f"  {said}", FAINT))
+
+
+def _title(entry: FindingEntry) -> str:
+    return entry.finding.title if entry.finding is not None else ""
 
 
 def _subject(item: FindingRow, _: int) -> Line:
@@ -77,7 +86,7 @@ COLUMNS = (
 
 def entry_row(entry: FindingEntry, scene: Scene, *, follows: bool = False) -> Row:
     """Return an entry's row; `follows` is set if its cause is listed above it."""
-    search = f"{entry.subject} {entry.summary} {entry.severity or 'unknown'}"
+    search = f"{entry.subject} {_title(entry)} {entry.summary} {entry.severity or 'unknown'}"
     return Row(entry.key, FindingRow(entry, scene, follows), None, search)
 
 
@@ -85,7 +94,10 @@ def cut(item: FindingRow, table: LineTable) -> bool:
     """Return whether the subject or the summary of a row does not fit its column."""
     room = {column.name: size for column, size in table.fitted(table.size.width)}
     entry = item.entry
-    return any(len(said) > room.get(name, 0) for name, said in (("subject", entry.subject), ("finding", entry.summary)))
+    return any(
+        len(said) > room.get(name, 0)
+        for name, said in (("subject", entry.subject), ("finding", f"{_title(entry)}  {entry.summary}"))
+    )
 
 
 def full_text_rows(item: FindingRow | None, width: int, most: int) -> list[Row]:

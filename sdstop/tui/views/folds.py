@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
+from rich.cells import cell_len
 
 from sdstop.analysis.drives import PAST, moments
 from sdstop.analysis.likeness import DeviceFigures, DeviceFold
@@ -18,7 +19,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import severity_name
 from sdstop.tui.views.devices import DeviceRow
 from sdstop.tui.views.view import ViewPlace
-from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text
+from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.strip import cells, spark
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
@@ -26,6 +27,8 @@ from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 MIB = float(1 << 20)
 _LEAST_QUEUE = 0.5
 """Least top of the scale of queues, so that idle devices look idle."""
+_GROUP = 10
+"""Minimum cells for the beginning of the name of a group."""
 _SEEN = 12
 """Maximum number of devices of a fold whose queues are drawn as one."""
 
@@ -53,14 +56,20 @@ class FoldRow(Struct, frozen=True):
         return ViewPlace("2", (self.fold.group, first.name))
 
 
-def _name(item: FoldRow, _: int) -> Line:
+def _name(item: FoldRow, width: int) -> Line:
+    """Return the name, its flag if that fits, and the beginning of its group if that leaves enough of it."""
     fold, palette = item.fold, item.scene.palette
-    name = severity_name(fold.label, fold.severity, palette, stale=fold.stale)
     lead = "  " if fold.inner else ""
+    line = (*text(lead), *severity_name(fold.label, fold.severity, palette, stale=fold.stale))
     flag = f" {palette.word(fold.flag, 20)}" if fold.flag else ""
-    style = palette.severity(fold.severity) if fold.severity is not None else FAINT
-    group = f"  {palette.word(fold.group, 40)}" if fold.group and not fold.inner else ""
-    return (*text(lead), *name, *text((flag, style), (group, FAINT)))
+    if flag and width_of(line) + len(flag) <= width:
+        style = palette.severity(fold.severity) if fold.severity is not None else FAINT
+        line = (*line, *text((flag, style)))
+    group = palette.word(fold.group, 40) if fold.group and not fold.inner else ""
+    room = width - width_of(line) - 2
+    if not group or room < min(cell_len(group), _GROUP):
+        return line
+    return (*line, *text((f"  {palette.fit(group, room).rstrip()}", FAINT)))
 
 
 def _figure(read: Callable[[DeviceFigures], float | None], shown: Callable[[float], str]) -> dict[str, Any]:
@@ -114,7 +123,7 @@ def _ruler(width: int) -> str:
 
 
 FOLD_COLUMNS = (
-    TableColumn("device", "DEVICE", 17, _name, lambda i: (len(i.fold.label), i.fold.label), widest=30, rising=True),
+    TableColumn("device", "DEVICE", 20, _name, lambda i: (len(i.fold.label), i.fold.label), widest=30, rising=True),
     TableColumn("reads", "r/s", 5, keep=7, **_figure(lambda f: f.reads_per_second, lambda v: f"{v:.0f}")),
     TableColumn("writes", "w/s", 5, keep=7, **_figure(lambda f: f.writes_per_second, lambda v: f"{v:.0f}")),
     TableColumn("read", "rMiB", 6, keep=5, **_figure(lambda f: f.read_bytes_per_second, _mib)),
@@ -128,6 +137,11 @@ FOLD_COLUMNS = (
 
 class FoldTable(LineTable):
     """Table of folded devices; its cursor shows only while the table is focused."""
+
+    @property
+    def heads(self) -> int:
+        """Number of lines above the rows: rebuilds alone have no columns, so no headings."""
+        return super().heads if any(row.line is None for row in self.rows) else 1
 
     def _pointed(self, line: Line) -> Line:
         return super()._pointed(line) if self.has_focus else line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from rich.segment import Segment
+from rich.style import Style
 
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.collectors.system.pressure import Pressure
@@ -14,13 +15,13 @@ from sdstop.tui.views.vitals import memory_used, node
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, pairs, text
 
-_CPU = 22
-"""Cells per processor."""
+_CPU, _BAR = 22, 10
+"""Cells per processor, and of its bar."""
 _CPU_LINES = 8
 
 
-def gauge_lines(scene: Scene, width: int) -> list[Line]:
-    """Return the lines of processors, memory, load and pressure."""
+def gauge_lines(scene: Scene, width: int, accused: str = "", style: Style = PLAIN) -> list[Line]:
+    """Return the lines of processors, memory, load and pressure; that of the accused resource in its style."""
     lines = _cpu_lines(scene, width)
     n = node(scene)
     used = memory_used(n)
@@ -51,22 +52,26 @@ def gauge_lines(scene: Scene, width: int) -> list[Line]:
         some = " ".join(f"{percent(v):>5}" for v in (row.some_avg10, row.some_avg60, row.some_avg300))
         full = " ".join(f"{percent(v):>5}" for v in (row.full_avg10, row.full_avg60, row.full_avg300))
         name = scene.palette.word(row.resource, 7)
+        bad = row.resource == accused
+        own, dim = (style, style) if bad else (PLAIN, FAINT)
         lines.append(
-            text((f" {name:<7}", FAINT), ("PSI %, 10/60/300 s:  some ", FAINT), some, ("   full ", FAINT), full)
-        )
+            text((f" {name:<7}", dim), ("PSI %, 10/60/300 s:  some ", FAINT), (some, own), ("   full ", FAINT),
+                 (full, own))
+        )  # fmt: skip
     return lines or [text((" waiting for node data", FAINT))]
 
 
 def _cpu_lines(scene: Scene, width: int) -> list[Line]:
     cpus = sorted((c for c in scene.rows(CpuActivity)[0].values() if c.cpu != "all"), key=lambda c: natural(c.cpu))
-    most = max(1, (width - 1) // _CPU)
+    most = max(1, (width - 3) // _CPU)
     across = max(1, math.ceil(len(cpus) / math.ceil(len(cpus) / most))) if cpus else most
     lines: list[Line] = []
     for start in range(0, min(len(cpus), across * _CPU_LINES), across):
-        parts: list[Segment] = [Segment(" ")]
-        for c in cpus[start : start + across]:
-            drawn = pairs(bar(c.busy, _CPU - 11, scene.palette))
-            parts.extend(text((f"{scene.palette.word(c.cpu, 4):>3} ", FAINT), *drawn, f"{percent(c.busy):>5}  "))
+        parts: list[Segment] = []
+        for at, c in enumerate(cpus[start : start + across]):
+            name = scene.palette.word(c.cpu, 4)
+            label = f" {f'cpu {name}':<7}" if not at else f"  {name:>3} "
+            parts.extend(text((label, FAINT), f"{percent(c.busy):>5} ", *pairs(bar(c.busy, _BAR, scene.palette))))
         lines.append(tuple(parts))
     hidden = len(cpus) - across * _CPU_LINES
     if hidden > 0:

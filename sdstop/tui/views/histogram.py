@@ -20,7 +20,7 @@ from sdstop.tui.widgets.pane import Row, words
 
 _WIDEST = 48
 """Maximum cells of a bar."""
-_BESIDE = 27
+_BESIDE = 28
 """Cells taken by a size, a share and a count."""
 
 
@@ -41,9 +41,12 @@ def histogram_note(sizes: SizeHistogram, since: float) -> str:
 
 def histogram_rows(
     sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], scene: Scene, width: int,
-    *, widest: int = _WIDEST,
+    *, widest: int = _WIDEST, pieces: bool = True,
 ) -> list[Row]:  # fmt: skip
-    """Return the lines of the pane; bars have at most `widest` cells."""
+    """Return the lines of the pane; bars have at most `widest` cells.
+
+    `pieces` adds how many pieces of a size a split request has, which the heading explains.
+    """
     block = cached.cache.block_size if cached is not None else None
     chosen = list({framing.payload: framing for framing in framings}.values())[:2]
     bins = binned(sizes, block, [framing.payload for framing in chosen])
@@ -55,7 +58,7 @@ def histogram_rows(
     scale = max(
         (share for b, tick in zip(bins, ticks, strict=True) for share in (_seen(b, total), tick or 0.0)), default=0
     )
-    room = max(min(width - _BESIDE - (21, 21, 40)[len(chosen)], widest), 6)
+    room = max(min(width - _BESIDE - (21, 21, 40)[len(chosen)] + 5 * (not pieces), widest), 6)
     bad = cached.bypassed if cached is not None else None
     for b, tick in zip(bins, ticks, strict=True):
         style = PLAIN if bad is None or not block or b.low % block == 0 else scene.palette.severity(bad)
@@ -70,9 +73,9 @@ def histogram_rows(
                     mark=None if tick is None else tick / (scale or 1.0),
                 )
             ),
-            f" {percent(b.count / total if total else None):>5}",
+            f" {percent(b.count / total if total else None):>5}%",
             (f" {number(b.count):>7}", FAINT),
-            *_marks(b, chosen, scene.palette),
+            *_marks(b, chosen if pieces else (), scene.palette),
         )
         rows.append(words(line, ("size", b.high), _quote(sizes, b, scene)))
     if sizes.larger and sizes.seconds is None:

@@ -17,8 +17,8 @@ from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import Line, Palette, text
 from sdstop.tui.widgets.roles import role
 
-_TITLE, _VALUE, _BAR = 20, 11, 8
-"""Cells of the name at least, of the value, and of the bar at least."""
+_TITLE, _VALUE = 20, 11
+"""Cells of the name at least, and of the value."""
 _BEYOND = 1.5
 """Multiple of a threshold that a scale without an end of its own shows at least."""
 
@@ -100,9 +100,7 @@ def measure_lines(known: Sequence[Measure], cause: Cause | None, palette: Palett
     """Return a line for each number, at most `most`."""
     bad = cause.role if cause is not None else "other"
     against_ = max([0, *(len(each.against) for each in known[:most])])
-    title = min(
-        max([_TITLE, *(len(each.title) for each in known[:most])]), max(width - _VALUE - against_ - _BAR - 5, 12)
-    )
+    title = min(max([_TITLE, *(len(each.title) for each in known[:most])]), max(width - _VALUE - against_ - 5, 12))
     size = width - title - _VALUE - against_ - 5
     lines = []
     for each in known[:most]:

@@ -25,6 +25,8 @@ _LEGEND = 27
 """Cells of the legend beside a chart."""
 HIGHEST = 20
 """Maximum lines of a stacked chart."""
+_CHART = 3
+"""Minimum lines of a chart."""
 _NAMES = ("hit", "miss", "bypass")
 
 
@@ -44,14 +46,37 @@ def mixed(parts: RequestSplit | None, width: int, cached: CacheRow) -> Line:
 
 
 def mixture_rows(cached: CacheRow, width: int, height: int) -> list[Row]:
-    """Return the rows of the pane: facts if there is room, stacked chart with legend, dirty data, incoming requests."""
+    """Return the rows of the pane: facts if there is room, stacked chart with legend, dirty data, incoming requests.
+
+    Too few lines for a chart show the shares of the last sample as one bar.
+    """
     seconds = chart_width(width)
+    if height < _CHART:
+        return [words(line) for line in _now(cached, width, height)]
     tail = [_strip(title, cached, seconds, read, shown) for title, read, shown in _TAIL]
     lead = [_facts(cached)] if height >= 9 else []
     while tail and height - len(lead) - len(tail) < 3:
         tail.pop()
     room = max(height - len(lead) - len(tail), 1)
     return [words(line) for line in (*lead, *_stack(cached, seconds, min(room, HIGHEST), width), *tail)]
+
+
+def _now(cached: CacheRow, width: int, height: int) -> list[Line]:
+    """Return one bar of the last sample with its legend, and dirty data if there is room."""
+    did = cached.activity
+    parts = split(did) if did is not None else None
+    if did is None or parts is None:
+        return [text((" no requests in the last seconds", FAINT))]
+    glyphs = layers(ascii=cached.scene.palette.ascii)
+    legend = [
+        (f"  {glyphs[at]} {_NAMES[at]} {percent(parts.shares[at])}%", styles(cached)[at])
+        for at in (2, 1, 0)
+        if parts.shares[at]
+    ]
+    head = f" {number(_flow(did))}/s "
+    room = max(width - len(head) - sum(len(said) for said, _ in legend) - 1, 8)
+    lines: list[Line] = [(*text((head, FAINT)), *mixed(parts, room, cached), *text(*legend))]
+    return lines + [_strip(title, cached, chart_width(width), read, said) for title, read, said in _TAIL[: height - 1]]
 
 
 def mixture_title(cached: CacheRow) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -36,8 +37,10 @@ from sdstop.tui.widgets.table import LineTable
 
 WIDE, VERY_WIDE = 110, 190
 """Minimum widths for panes side by side, and for panes with more figures."""
-_LEFT, _LEFT_VERY, _RIGHT = 92, 112, 40
-"""Cells of the left of two panes, and of the right one at least."""
+_LEFT, _LEFT_VERY, _RIGHT = 84, 112, 66
+"""Cells of the left of two panes, and of the right one at least: its names are never cut."""
+_LEADS = 72
+"""Minimum width for the key that leads to a view beside the headings of a picture."""
 _HEALTH = 13
 """Minimum lines of the view for a line of health on a narrow screen."""
 
@@ -68,6 +71,8 @@ class Needs(Struct, frozen=True):
     devices: int
     who: int
     health: bool = True
+    unchecked: bool = False
+    """Whether the last of the others is the line of what is not checked, which the counts of the header tell, too."""
 
 
 class _Room:
@@ -103,7 +108,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     health = 1 if needs.health and not wide and height >= _HEALTH else 0
     room = _Room(height - health - wide - needs.body[0])
     picture = room.take(needs.picture.steps[0] + 1, 3) - 1 if needs.picture is not None else -1
-    others = min(needs.others, 1, room.left)
+    others = min(needs.others - needs.unchecked, 1, room.left)
     picture = room.grow(needs.picture, max(picture, 0), others, whole=True)
     actions, steps = _steps(width, needs, room, others)
     others = room.take(min(needs.others, 7 if width >= VERY_WIDE else 4 if wide else 3))
@@ -120,6 +125,12 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
         second = room.take(needs.second.fit(room.left - 1) + 1)
     if not devices and not second:
         cause += room.take(needs.others - others)
+    if not wide:  # lines that would stay empty show further steps
+        for more in range(actions + 1, len(needs.body) + 1):
+            grown = needs.body[more - 1] - needs.body[actions - 1]
+            if 0 < grown <= room.left:
+                cause += room.take(grown)
+                actions = more
     if devices:
         devices += room.take(room.left)
         who = devices if beside and who else who
@@ -147,6 +158,8 @@ _REBUILDS = 4
 """Maximum number of rebuilds that are listed above the devices."""
 _STRIP_FROM = 24
 """Minimum lines of the view for the path."""
+_SPARE = 4
+"""Empty lines of the devices beyond which a small screen shows the load, too."""
 _TABLE, _TALL = 3, 16
 """Minimum lines of a table, and minimum lines left for the path on a narrow screen."""
 
@@ -192,9 +205,9 @@ class Overview(View):
         chosen = self._chosen(known)
         finding = chosen.finding if chosen is not None else None
         titled = width >= WIDE
-        numbers = _numbers(finding, scene) if titled else []
+        numbers = _numbers(finding, scene) if width >= _LEFT + _RIGHT else []
         wide = titled and bool(numbers)
-        half = _LEFT_VERY if width >= VERY_WIDE else min(_LEFT, width - _RIGHT)
+        half = _LEFT_VERY if width >= VERY_WIDE else _LEFT
         left = half if wide else width
         picture = picture_of(finding, scene)
         drawn = picture is not None and picture.is_path
@@ -213,10 +226,16 @@ class Overview(View):
             max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
             for actions in (1, 2, 3)
         ]
-        plan = arrange(width, height, Needs(
-            tallest, max(len(known) - 1, 0), len(numbers), picture, second, strip is not None,
-            len(running) + listed, who, bool(plain(health).strip()),
-        ))  # fmt: skip
+        unchecked = not titled and any(each.finding is None for each in known[1:])
+        needs = Needs(
+            tallest, _others(known, folded=not titled), len(numbers), picture, second, strip is not None,
+            len(running) + listed, who, bool(plain(health).strip()), unchecked,
+        )  # fmt: skip
+        plan = arrange(width, height, needs)
+        if not roomy and plan.devices - 2 - needs.devices > _SPARE and finding is not None:
+            second = load_picture(finding, scene)
+            if second is not None and (picture is None or second.title != picture.title):
+                plan = arrange(width, height, replace(needs, second=second))
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
         if plan.health:
@@ -231,7 +250,9 @@ class Overview(View):
             lines = measure_lines(numbers, chosen, palette, width - left - 1, plan.cause - 1)
             self.measured.put(_rows(lines), palette, "value, against")
         if plan.picture and picture is not None:
-            self._put(self.picture, picture, _leads(finding, picture), width, plan.picture, scene)
+            self._put(
+                self.picture, picture, _leads(finding, picture, plan.picture - 1, width), width, plan.picture, scene
+            )
         if plan.second and second is not None:
             self._put(self.second, second, second.note, width, plan.second, scene)
         if plan.strip and strip is not None:
@@ -274,6 +295,13 @@ class Overview(View):
         self.processes.styles.height = plan.who or 1
 
 
+def _others(known: Sequence[Cause], *, folded: bool) -> int:
+    """Return the lines for the findings beside the first one; folded, what is not checked takes one line in all."""
+    if not folded:
+        return max(len(known) - 1, 0)
+    return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
+
+
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:
     """Return the numbers that a finding compared; without any, those of the node."""
     return (measures(finding) if finding is not None else []) or list(node_measures(scene))
@@ -292,8 +320,10 @@ def _rows(lines: Sequence[Line]) -> list[Row]:
     return [words(line) for line in lines]
 
 
-def _leads(finding: Finding | None, picture: Picture) -> str:
-    """Return the note of a picture, with the key that leads to its view."""
+def _leads(finding: Finding | None, picture: Picture, lines: int, width: int) -> str:
+    """Return the note of a picture, with the key that leads to its view; or its headings, if they lack a line."""
     entry = next((each for each in VIEWS if finding is not None and each.name == finding.view), None)
     leads = f"v opens {entry.key} {entry.title}" if entry is not None else ""
-    return "   ".join(part for part in (picture.note, leads) if part)
+    headless = picture.head and lines < picture.whole
+    parts = (leads if width >= _LEADS else "", picture.head) if headless else (picture.note, leads)
+    return "   ".join(part for part in parts if part)

@@ -76,7 +76,9 @@ def _finding(item: PathRow, _: int) -> Cell:
     if item.severity is None:
         return ""
     palette = item.scene.palette
-    return text((f"{WORDS[item.severity]} {palette.word(item.path.rule, 40)}", palette.severity(item.severity)))
+    found = next((f for f in item.scene.in_force if f.rule == item.path.rule), None)
+    fault = found.title.partition(":")[0] if found is not None else item.path.rule
+    return text((f"{WORDS[item.severity]} {palette.word(fault, 60)}", palette.severity(item.severity)))
 
 
 def _kind(item: PathRow, _: int) -> Cell:
@@ -97,11 +99,11 @@ def _wait(item: PathRow) -> float | None:
 
 _COLUMNS = (
     TableColumn("path", "PATH", 16, _name, lambda i: i.subject.name, widest=44, rising=True),
-    TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=20),
+    TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=14),
     TableColumn("io", "io/s", 7, lambda i, _: whole(_requests(i)), _requests, right=True),
     TableColumn("bytes", "MiB/s", 7, lambda i, _: mebibytes(_bytes(i)), _bytes, right=True, keep=3, scale=MIB),
     TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
-    TableColumn("finding", "FINDING", 14, _finding, lambda i: i.path.urgency, widest=34),
+    TableColumn("finding", "FINDING", 24, _finding, lambda i: i.path.urgency, widest=44),
 )
 
 
@@ -162,7 +164,7 @@ def stage_rows(path: DataPath, scene: Scene, width: int, room: int, *, noted: bo
     Where not all stages fit, those without any figure are named in one line.
     """
     palette, accused = scene.palette, scene.worst()
-    items = [StageRow(scene, path, stage, accusation(stage, accused), _rule(scene, stage)) for stage in path.stages]
+    items = [StageRow(scene, path, stage, accusation(stage, accused), _fault(scene, stage)) for stage in path.stages]
     said = [limit_sentence(path.stages, accused), second_sentence(path.stages, path.mismatches, accused)]
     ends = [words(line) for at, each in enumerate(said) if each for line in _sentence(each, items, width, at)]
     unknown: list[StageRow] = []
@@ -208,10 +210,11 @@ _FACTS = 8
 """Maximum number of things of a stage whose facts are shown."""
 
 
-def _rule(scene: Scene, stage: Stage) -> str:
-    """Return the rule of the first finding about a stage, "" without one."""
+def _fault(scene: Scene, stage: Stage) -> str:
+    """Return the fault that the first finding about a stage names, "" without one."""
     names = set(accused_names(stage))
-    return next((f.rule for f in scene.in_force if not names.isdisjoint(f.subjects)), "")
+    found = next((f for f in scene.in_force if not names.isdisjoint(f.subjects)), None)
+    return "" if found is None else found.title.partition(":")[0].lower() or found.rule
 
 
 def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list[Line]:
@@ -231,7 +234,7 @@ def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list
     return [text((f"  {line}", style)) for line in lines]
 
 
-_ACCUSES = ("At its limit", "Suspect", "Accused", "Slowest")
+_ACCUSES = ("At its limit", "Closest", "Suspect", "Accused", "Slowest")
 
 
 def _nothing(scene: Scene) -> str:

@@ -45,7 +45,7 @@ def _line(rebuild: Rebuild, known: RebuildAnalysis | None, scene: Scene, width: 
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = palette.severity(worst) if worst is not None else PLAIN
     filled = OTHER if style is PLAIN else style
-    flag = said[0].rule if said else ""
+    flag = next((f.rule.removeprefix("rebuild-") for f in said if f.rule != "rebuild-running"), "")
     operation = f"{palette.word(rebuild.operation, 20):<9} "
 
     def painted(cells: int, flagged: str, letters: int, *, full: bool) -> Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from rich.cells import cell_len
 from rich.style import Style
 
 from sdstop.analysis.path import DataPath
@@ -20,13 +21,13 @@ UNKNOWN = "?"
 
 
 class StageRow(Struct, frozen=True):
-    """A stage of a path on the screen, with the worst severity of the findings about it and the rule of one."""
+    """A stage of a path on the screen, with the worst severity of its findings and the fault that one of them names."""
 
     scene: Scene
     path: DataPath
     stage: Stage
     severity: Severity | None
-    rule: str
+    fault: str
 
 
 def _columns(width: int) -> tuple[int, int]:
@@ -46,8 +47,9 @@ def heading(path: DataPath, width: int) -> Line:
     shown += f" {'could carry':>12} {'used':<18}" if width >= WIDE else ""
     shown += f" {'queue':>6}" if width >= NARROW else ""
     shown += f" {'await':>7} {'own':>7}"
-    where = f"where {wait(path.longest)} ms go" if path.longest else "waits unknown"
-    return text((f"{shown}  {where[:bar]}", FAINT))
+    known = wait(path.longest)
+    forms = (f"where {known} ms go", f"of {known} ms", "wait") if path.longest else ("waits unknown", "no waits", "")
+    return text((f"{shown}  {next((form for form in forms if len(form) <= bar), '')}", FAINT))
 
 
 def stage_line(item: StageRow, width: int) -> Line:
@@ -127,30 +129,32 @@ def _bar(item: StageRow, width: int, style: Style, *, wide: bool) -> Line:
     below = max(min(cells(stage.wait) - own, width - own), 0)
     bright = style if item.severity is not None else PLAIN
     drawn = text((glyphs[0] * own, bright), (glyphs[2] * below, FAINT))
-    said = _reason(item)
     left = width - own - below - 1
-    return (*drawn, *text((" " + palette.fit(said, left), bright))) if said and left >= len(said) else drawn
+    said = _reason(item, left)
+    return (*drawn, *text((f" {said}", bright))) if said else drawn
 
 
-def _reason(item: StageRow) -> str:
-    """Return in a few words why a stage is marked, "" if it is not."""
-    stage = item.stage
-    if stage.full:
-        return "at its limit"
-    return item.rule if item.severity in {Severity.CRITICAL, Severity.WARNING} else ""
+def _reason(item: StageRow, room: int) -> str:
+    """Return why a stage is marked, in words that fit; "" if it is not, or if none fits."""
+    if item.stage.full:
+        return "at its limit" if room >= 12 else "full" if room >= 4 else ""
+    if item.severity not in {Severity.CRITICAL, Severity.WARNING}:
+        return ""
+    fault = item.scene.palette.word(item.fault, 60)
+    return fault if cell_len(fault) <= room else "accused" if room >= 7 else ""
 
 
 def _wordy(item: StageRow, width: int, style: Style, *, wide: bool) -> Line:
     stage, palette = item.stage, item.scene.palette
-    said = _reason(item)
-    if said:
-        return text((palette.fit(palette.word(said, 60), min(width, len(said))), style))
+    if said := _reason(item, width):
+        return text((said, style))
     if stage.requests == 0 and stage.load is not None and stage.load.exact:
         return ()
     if stage.used is not None and not wide:
         about = "~" if stage.derived_use else ""
-        of = f" of {_capacity(stage)}" if stage.carries is not None else " used"
-        return text((palette.fit(f"{about}{percent(stage.used)}%{of}", width).rstrip(), FAINT))
+        share = f"{about}{percent(stage.used)}%"
+        of = f"{share} of {_capacity(stage)}" if stage.carries is not None else ""
+        return text((of if of and cell_len(of) <= width else f"{share} used"[:width], FAINT))
     dots = f" {palette.dot if not palette.ascii else '.'}" * max((width - 9) // 2, 0)
     return text((f"{palette.dot if not palette.ascii else '.'} unknown{dots}"[:width], FAINT))
 

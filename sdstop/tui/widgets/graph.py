@@ -6,8 +6,10 @@ is drawn as the lowest dot. Braille shows two samples a cell and four steps a ro
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from math import isnan
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -21,6 +23,8 @@ LEFT = " ▏▎▍▌▋▊▉█"
 """Cells of a horizontal bar, filled by eighths."""
 UP = " ▁▂▃▄▅▆▇█"
 """Cells of a column, filled by eighths."""
+_HUNG = " ▀▀▀▀████"
+"""Cells of a column that hangs, filled by eighths: no block hangs by eighths."""
 _TRACK = role(None, "track")
 _BRAILLE = 0x2800
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -50,7 +54,7 @@ def bar(ratio: float | None, width: int, palette: Palette, style: Style = OTHER,
     """
     if width <= 0:
         return ()
-    if ratio is None or math.isnan(ratio):
+    if ratio is None or isnan(ratio):
         return text((palette.glyphs(("· " * width)[:width]), FAINT))
     eighths = min(max(ratio, 0.0), 1.0) * width * 8
     full = max(round(eighths), 1) if ratio > 0 else 0
@@ -85,26 +89,38 @@ def area(
     fit = samples(width, palette)
     kept: list[float | None] = [*([None] * (fit - len(values))), *values[max(len(values) - fit, 0) :]]
     steps = 4 if fit == 2 * width else 3 if palette.ascii else 8
-    heights = [_height(value, top, height * steps) for value in kept]
-    rows: list[str] = []
-    for row in range(height):
-        base = (row if down else height - 1 - row) * steps
-        filled = [min(max(h - base, 0), steps) for h in heights]
-        if steps == 4:
-            cells = _CELLS[down]
-            rows.append("".join([cells[a][b] for a, b in zip(filled[::2], filled[1::2], strict=True)]))
-        elif palette.ascii:
-            rows.append("".join((" ':#" if down else " .:#")[level] for level in filled))
-        else:  # no block hangs by eighths
-            rows.append("".join((" ", "▀", "█")[(level + 3) // 4] if down else UP[level] for level in filled))
-    return rows
+    heights = _heights(kept, top, height * steps)
+    if steps == 4:
+        columns = [_dots(a, b, height, down) for a, b in zip(heights[::2], heights[1::2], strict=True)]
+    else:
+        columns = [_column(h, height, down, palette.ascii) for h in heights]
+    return ["".join(row) for row in zip(*columns, strict=True)] if columns else [""] * height
 
 
-def _height(value: float | None, top: float, most: int) -> int:
-    """Return the height of a sample in steps: 0 if it is missing, at least 1 if it was measured."""
-    if value is None or math.isnan(value):
-        return 0
-    return max(round(min(value / top, 1.0) * most), 1) if top > 0 else 1
+def _heights(values: Iterable[float | None], top: float, most: int) -> list[int]:
+    """Return the height of each sample in steps: 0 if it is missing, at least 1 if it was measured."""
+    if top <= 0:
+        return [0 if value is None or isnan(value) else 1 for value in values]
+    return [
+        0 if value is None or isnan(value) else most if value >= top else max(round(value / top * most), 1)
+        for value in values
+    ]
+
+
+@functools.lru_cache(maxsize=8192)
+def _dots(left: int, right: int, height: int, down: bool) -> str:  # noqa: FBT001
+    """Return the braille cells of two samples of these heights in dots, from above."""
+    bases = range(0, 4 * height, 4) if down else range(4 * height - 4, -1, -4)
+    return "".join([_CELLS[down][min(max(left - at, 0), 4)][min(max(right - at, 0), 4)] for at in bases])
+
+
+@functools.lru_cache(maxsize=2048)
+def _column(filled: int, height: int, down: bool, ascii: bool) -> str:  # noqa: A002, FBT001
+    """Return the cells of one sample of this height in steps, from above: thirds in ASCII, or else eighths."""
+    glyphs = (" ':#" if down else " .:#") if ascii else _HUNG if down else UP
+    steps = len(glyphs) - 1
+    bases = range(0, steps * height, steps) if down else range(steps * (height - 1), -1, -steps)
+    return "".join([glyphs[min(max(filled - at, 0), steps)] for at in bases])
 
 
 def _braille(left: int, right: int, *, down: bool) -> str:

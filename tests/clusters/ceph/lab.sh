@@ -69,6 +69,7 @@ osd_op_complaint_time = 3
 mgr_stats_period = 2
 mgr_tick_period = 1
 mon_warn_on_slow_ping_time = 100000
+mon_pg_stuck_threshold = 10
 [mon]
 admin_socket = $LAB/run/\$name.asok
 pid_file = $LAB/run/\$name.pid

@@ -1,0 +1,197 @@
+"""iSCSI sessions and NVMe controllers that are down, with the end that is at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sdstop.collectors.network.addresses import NodeAddress
+from sdstop.collectors.network.exports import TargetExport
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.session_states import SessionState
+from sdstop.collectors.network.sessions import StorageSession
+from sdstop.core import format as human
+from sdstop.core.advice import Advice, operands, run
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    NodeRule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.finding_text import fitting
+from sdstop.core.model import Reading
+from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
+
+_ID = "session-down"
+_UP = frozenset({"LOGGED_IN", "live"})
+
+
+class _Fault(Struct, frozen=True, eq=False):
+    """The end that is at fault, None if neither is: the fault as a title and in words, and its evidence."""
+
+    node: SiteNode | None
+    title: str
+    words: str
+    steps: tuple[Advice, ...]
+    rows: tuple[tuple[SiteNode, Reading, str], ...] = ()
+
+
+def _check(site: Site, limits: Limits) -> Iterator[Verdict]:
+    for node in site.nodes:
+        down = {finding.subject: finding for finding in node.findings if finding.rule == _ID}
+        for session in node.window.rows(StorageSession).values():
+            subject = f"{node.name}/{session.session}"
+            address = _address(session)
+            target = site.called(address) if address is not None else None
+            row = node.window.get(SessionState, session.session)
+            state = row.state if row is not None else session.state
+            if target is None or target is node:
+                if session.session in down:
+                    yield Unchecked(
+                        f"no capture of its target, {session.peer or 'unknown'}", subject, gap=Gap.UNRECORDED
+                    )
+            elif session.session in down:
+                yield _judged(site, node, session, down[session.session], target, limits["apart"])
+            elif state in _UP:
+                yield RuledOut(subject, f"all up: {state}; target on {target.name}")
+
+
+def _address(session: StorageSession) -> str | None:
+    """Return the address of the other end, without its port."""
+    if session.peer is None:
+        return None
+    head, _, tail = session.peer.rpartition(":")
+    return (head if head and tail.isdecimal() else session.peer).strip("[]")
+
+
+def _judged(
+    site: Site, node: SiteNode, session: StorageSession, own: Finding, target: SiteNode, limit: float
+) -> Verdict:
+    subject = f"{node.name}/{session.session}"
+    why = site.distant(limit, node, target)
+    if why:
+        return Unchecked(why, subject, gap=Gap.UNRECORDED)
+    fault = _fault(node, session, target)
+    at = human.safe(fault.node.name, 20) if fault.node is not None else ""
+    name = human.safe(session.session, 16)
+    return Finding(
+        severity=own.severity,
+        subject=subject,
+        view_subject=session.session,
+        title=fault.title,
+        cause=fitting(
+            f"{name} of {human.safe(node.name, 20)} is down: {fault.words}.",
+            f"{name} is down: {fault.words}.",
+            f"{fault.words[:1].upper()}{fault.words[1:]}.",
+            "Both ends show why the session is down.",
+        ),
+        impact=own.impact,
+        values=(
+            Value("session", "session", session.session),
+            Value("peer", "portal", session.peer),
+            Value("target", "target", session.target),
+            Value("initiator", "initiator", node.name),
+            Value("server", "node of the target", target.name),
+            Value("apart", "time between the captures", apart(node, target), "seconds"),
+        ),
+        evidence=cites(
+            *(replace(cite, host=node.name) for cite in own.evidence[:2]), *_cites(fault.rows),
+        ),
+        advice=(
+            f"Check {at} first." if at else "Check the network between both nodes first.",
+            *fault.steps,
+        ),
+        refuted_by="the session LOGGED_IN or live without a change there",
+        confidence=None if apart(node, target) <= AT_ONCE else 0.8,
+        cost=own.cost,
+        explains=(f"{node.name}:{own.id}",),
+        host=fault.node.name if fault.node is not None else "",
+        between=(node.name, target.name),
+        damage=own.damage,
+    )  # fmt: skip
+
+
+def _fault(node: SiteNode, session: StorageSession, target: SiteNode) -> _Fault:
+    exports = [row for row in target.window.rows(TargetExport).values() if row.target == session.target]
+    there = [row for row in exports if row.portal == session.peer]
+    at = human.safe(target.name, 20)
+    port = _port(target, _address(session))
+    if port is not None and port.carrier is False:
+        return _without_carrier(target, port, "LINK DOWN AT THE TARGET")
+    if there and all(row.enabled == 0 for row in there):
+        steps = (run("targetcli", "ls", note=f"on {at}"),) if there[0].transport == "iscsi" else _nvmet(at)
+        return _Fault(target, "TARGET DISABLED", f"the target is disabled on {at}", steps,
+                      tuple((target, row, "") for row in there[:1]))  # fmt: skip
+    own = _own_port(node)
+    if own is not None:
+        return _without_carrier(node, own, "LINK DOWN AT THE INITIATOR")
+    if not there and _knows_exports(target):
+        words = f"{at} does not export it at {session.peer}" if exports else f"{at} does not export the target"
+        steps = (run("targetcli", "ls", note=f"on {at}"),) if session.transport == "iscsi" else _nvmet(at)
+        return _Fault(target, "TARGET NOT EXPORTED", words, steps, tuple((target, row, "") for row in exports[:1]))
+    address = _address(session) or ""
+    ready = f"{at} exports it and has a link" if there else f"{at} has a link; its exports are unknown"
+    return _Fault(
+        None, "SESSION DOWN: BOTH ENDS LOOK READY", ready,
+        (run("ping", "-c", "3", *operands(address), note=f"on {human.safe(node.name, 20)}"),
+         run("ss", "-tln", note=f"on {at}: whether the portal listens")),
+        tuple((target, row, "") for row in there[:1]),
+    )  # fmt: skip
+
+
+def _without_carrier(node: SiteNode, port: Interface, title: str) -> _Fault:
+    name, at = human.safe(port.interface, 16), human.safe(node.name, 20)
+    steps = (f"Check cable and switch port of {name} on {at}.", run("ip", "-br", "link", note=f"on {at}"))
+    return _Fault(node, title, f"{name} of {at} has no carrier", steps, ((node, port, "carrier"),))
+
+
+def _nvmet(at: str) -> tuple[Advice, ...]:
+    return (run("ls", "-R", "/sys/kernel/config/nvmet/ports", note=f"on {at}"),)
+
+
+def _knows_exports(target: SiteNode) -> bool:
+    """Return whether the exports of a node were read: rows, or no kernel target at all."""
+    names = target.window.providers.get(TargetExport, ())
+    runs = [target.window.now.runs.get(name) for name in names]
+    return any(each is not None and (each.ok or each.recorded) for each in runs) and not target.lacks(TargetExport)
+
+
+def _port(node: SiteNode, address: str | None) -> Interface | None:
+    row = node.window.get(NodeAddress, address)
+    return node.window.get(Interface, row.interface) if row is not None and row.interface is not None else None
+
+
+def _own_port(node: SiteNode) -> Interface | None:
+    """Return an interface with an address, meant to be up, that has no carrier."""
+    for row in node.window.rows(NodeAddress).values():
+        port = node.window.get(Interface, row.interface) if row.interface is not None else None
+        if port is not None and port.up and port.carrier is False:
+            return port
+    return None
+
+
+def _cites(rows: Sequence[tuple[SiteNode, Reading, str]]) -> Iterator[Cite | None]:
+    return (node.cite(row, field) for node, row, field in rows)
+
+
+SESSION_DOWN = NodeRule(
+    _ID,
+    "iSCSI session or NVMe controller that is down, with the end that is at fault",
+    Severity.CRITICAL,
+    (APART,),
+    damage=Damage.AVAILABILITY,
+    standing=False,
+    view="network",
+    check=_check,
+    needs=(StorageSession, SessionState),
+)

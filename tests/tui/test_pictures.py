@@ -1,0 +1,131 @@
+"""The pictures of findings: what each draws of its story, and what gives way on a small screen."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from sdstop.tui.terminal import Depth
+from tests.fixtures import story
+from tests.tui.first_screen import panes
+from tests.tui.screens import LOOKS, Screen, roles, screen
+
+GREY = replace(LOOKS, depth=Depth.NONE, no_color=True, ascii=True)
+
+
+def picture(shown: Screen) -> list[str]:
+    """Return the lines of the picture."""
+    return panes(shown)["picture"][3]
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "inside"),
+    [
+        ("md-degraded", "md0: 8 slots, mirrored pairs", ["4 missing", "sdf!", "faulty: sde   no spare"]),
+        ("md-rebuild-running", "md0: 8 slots", ["rebuilding: sdf", "31.2%", "8h01 left"]),
+        ("bond-one-slave", "Traffic, 30s", ["ens1f0  rx", "97% 10 Gb/s", "ens1f1  rx", "bond0  48% of 20 Gbit/s"]),
+        ("bcache-drains-slowly", "bcache0: dirty data of the cache", ["8.7G of 20G dirty", "dirty 43.5%"]),
+        ("dm-caches-failing", "Evidence", ["dmsetup status", "needs_check"]),
+        ("ceph-drain", "15 devices by fault set", ["osd.10 osd.11", "osd.12 osd.13 osd.14"]),
+        ("server-lopsided", "Memory channels", [" A 16G ", "A empty", "H empty"]),
+        ("pacemaker-unclean", "Clusters", ["1 of 2 nodes online, led by store1", "failed store1"]),
+    ],
+)
+async def test_a_picture_proves_its_finding_on_80_columns(name: str, title: str, inside: list[str]) -> None:
+    async with screen(story(name).session) as shown:
+        lines = picture(shown)
+        assert title in lines[0]
+        missing = [part for part in inside if part not in "\n".join(lines[1:])]
+        assert not missing, (missing, shown.text())
+
+
+async def test_the_only_copy_is_marked_without_color() -> None:
+    async with screen(story("md-degraded").session, options=GREY) as shown:
+        line = next(line for line in picture(shown) if "missing" in line)
+        assert "(4 missing" in line
+        assert "[sdf!" in line
+        assert "!" not in next(line for line in picture(shown) if "[sda" in line)
+
+
+async def test_errors_of_a_module_accuse_no_empty_slot() -> None:
+    async with screen(story("server-lopsided").session) as shown:
+        (line,) = [line for line in shown.segments() if any("A empty" in s.text for s in line)]
+        used = {role for s in line if "empty" in s.text for role in roles(s.style)}
+        assert not used & {"crit", "warn"}
+
+
+async def test_a_cache_without_requests_is_no_empty_chart() -> None:
+    async with screen(story("vm-bcache-no-cache").session) as shown:
+        assert "Path of bcache0" in picture(shown)[0]
+        assert "-%" not in shown.text()
+
+
+async def test_a_short_recording_fills_the_heat() -> None:
+    async with screen(story("vm-md-clones").session) as shown:
+        assert "queue per mirror pair, 20 s" in picture(shown)[0]
+        assert "-20s" in picture(shown)[1]
+
+
+async def test_headings_of_a_heat_without_a_line_for_them_are_on_its_rule() -> None:
+    async with screen(story("clone-convoy").session) as shown:
+        assert picture(shown)[0].endswith("w ms util ─")
+        await shown.pilot.resize_terminal(120, 40)
+        await shown.press()
+        assert "bright = long queue" in picture(shown)[0]
+        assert "w ms util" in picture(shown)[1]
+
+
+async def test_lines_that_would_be_empty_show_further_steps() -> None:
+    async with screen(story("drbd-split-brain").session) as shown:
+        text = shown.text()
+        assert "cs:StandAlone" in text
+        assert sum(not line.strip() for line in shown.lines()) <= 3, text
+    async with screen(story("offline-disk").session) as shown:
+        assert "smartctl -x /dev/sdb" in shown.text()
+        assert "─ Time" not in shown.text()  # one sample has no course
+
+
+async def test_a_node_without_findings_says_what_passed_beside_what_was_not_checked() -> None:
+    async with screen(story("aoe-flashcache-8700").session) as shown:
+        assert shown.line("?UNKN NOT CHECKED")
+        said = shown.line("No findings; ")
+        assert said.startswith("   pass ")
+        assert said.endswith(" checked and found good.")
+
+
+async def test_what_is_not_checked_takes_one_line() -> None:
+    async with screen(story("hba-lost").session) as shown:
+        assert shown.text().count("?UNKN") == 0
+        assert "+3 not checked   ! shows all" in shown.text()
+        await shown.pilot.resize_terminal(160, 48)
+        await shown.press()
+        assert shown.text().count("?UNKN") >= 2
+
+
+async def test_a_path_names_the_disk_that_is_accused_and_the_fullest_stage() -> None:
+    async with screen(story("device-hung").session) as shown:
+        assert "Accused by a finding: sdf of 8 disks; no measured stage is at its limit." in shown.text()
+    async with screen(story("draid-one-hba").session) as shown:
+        assert "Closest to its limit: HBA 02:00.0, 81.6% used." in shown.text()
+        assert "Suspect" not in shown.text()
+
+
+@pytest.mark.parametrize("size", [(160, 48), (200, 60)])
+@pytest.mark.parametrize("name", ["clone-convoy", "aoe-flashcache", "draid-one-dimm", "scaleio-tight"])
+async def test_no_name_of_a_measured_number_is_cut(name: str, size: tuple[int, int]) -> None:
+    async with screen(story(name).session, size) as shown:
+        for line in panes(shown)["measured"][3][1:]:
+            assert "…" not in line[:40], line
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("bcache-detaching", "all disks  together"), ("bond-both-slaves", "nvme0n1  1% busy"),
+        ("vm-dm-cache", "4 disks together  median 1% busy"), ("busy-but-healthy", "md0 raid10  100% busy"),
+    ],
+)  # fmt: skip
+async def test_the_load_of_a_calm_node_has_the_name_of_what_is_drawn(name: str, head: str) -> None:
+    async with screen(story(name).session) as shown:
+        assert picture(shown)[1].strip() == head
+        assert shown.line("QUEUE")
