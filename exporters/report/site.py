@@ -214,7 +214,7 @@ def page(site: SiteSession) -> str:
         ]
     parts: list[Markup] = [
         el("h1", title(site)),
-        html_table(("node", "watched"), spans(site)),
+        html_table(("node", "recorded"), spans(site)),
         el("p", clocks(site)),
         el("section", el("h2", "Findings"), *articles),
         el("section", el("h2", "Differences"), html_table(("what", "value", "on"), _once(rows))),

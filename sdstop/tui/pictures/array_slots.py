@@ -125,7 +125,7 @@ def _block(slot: _Slot, size: int, color: str, palette: Palette) -> tuple[str, S
 
 
 def _aside(state: ArrayState) -> list[str]:
-    """Return what the members without a slot are: failed ones, spares, journals; or that there is no spare."""
+    """Return the members without a slot: failed ones, spares, journals; or `no spare`."""
     kinds: dict[str, list[str]] = {}
     for member, _ in state.members:
         if member.slot is None or member.state in {"rebuilding", "faulty"}:

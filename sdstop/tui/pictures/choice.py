@@ -113,7 +113,7 @@ def _gauges(finding: Finding, scene: Scene) -> Picture | None:
 
 
 _PRESSURES = {"load-unexplained": "io", "io-stalled": "io", "memory-short": "memory"}
-"""Resource for which tasks wait, by the rule that says so."""
+"""Resource for which tasks wait, by rule."""
 
 
 _SUMMARY = 2

@@ -24,7 +24,7 @@ from sdstop.tui.widgets.roles import role
 
 MIB = float(1 << 20)
 _WAIT_FLOOR = 5.0
-"""Least end of a scale of milliseconds, so that a steady wait of 1 ms is no wall."""
+"""Minimum end of a scale of milliseconds; a steady wait of 1 ms must not fill the graph."""
 _NARROWEST = 44
 """Minimum cells of a graph beside another."""
 
@@ -195,7 +195,7 @@ def network_picture(finding: Finding | None, scene: Scene) -> Picture | None:
 
 
 def slave_lines(slaves: Sequence[Interface], finding: Finding | None, scene: Scene, width: int) -> list[Line]:
-    """Return a line for each slave of a bond: what it receives and sends, against its line."""
+    """Return a line for each slave of a bond: its traffic against its line rate."""
     palette = scene.palette
     accused = set(finding.subjects) if finding is not None else set()
     accused |= {each.subject for each in scene.in_force if finding is not None and each.id in finding.explains}

@@ -356,7 +356,7 @@ def _flow(value: float) -> str:
 def _facts(array: Array, scene: Scene) -> list[str]:
     word = scene.palette.word
     facts = [word(" ".join(w for w in (array.level or "inactive", array.layout or "") if w), 60)]
-    if array.degraded:  # what is wrong comes first: the end of the line may be cut
+    if array.degraded:  # faults first, because the end of the line may be cut
         facts.append(f"{array.degraded} missing")
     if array.failed:
         facts.append(f"{array.failed} failed")

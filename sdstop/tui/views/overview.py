@@ -72,7 +72,7 @@ class Needs(Struct, frozen=True):
     who: int
     health: bool = True
     unchecked: bool = False
-    """Whether the last of the others is the line of what is not checked, which the counts of the header tell, too."""
+    """Whether the last of the others is the line of unchecked rules, which the header also counts."""
 
 
 class _Room:
@@ -296,7 +296,7 @@ class Overview(View):
 
 
 def _others(known: Sequence[Cause], *, folded: bool) -> int:
-    """Return the lines for the findings beside the first one; folded, what is not checked takes one line in all."""
+    """Return the lines for the findings beside the first one; folded, all unchecked rules take one line."""
     if not folded:
         return max(len(known) - 1, 0)
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
