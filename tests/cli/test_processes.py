@@ -106,7 +106,7 @@ def test_a_live_capture_below_a_root_can_be_opened(node: Path, tmp_path: Path) -
     path = tmp_path / "made"
     ended = run("capture", "--root", node, "--duration", "500ms", "--interval", "100ms", "-o", path)
     assert ended.returncode == 0
-    assert re.fullmatch(rf"sdstop: {path}: \d+ frames\n", ended.stderr)
+    assert re.fullmatch(rf"sdstop: {path}: wrote \d+ frames\n", ended.stderr)
     again = run("report", "--from", path, "--format", "json")
     assert json.loads(again.stdout)["readings"]["disk"][0]["reads"] == 100
 
@@ -153,7 +153,7 @@ def test_an_interrupted_capture_is_whole(number: int, code: int, node: Path, tmp
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
     assert process.returncode == code
-    assert re.fullmatch(rf"sdstop: {path}: \d+ frames?, interrupted\n", err)
+    assert re.fullmatch(rf"sdstop: {path}: wrote \d+ frames?, interrupted\n", err)
     assert run("report", "--from", path).returncode == 0
 
 

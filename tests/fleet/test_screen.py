@@ -138,7 +138,7 @@ async def test_a_difference_says_what_to_do() -> None:
         await pilot.press("6", "enter")
         await pilot.pause()
         assert isinstance(app.screen, DifferenceSheet)
-        assert "To do" in screen()
+        assert "Action" in screen()
         await pilot.press("question_mark")
         assert isinstance(app.screen, KeySheet)
 
@@ -207,7 +207,7 @@ async def test_a_thousand_nodes_cost_what_is_seen() -> None:
     async with shown(replace(picture(many), asked=1.0, total=5000)) as (app, pilot, screen):
         await pilot.pause()
         assert len(app.main.tables["1"].rows) == 500
-        assert "the worst 500 of 5000" in screen()
+        assert "worst 500 of 5000" in screen()
 
 
 def _age(at: int) -> LabelledSeries:
