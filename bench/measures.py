@@ -361,6 +361,15 @@ def views(effort: Effort) -> Iterator[Claim]:
         yield Claim(f"painting a frame: {what}", "ms CPU", found[name])
 
 
+def screens(effort: Effort) -> Iterator[Claim]:
+    """Yield what the first screen and the keys of a node with 1000 disks take."""
+    argv = program("screens", "--frames", str(max(effort.frames, 10)))
+    found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    yield Claim("first screen of 1000 disks, a paint on 80x24", "ms CPU", found["small"], target=13.0)
+    yield Claim("first screen of 1000 disks, a paint on 200x60", "ms CPU", found["wide"], target=13.0)
+    yield Claim(f"slowest key with 1000 disks on 200x60: {found['slowest']}", "ms CPU", found["key"], target=100.0)
+
+
 def inside(effort: Effort) -> Iterator[Claim]:
     """Yield what the SAS fabric, the HBAs and the memory of a large box cost."""
     argv = program("inside", "--frames", str(effort.frames), "--rounds", str(2 * effort.rounds + 1))

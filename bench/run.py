@@ -26,7 +26,7 @@ from subjects import can_cover
 
 PARTS = (
     "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside",
-    "limits", "views", "graph", "disasters", "rows",
+    "limits", "views", "screens", "graph", "disasters", "rows",
 )  # fmt: skip
 MEMORY = Path("/dev/shm")
 
@@ -99,7 +99,7 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
 
 _ALONE = {
     "caches": measures.caches, "inside": measures.inside, "limits": measures.limits, "views": measures.views,
-    "graph": measures.graph, "disasters": measures.disasters,
+    "screens": measures.screens, "graph": measures.graph, "disasters": measures.disasters,
 }  # fmt: skip
 """Parts that need none of the nodes."""
 

@@ -73,6 +73,21 @@ def test_what_views_take_to_paint_is_measured() -> None:
     assert all(value > 0 for value in found.values())
 
 
+@pytest.mark.slow
+def test_what_painting_and_keys_take_is_measured() -> None:
+    found = json.loads(ran(BENCH / "screens.py", "--disks", "12", "--frames", "1", "--rounds", "1"))
+    assert set(found) == {"small", "wide", "key", "slowest"}
+    assert found.pop("slowest")
+    assert all(value > 0 for value in found.values())
+
+
+@pytest.mark.bench
+def test_a_thousand_disks_are_painted_within_13_ms_and_keys_take_less_than_100() -> None:
+    found = json.loads(ran(BENCH / "screens.py", "--disks", "1000"))
+    assert max(found["small"], found["wide"]) <= 13
+    assert found["key"] <= 100
+
+
 def test_what_the_inside_of_a_box_costs_is_measured() -> None:
     found = json.loads(ran(BENCH / "inside.py", "--frames", "2", "--rounds", "2"))
     assert set(found) == {"round", "sas", "frame", "dimms"}

@@ -13,7 +13,7 @@ from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, Mappi
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host, Malformed
-from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 STATUS = ("dmsetup", "status", "--noflush", "--target", "multipath")
@@ -34,7 +34,11 @@ class MultipathState(Reading, frozen=True):
     title: ClassVar[str] = "Multipath maps"
     rows_of = Source("{origin}", "{mapping}:")
     things: ClassVar = {
-        "device": Identity(ThingKind.MULTIPATH_MAP, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
+        "device": Identity(
+            ThingKind.MULTIPATH_MAP,
+            Naming.DEV,
+            aliases=(("mapper/{mapping}", Naming.LINK), ("{mapping}", Naming.LINK)),
+        ),
     }
 
     mapping: Annotated[str, Label("Map", "Name in /dev/mapper", names=Name.MAPPING)]
@@ -55,8 +59,9 @@ class MultipathPath(Reading, frozen=True):
     rows_of = Source("{origin}", " {number} ")
     things: ClassVar = {
         "device": Identity(None, Naming.DEV),
-        "path": Identity(None, Naming.DEV),
+        "path": Identity(ThingKind.PATH, Naming.DEV),
     }
+    joins = (Join("device", "path", Relation.PATH),)
 
     mapping: Annotated[str, Label("Map", "Name in /dev/mapper", names=Name.MAPPING)]
     number: Annotated[str, Label("Number", "Major and minor number of the path's device", plain=True)]

@@ -123,9 +123,10 @@ class ClusterConstraint(Reading, frozen=True, kw_only=True):
     rows_of = Source("{origin}", 'id="{constraint}"')
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", names=Name.VOLUME)]
+    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", names=Name.EVIDENCE)]
     kind: Annotated[str, Fact("Kind", "ban or ticket", plain=True)]
     state: Annotated[str, State("State", "by hand, configured; of tickets granted, standby or revoked")]
+    ticket: Annotated[str | None, Fact("Ticket", "Name of the ticket", names=Name.VOLUME)] = None
     resource: Annotated[str | None, Fact("Resource", "Resource that it is about", names=Name.VOLUME)] = None
     node: Annotated[str | None, Fact("Node", "Node that it forbids to the resource", names=Name.HOST)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
@@ -348,7 +349,7 @@ def _constraints(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Clus
         )  # fmt: skip
     for ticket in said.tickets:
         yield ClusterConstraint(
-            cluster=cluster, constraint=ticket.name, kind="ticket", state=ticket.state, origin=key
+            cluster=cluster, constraint=ticket.name, kind="ticket", state=ticket.state, ticket=ticket.name, origin=key
         )  # fmt: skip
 
 

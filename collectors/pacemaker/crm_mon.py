@@ -229,6 +229,8 @@ def without_reasons(data: bytes) -> bytes:
         own = _READ | {"id"} if item.tag in _NAMED else _READ
         for name in [name for name in item.attrib if name not in own]:
             del item.attrib[name]
+        if item.tag == "ban" and not item.get("id", "").startswith(_BY_HAND):
+            item.set("id", f"location-{item.get('resource', '')}-{item.get('node', '')}")
         if "exitreason" in item.attrib:
             item.set("exitreason", own_words(item.attrib["exitreason"]))
     kept: bytes = ET.tostring(root, encoding="utf-8")
@@ -356,11 +358,15 @@ def _is_left_over(item: ET.Element) -> bool:
     return _boolean(item, "orphaned") is True and _boolean(item, "active") is not True
 
 
+_BY_HAND = ("cli-ban-", "cli-standby-")
+"""Beginnings of the IDs of bans that crm_resource makes; IDs of others are free text."""
+
+
 def _bans(root: ET.Element) -> Iterator[Ban]:
     for item in root.findall("bans/ban"):
         ident, resource, node = item.get("id", ""), item.get("resource"), item.get("node")
         if resource and node:
-            yield Ban(ident, resource, node, ident.startswith(("cli-ban-", "cli-standby-")))
+            yield Ban(ident, resource, node, ident.startswith(_BY_HAND))
 
 
 def _names(item: ET.Element) -> list[str]:

@@ -142,7 +142,10 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
         for name in {finding.subject, finding.subject.rpartition("/")[2]}:
             flags[name] = "" if finding.rule == "rebuild-running" else word
     found = {}
+    pulled = _pulled(window)
     for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
+        if name in pulled and name not in members:
+            continue
         device = devices.get(name)
         found[name] = DriveState(
             name,
@@ -156,6 +159,21 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
             tuple(pools.get(name, ())),
         )
     return found
+
+
+def _pulled(window: Window) -> set[str]:
+    """Return the devices that are gone since the newest activity was read, or have lost their file or medium.
+
+    An unplug is noticed at once; without this, the last rates of the device would stay until the next round.
+    """
+    runs = window.moments(BlockDevice)
+    if len(runs) < 2:
+        return set()
+    active, now = window.now.run_of(DiskActivity), runs[-1]
+    if active is None or active.started >= now.started:
+        return set()
+    empty = {name for name, row in now.rows.items() if row.size == 0 and row.kind == "loop"}
+    return {str(name) for name in runs[-2].rows if name not in now.rows or name in empty}
 
 
 def shown(drive: DriveState) -> bool:
@@ -204,17 +222,19 @@ def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[floa
 
 
 class DiskTotals(Struct, frozen=True):
-    """Combined activity of all disks, per second."""
+    """Combined activity of all disks, per second; `read_wait` and `write_wait` are in seconds, None if unknown."""
 
     read_bytes: float
     write_bytes: float
     reads: float
     writes: float
+    read_wait: float | None = None
+    write_wait: float | None = None
 
 
 def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
     """Return (ends, seconds, totals) for each run in the window, without devices built on others."""
-    names = window.of_run(DiskActivity, "names of whole disks", lambda: _whole_names(window))
+    names = whole_names(window)
     found = []
     for moment in moments(window):
         known = moment.memo.get("totals of disks")
@@ -224,8 +244,12 @@ def totals(window: Window) -> list[tuple[float, float, DiskTotals]]:
     return found
 
 
-def _whole_names(window: Window) -> list[str]:
+def whole_names(window: Window) -> list[str]:
     """Return the names of the devices whose I/O totals include."""
+    return window.of_run(DiskActivity, "names of whole disks", lambda: _whole_names(window))
+
+
+def _whole_names(window: Window) -> list[str]:
     devices, _ = latest_rows(window, BlockDevice)
     names = map(str, latest_rows(window, DiskActivity)[0])
     return [name for name in names if kind_of(name, devices.get(name)) not in _STACKED]
@@ -238,7 +262,16 @@ def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
         sum(row.write_bytes_per_second for row in kept),
         sum(row.reads_per_second for row in kept),
         sum(row.writes_per_second for row in kept),
+        _mean_wait([(row.reads_per_second, row.read_wait) for row in kept]),
+        _mean_wait([(row.writes_per_second, row.write_wait) for row in kept]),
     )
+
+
+def _mean_wait(known: Iterable[tuple[float, float | None]]) -> float | None:
+    """Return the mean wait of all requests in seconds, from (requests, wait) of each disk; None without any."""
+    waited = [(requests, wait) for requests, wait in known if requests > 0 and wait is not None]
+    requests = sum(each for each, _ in waited)
+    return sum(each * wait for each, wait in waited) / requests if requests else None
 
 
 class ArrayState(Struct, frozen=True):

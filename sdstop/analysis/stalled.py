@@ -42,6 +42,11 @@ LOADS = STOPS | {
 }  # fmt: skip
 """Rules whose findings account for many tasks that wait for I/O, but get it."""
 
+LOAD_RULE = "load-unexplained"
+"""Rule that checks whether findings account for the load of a node."""
+EXPLAINED_BY = "; explained by "
+"""Between the load of a node and the findings that account for it, in the summary of a check that passed."""
+
 
 class StalledTask(Struct, frozen=True):
     """A task in D state, and for how many seconds it has not run."""

@@ -57,4 +57,5 @@ def looks(options: argparse.Namespace, ui: UiSettings) -> Options:
         no_color=options.no_color,
         version=sdstop.__version__,
         columns={**ui.columns, **remembered_columns()},
+        graph=ui.graph,
     )

@@ -25,7 +25,7 @@ from sdstop.core.snapshot import Run
 
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
-NOT_YET = "no result yet"
+NOT_YET = "no data yet"
 LONGEST = 240
 """Maximum characters of the worst finding."""
 

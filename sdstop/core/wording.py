@@ -34,10 +34,10 @@ _TEXT = (
 )
 _WORDS = frozenset(_TEXT.split())
 _PLAIN = re.compile(
-    r"\d+(?:[./:]\d+)*(?i:[kmgtp]?i?b?|ms|s|sec|%)|(?:osd|mds)\.\d+|\d+\.[0-9a-f]{1,4}|[A-Z]+(?:_[A-Z]+)+"
-    r"|sd[a-z]{1,3}\d*|nvme\d+n\d+|0x[0-9a-f]+|[=<>+/-]{1,3}"
+    r"\d{1,11}(?:[./:]\d{1,11})*(?i:[kmgtp]?i?b?|ms|s|sec|%)|(?:osd|mds)\.\d+|\d+\.[0-9a-f]{1,4}|[A-Z]+(?:_[A-Z]+)+"
+    r"|sd[a-z]{1,3}\d*|nvme\d+n\d+|0x[0-9a-f]{1,8}|[=<>+/-]{1,3}"
 )
-"""Numbers with units, OSDs and placement groups, codes, kernel device names."""
+"""Numbers with units, OSDs and placement groups, codes, kernel device names; no serials and WWNs."""
 _AROUND = re.compile(r"^([\[('\"]*)(.*?)([\])'\".,;:!?]*)$", re.DOTALL)
 
 

@@ -24,7 +24,7 @@ RESERVED = frozenset({
     "size", "slave", "slice", "slow", "snapshot", "sos", "spare", "spares", "special", "srv", "stats", "status",
     "storage", "striped", "swap", "sys", "system", "table", "tank", "target", "temp", "test", "thin", "thinpool", "tmp",
     "total", "true", "ubuntu", "unknown", "user", "users", "usr", "value", "var", "vg", "vg0", "virtio", "vm", "vol",
-    "volume", "volumes", "write", "writes", "xfs", "yes", "zero", "zfs", "zpool",
+    "gluster", "volume", "volumes", "write", "writes", "xfs", "yes", "zero", "zfs", "zpool",
 })  # fmt: skip
 """Words that occur on every node."""
 ACCOUNTS = frozenset({

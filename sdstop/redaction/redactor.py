@@ -218,7 +218,7 @@ class Redactor:
         if item.key not in self._read and item.outcome is Outcome.OK:
             return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=REMOVED)
         data = self._of(item.key, self._retention.redacted(item.key, item.data))
-        return replace(item, key=key, data=data, stderr=_said(item), detail=self.text(item.detail))
+        return replace(item, key=key, data=data, stderr=self.text(_said(item)).encode(), detail=self.text(item.detail))
 
     def _bare(self, key: str) -> str:
         """Return a key with all names replaced; of a command that no collector runs, keep only the program."""
@@ -324,11 +324,11 @@ class Redactor:
         return {kind.value: dict(sorted(known[kind].items())) for kind in NameKind if known[kind]}
 
 
-def _said(item: Evidence) -> bytes:
+def _said(item: Evidence) -> str:
     """Return the metadata that collectors read: first line of an error, type of a reply, without free text."""
     if item.key.startswith("http"):
-        return item.stderr.partition(b";")[0]
-    return own_words(item.stderr.strip().partition(b"\n")[0].decode("utf-8", "replace")).encode()
+        return item.stderr.partition(b";")[0].decode("utf-8", "replace")
+    return own_words(item.stderr.strip().partition(b"\n")[0].decode("utf-8", "replace"))
 
 
 def _split(parts: list[tuple[str, bool]], pattern: re.Pattern[str], made: Any) -> list[tuple[str, bool]]:

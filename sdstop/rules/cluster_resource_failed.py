@@ -128,9 +128,7 @@ def _cause(row: ClusterResource) -> str:
         return fitting(f"Stopped where an action failed: {row.failed_on}.", f"{words}.")
     elif row.state == "blocked" and row.task:
         words, where = f"{row.task.capitalize()} failed", f" on {row.failed_on}" if row.failed_on else where
-    said = f": {row.said}" if row.said else ""
-    if row.said and row.state in {"stopped", "blocked"}:
-        said = f": {row.said.partition(': ')[2].rpartition(' (')[0] or row.said}"
+    said = f": {row.said.partition(': ')[2].rpartition(' (')[0] or row.said}" if row.said else ""
     return fitting(f"{words}{where}{said}.", f"{words}{where}.", f"{words}.")
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from sdstop.collectors.aoe.readings import AoeTarget
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.devicemapper.multipath import FAILED, MultipathPath, MultipathState
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
@@ -47,7 +50,10 @@ _WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     """Judge each run of disks once: nothing changes between runs, and disks are many."""
-    yield from window.of_run(BlockDevice, ("disk-offline", *limits.values()), lambda: list(_said(window)))
+    others = _other_paths(window)
+    for verdict in window.of_run(BlockDevice, ("disk-offline", *limits.values()), lambda: list(_said(window))):
+        left = others.get(verdict.subject) if isinstance(verdict, Finding) else None
+        yield verdict if left is None else _as_path(verdict, left)
     for target in window.rows(AoeTarget).values():
         yield _aoe(window, target)
 
@@ -68,6 +74,25 @@ def _said(window: Window) -> Iterator[Verdict]:
             good.append(row.device)
     yield from passed(good, f"{human.plural(len(good), 'disk')} running")
     yield from unchecked(elsewhere, "controller judged by session-down", calm=True)
+
+
+def _other_paths(window: Window) -> dict[str, MultipathState]:
+    """Return the multipath map of each disk that is a failed path, if the map still has active ones."""
+    maps = {row.mapping: row for row in window.rows(MultipathState).values() if row.active}
+    return {
+        row.path: maps[row.mapping] for row in window.rows(MultipathPath).values()
+        if row.path and row.state == FAILED and row.mapping in maps
+    }  # fmt: skip
+
+
+def _as_path(finding: Finding, left: MultipathState) -> Finding:
+    """Return what is found of a disk that is one path of several: its requests take another one."""
+    return replace(
+        finding,
+        severity=Severity.WARNING,
+        impact=f"{human.safe(left.mapping, 24)} uses its other paths: {left.active} of {left.paths} are active.",
+        damage=Damage.REDUNDANCY,
+    )
 
 
 def _aoe(window: Window, target: AoeTarget) -> Verdict:
@@ -154,4 +179,5 @@ DISK_OFFLINE = Rule(
     many="are offline",
     damage=Damage.AVAILABILITY,
     view="disks",
+    explains=("path-failed",),
 )

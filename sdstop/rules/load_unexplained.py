@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.stalled import LOADS, accounts
+from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE, LOADS, accounts
 from sdstop.collectors.system.node import LOADAVG, STAT, Node
 from sdstop.collectors.system.pressure import Pressure
 from sdstop.collectors.system.tasks import BlockedTasks
@@ -62,7 +62,7 @@ def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Itera
     because = [finding for finding in findings if accounts(finding, LOADS)]
     if because:
         named = ", ".join(dict.fromkeys(finding.id for finding in because[:4]))
-        yield RuledOut(SUBJECT, f"{_said(load)}; explained by {named}")
+        yield RuledOut(SUBJECT, f"{_said(load)}{EXPLAINED_BY}{named}")
         return
     early = window.seconds < _SETTLED
     most = max(load.waiting or 0, load.in_d_state or 0)
@@ -150,7 +150,7 @@ def _said(load: _Load) -> str:
 
 
 LOAD_UNEXPLAINED = Rule(
-    "load-unexplained",
+    LOAD_RULE,
     "many tasks waiting for I/O for a minute, unexplained by any finding",
     Severity.WARNING,
     _check,

@@ -153,5 +153,5 @@ SESSION_DOWN = Rule(
     many="are down or reconnecting",
     damage=Damage.AVAILABILITY,
     view="network",
-    explains=(*FOLLOWS_WAITS, "path-failed"),
+    explains=(*FOLLOWS_WAITS, "path-failed", "disk-offline"),
 )

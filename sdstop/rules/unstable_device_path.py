@@ -13,6 +13,7 @@ from sdstop.core.finding import Covers, Damage, Finding, Limits, Rule, RuledOut,
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
+from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.device_names import DevicePath, unstable
 
 _SHOWN = 4
@@ -83,7 +84,17 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
         damage=damage,
         standing=standing,
         view="cluster" if kind == "powerflex" else "disks",
+        view_subject=_viewed(window, (moved or named)[0]),
     )
+
+
+def _viewed(window: Window, row: DevicePath) -> str:
+    """Return the device as views name it: in a cluster its node and its own name, on this node its kernel name."""
+    if row.kind != "powerflex":
+        return row.device or ""
+    devices = (each for each in window.rows(ClusterDevice).values() if each.node == row.place)
+    known = next((each for each in devices if each.path in {row.path, row.now}), None)
+    return f"{row.holder}/{row.place}" + (f"/{known.device}" if known is not None else "")
 
 
 def _moved(old: str, new: str, count: int) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sdstop.analysis.load_course import LoadCourse
+from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.model import schema
@@ -28,6 +28,7 @@ from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.pane import Pane
+from sdstop.tui.widgets.tree import TreeTable
 
 _TICK = 0.2
 """Seconds between two steps of a playing capture."""
@@ -205,6 +206,7 @@ class Dashboard(Commands):
             sought.taken if sought is not None else None,
             self.course, self.playback.speed if self.playback.playing else 0.0,
             self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
+            LoadMetric(self.options.graph),
         )  # fmt: skip
 
     def paint(self) -> None:
@@ -227,6 +229,8 @@ class Dashboard(Commands):
         if row is None or row.key is None:
             return
         match item := getattr(row.item, "opens", row.item):
+            case None if isinstance(pane, TreeTable):
+                pane.action_unfold()
             case ViewPlace():
                 await self.main.go(item)
             case FindingEntry():

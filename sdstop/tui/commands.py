@@ -152,6 +152,8 @@ class Commands(TimeTravel):
         """Pin or unpin the thing under the cursor."""
         if isinstance(self.screen, Main):
             self.foot.say(self.main.pin())
+        elif isinstance(self.screen, DevicePage):
+            self.foot.say(self.main.pin_subject(self.screen.names, self.screen.entry))
 
     def action_unpin(self) -> None:
         """Unpin everything."""

@@ -1,45 +1,71 @@
-"""Load graph: reads up and writes down from one baseline, over the time axis."""
+"""Load graph: reads (received) up and writes (sent) down from one baseline, over the time axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from msgspec import Struct
 from rich.segment import Segment
 
-from sdstop.tui.spans import TimeAxis
+from sdstop.analysis.load_course import LoadMetric, LoadOf
+from sdstop.core.format import NONE
+from sdstop.tui.spans import Load, TimeAxis
 from sdstop.tui.widgets.graph import Axis, joined, samples, traffic
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette
 
-MIB = float(1 << 20)
-"""Bytes of a MiB, and the least end of the scale, so that an idle node looks idle."""
 _NO_DATA = ("░", "/")
 
-Load = tuple[float, float] | None
-"""Bytes read and written per second, None where nothing was sampled."""
+
+class LoadScale(Struct, frozen=True):
+    """Scale of a metric: `size` in base units is drawn as 1, `least` is the least end, so that an idle node looks idle.
+
+    `names` are the labels of the current values.
+    """
+
+    metric: LoadMetric
+    size: float
+    least: float
+    names: tuple[str, str]
+
+
+def scale_of(metric: LoadMetric, of: LoadOf) -> LoadScale:
+    """Return the scale of a metric of a load; of throughput where the source has no latency."""
+    network = of is LoadOf.NETWORK
+    if metric is LoadMetric.LATENCY and of is LoadOf.DISKS:
+        size, unit, least = 0.001, "ms", 1.0
+    elif metric is LoadMetric.REQUESTS:
+        size, unit, least = 1.0, "frames/s" if network else "io/s", 10.0
+    else:
+        metric, size, unit, least = LoadMetric.THROUGHPUT, float(1 << 20), "MiB/s", 1.0
+    up, down = ("rx", "tx") if network else ("reads", "writes")
+    return LoadScale(metric, size, least, (f"{up} {unit}", f"{down} {unit}"))
 
 
 def load_lines(
-    values: Sequence[Load], axis: TimeAxis, at: int, rows: int, before: int, usual: float, palette: Palette
-) -> list[Line]:
+    values: Sequence[Load], scale: LoadScale, axis: TimeAxis, at: int, rows: int, before: int, usual: float,
+    palette: Palette,
+) -> list[Line]:  # fmt: skip
     """Return `rows` lines of a graph of two values a cell, after `before` cells of labels.
 
     `at` is the cell of the playhead, whose values are named; `usual` is the length of a sample in seconds. Cells
     between the first and the last frame without any sample are hatched.
     """
     now = next((value for value in reversed(values[2 * at : 2 * at + 2]) if value is not None), None)
-    scale = Axis(
-        _mebibytes, ("reads MiB/s", "writes MiB/s"), gutter=before - 1,
-        now=tuple(value / MIB for value in now) if now is not None else (None, None),
+    graph = Axis(
+        partial(_number, unknown="?" if now is None else NONE), scale.names, gutter=before - 1, floor=scale.least,
+        now=tuple(None if value is None else value / scale.size for value in now or (None, None)),
     )  # fmt: skip
     each = 2 * axis.width // samples(axis.width, palette)
-    up, down = (_thinned([value and value[side] / MIB for value in values], each) for side in (0, 1))
-    lines = traffic(up, down, before + axis.width, rows, palette, scale)
+    sides = zip(*(value or (None, None) for value in values), strict=True)
+    up, down = (_thinned([None if value is None else value / scale.size for value in side], each) for side in sides)
+    lines = traffic(up, down, before + axis.width, rows, palette, graph)
     gaps = _gaps(values, axis, usual)
     return [_hatched(line, gaps, palette) for line in lines]
 
 
-def _mebibytes(value: float | None) -> str:
-    return "?" if value is None else f"{value:.1f}"
+def _number(value: float | None, unknown: str) -> str:
+    return unknown if value is None else f"{value:.1f}"
 
 
 def _thinned(values: Sequence[float | None], each: int) -> list[float | None]:

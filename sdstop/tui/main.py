@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from textual import events
 from textual.app import ComposeResult
@@ -89,7 +89,7 @@ class Main(Screen[None]):
 
     def wait(self, name: str, trouble: str, palette: Palette) -> None:
         """Show that no data has arrived yet, and why."""
-        said = f"waiting for the first result of {name}" + (f": {trouble}" if trouble else "")
+        said = f"waiting for the first data of {name}" + (f": {trouble}" if trouble else "")
         line = text(f" {palette.word(said, 300)}")
         for pane in (self.status, self.tiny):
             pane.put([Row(line=lambda _: line)], palette)
@@ -136,12 +136,13 @@ class Main(Screen[None]):
             await self.query_one("#views").mount(self.views[key])
         view = self.views[key]
         self._prepare(view)
-        if view is not self.shown:
+        turned = view is not self.shown
+        if turned:
             self.shown.remove_class("-shown")
             view.add_class("-shown")
             self.entry = entry
         self.set_focus(view.main)
-        if self.scene is not None:
+        if turned and self.scene is not None:
             view.paint(self.scene)  # places the cursor before the next key; painted again after layout
             self._show_after_layout()
 
@@ -260,6 +261,7 @@ class Main(Screen[None]):
         place = view_named(wanted)
         if place is not None and (hit is None or hit.entry is not place):
             await self.show_view(place.key)
+            self.shown.lead(finding)
             return ""
         if hit is None:
             return f"no view shows {scene.palette.word(subject, 40)}"
@@ -272,7 +274,17 @@ class Main(Screen[None]):
         row = table.chosen
         if scene is None or row is None or row.key is None:
             return "nothing to pin here"
-        hit = self.finder.find(scene, row.key, self.entry)
+        return self._pin(self.finder.find(scene, row.key, self.entry), scene)
+
+    def pin_subject(self, names: Iterable[str], entry: ViewEntry) -> str:
+        """Pin the row of a thing with one of these names, preferably of a view, or unpin it; return what happened."""
+        scene = self.scene
+        if scene is None:
+            return "nothing to pin here"
+        hits = (self.finder.about(scene, name, entry.name) for name in names)
+        return self._pin(next((hit for hit in hits if hit is not None), None), scene)
+
+    def _pin(self, hit: Hit | None, scene: Scene) -> str:
         if hit is None:
             return "nothing to pin here"
         pin = Pin(hit.entry, hit.key)

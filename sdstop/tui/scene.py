@@ -10,12 +10,13 @@ from msgspec import Struct
 
 from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
-from sdstop.analysis.load_course import LoadCourse
+from sdstop.analysis.load_course import LoadCourse, LoadMetric
+from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
 from sdstop.core.finding_order import by_cause
-from sdstop.core.headline import Headline, reason_of
+from sdstop.core.headline import NOT_YET, Headline, reason_of
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
@@ -94,6 +95,8 @@ class Scene(Struct, frozen=True):
     """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
     ahead: float | None = None
     """Position of the playback or of the frame that is being judged in monotonic seconds, None if it is this one."""
+    metric: LoadMetric = LoadMetric.THROUGHPUT
+    """Metric of the load above the time axis."""
 
     @property
     def position(self) -> float:
@@ -139,7 +142,7 @@ class Scene(Struct, frozen=True):
         for name in sources:
             run = self.now.runs.get(name)
             if run is None:
-                said.append(f"{name}: no result yet")
+                said.append(f"{name}: {NOT_YET}")
             elif run.outcome in BAD:
                 said.append(f"{name}: {run.outcome}: {run.reason}")
             elif run.partial or (not run.recorded and self.session.origin.live):
@@ -216,6 +219,12 @@ class Scene(Struct, frozen=True):
         passed = {each.rule for each in judgement.ruled_out} - failed - open_
         rules = {rule.id for rule in self.session.rules}
         return Checks(len(passed), len(rules - passed - failed - open_))
+
+    @property
+    def is_load_explained(self) -> bool:
+        """Whether the load of the node is high, and findings account for it."""
+        passed = self.look.judgement.ruled_out
+        return any(each.rule == LOAD_RULE and EXPLAINED_BY in each.summary for each in passed)
 
     def counts(self) -> dict[Severity | None, int]:
         """Return the number of findings per severity, counting a cause and everything it explains as one.

@@ -23,7 +23,7 @@ class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `theme` "terminal" uses the terminal's own colors, "auto" those for its background; `ascii`, if not set, depends on
     the terminal; `time` is the zone of times; `interval` is the dashboard's sampling interval in seconds, if not that
     of `[sampler]`; `columns` are the headings shown in a table, by its name:
-    `disks = ["DEVICE", "aqu", "await", "%util"]`.
+    `disks = ["DEVICE", "aqu", "await", "%util"]`; `graph` is the metric of the graph above the time axis.
     """
 
     theme: Literal["auto", "dark", "light", "terminal"] = "auto"
@@ -31,6 +31,7 @@ class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ascii: bool | None = None
     time: TimeChoice = "node"
     interval: Annotated[float, msgspec.Meta(ge=0.1, le=3600, description="seconds from 0.1 to 3600")] | None = None
+    graph: Literal["throughput", "requests", "latency"] = "throughput"
     columns: dict[str, list[str]] = {}
 
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from sdstop.analysis.load_course import LoadSample
+from sdstop.analysis.load_course import LoadMetric, LoadSample
 from sdstop.core.diagnosis import Episode
 from sdstop.core.finding import Finding
 from sdstop.core.finding_order import Urgency, urgency
@@ -16,6 +16,9 @@ from sdstop.core.session import Session
 
 RANGES = (60.0, 120.0, 300.0, 600.0, 900.0)
 """Seconds shown of a live session: the shortest range that holds all its frames, so that the scale rarely changes."""
+
+Load = tuple[float | None, float | None] | None
+"""A value of reads and of writes, None without requests; None as a whole where nothing was sampled."""
 
 
 class TimeAxis(Struct, frozen=True):
@@ -93,16 +96,17 @@ def _order(span: Span) -> tuple[int, bool, Urgency]:
 
 
 class LoadCells:
-    """Mean reads and writes of each half cell of an axis, extended by new samples instead of computed again."""
+    """Mean of a metric of reads and writes in each half cell of an axis; new samples extend it."""
 
-    def __init__(self) -> None:
+    def __init__(self, metric: LoadMetric = LoadMetric.THROUGHPUT) -> None:
         """Start empty."""
+        self.metric = metric
         self._grid: tuple[float, float] = (0.0, 0.0)
         self._until = float("-inf")
-        self._sums: dict[int, tuple[float, float, float]] = {}
+        self._sums: dict[int, tuple[float, float, float, float]] = {}
 
-    def of(self, samples: Sequence[LoadSample], axis: TimeAxis) -> list[tuple[float, float] | None]:
-        """Return (bytes read, bytes written) per second of two halves a cell; None where no sample covers any of it.
+    def of(self, samples: Sequence[LoadSample], axis: TimeAxis) -> list[Load]:
+        """Return the values of reads and writes in two halves a cell; None where no sample covers any of it.
 
         A sample longer than three times the median of its neighbors spans a gap; only its last part, of median length,
         counts.
@@ -119,21 +123,25 @@ class LoadCells:
         for old in [place for place in self._sums if place < begin]:
             del self._sums[old]
         cells = (self._sums.get(begin + place) for place in range(2 * axis.width))
-        return [None if sums is None else (sums[1] / sums[0], sums[2] / sums[0]) for sums in cells]
+        return [
+            None if sums is None else (sums[1] / sums[0] if sums[0] else None, sums[3] / sums[2] if sums[2] else None)
+            for sums in cells
+        ]
 
     def _add(self, sample: LoadSample, covers: float) -> None:
         half, origin = self._grid
         begins = sample.ends - covers
         place = int((begins - origin) // half)
         self._until = sample.ends
+        (reads, read), (writes, written) = (
+            (0.0, 0.0) if value is None else (weight, value) for weight, value in self.metric.read(sample.total)
+        )
         while (left := max(begins, origin + place * half)) < sample.ends - 1e-6:
             share = min(sample.ends, origin + (place + 1) * half) - left
             if share > 1e-6:
-                seconds, read, written = self._sums.get(place, (0.0, 0.0, 0.0))
-                total = sample.total
-                self._sums[place] = (
-                    seconds + share, read + share * total.read_bytes, written + share * total.write_bytes,
-                )  # fmt: skip
+                up, ups, down, downs = self._sums.get(place, (0.0, 0.0, 0.0, 0.0))
+                up, down = up + share * reads, down + share * writes
+                self._sums[place] = up, ups + share * reads * read, down, downs + share * writes * written
             place += 1
 
 

@@ -13,14 +13,16 @@ from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
 from sdstop.tui.widgets.palette import BANNER, CHIP, FAINT, PLAIN, STRONG, Line, clickable, text, width_of
 
+LOAD_EXPLAINED = "load explained"
+"""Chip of a node whose load is high because of what findings report; unexplained load is a finding of its own."""
 _CHIPS = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN"}
 
 
 def counts_line(scene: Scene, *, brief: bool = False, tight: bool = False) -> Line:
     """Return the number of findings per severity, worst first, then of checks: unknown, passed and not applicable.
 
-    Critical findings and warnings are chips. `brief` leaves out checks that passed or do not apply; `tight` is for a
-    screen of one line.
+    Critical findings and warnings are chips, and a high load that they account for. `brief` leaves out the load and
+    checks that passed or do not apply; `tight` is for a screen of one line.
     """
     counts = scene.counts()
     pad = "" if tight else " "
@@ -30,6 +32,8 @@ def counts_line(scene: Scene, *, brief: bool = False, tight: bool = False) -> Li
             parts += text((f"{pad}{counts[severity]} {word}{pad}", scene.palette.chip(severity)), " ")
     if not parts:
         parts += text((f"{pad}{verdict(scene, counts[None])}{pad}", CHIP), " ")
+    elif scene.is_load_explained and not brief and not tight:
+        parts += text((f"{pad}{LOAD_EXPLAINED}{pad}", CHIP), " ")
     if counts[Severity.INFO]:
         parts.append(Segment(f"{pad}{counts[Severity.INFO]} info ", PLAIN))
     parts.append(Segment(f"{pad}{counts[None]} ?", PLAIN if counts[None] else FAINT))
@@ -42,7 +46,7 @@ def counts_line(scene: Scene, *, brief: bool = False, tight: bool = False) -> Li
 def verdict(scene: Scene, unknown: int) -> str:
     """Return the chip of a screen without critical findings and warnings: never "all is well" if unknown."""
     if not unknown and scene.headline.code != UNKNOWN:
-        return "no problem found"
+        return LOAD_EXPLAINED if scene.is_load_explained else "no problem found"
     return "unknown" if scene.look.judgement.judged else "nothing checked"
 
 

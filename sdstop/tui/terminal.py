@@ -25,7 +25,8 @@ class Options(Struct, frozen=True):
     """Appearance options; None and "auto" depend on the terminal.
 
     `theme` is "auto", "dark", "light", or "terminal" for the terminal's own 16 colors and background. `columns` are the
-    names of the chosen columns, by the id of their table.
+    names of the chosen columns, by the id of their table. `graph` is the metric of the load: "throughput", "requests"
+    or "latency".
     """
 
     ascii: bool | None = None
@@ -35,6 +36,7 @@ class Options(Struct, frozen=True):
     version: str = ""
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     depth: Depth | None = None
+    graph: str = "throughput"
 
 
 def usable_terminal() -> str | None:

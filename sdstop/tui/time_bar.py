@@ -9,11 +9,11 @@ from rich.segment import Segment
 from textual import events
 from textual.message import Message
 
-from sdstop.analysis.load_course import LoadSample
+from sdstop.analysis.load_course import LoadOf, LoadSample
 from sdstop.core.finding import Severity
 from sdstop.core.format import clock, duration
 from sdstop.core.session import Session
-from sdstop.tui.load_graph import load_lines
+from sdstop.tui.load_graph import LoadScale, load_lines, scale_of
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, Span, TimeAxis, spans, time_axis
 from sdstop.tui.widgets.graph import joined
@@ -22,6 +22,8 @@ from sdstop.tui.widgets.pane import Pane, words
 
 _HEIGHTS = ((56, 12), (48, 9), (40, 7), (20, 3), (14, 1))
 """Lowest height of a screen, and the lines of its time bar, if there is a load to draw."""
+_TITLES = {LoadOf.CLUSTER: "Time, load of the cluster", LoadOf.NETWORK: "Time, network traffic"}
+"""Titles with a load that is not that of the node's disks."""
 _FEWEST_GRAPH = 2
 _GLYPHS = (("─", "├", "━", "▲"), ("-", "+", "=", "^"))
 """Cells of a span that is not active, that begins and that is active, and the playhead."""
@@ -86,19 +88,24 @@ class TimeBar(Pane):
         else:
             shown, graph = known[: most - 2], 0
         at = axis.cell(scene.position if self._dragged is None else self._dragged)
-        rows = self._graph(samples, axis, at, graph, before, scene.palette) if graph else []
+        of = scene.course.of if scene.course is not None else LoadOf.NOTHING
+        scale = scale_of(scene.metric, of)
+        if self._cells.metric is not scale.metric:
+            self._cells = LoadCells(scale.metric)
+        rows = self._graph(samples, scale, axis, at, graph, before, scene.palette) if graph else []
         rows += span_lines(shown, axis, at, before, scene.palette)
         if most > 1:
             rows.append(axis_line(axis, scene.session, before))
-        self.title = "Time" if most > 1 else ""
+        self.title = _TITLES.get(of if graph else LoadOf.DISKS, "Time") if most > 1 else ""
         self._resize(len(rows) + self.heads)
         self.put([words(row) for row in rows], scene.palette, self._said(scene, len(known) - len(shown), width))
 
     def _graph(
-        self, samples: Sequence[LoadSample], axis: TimeAxis, at: int, lines: int, before: int, palette: Palette
-    ) -> list[Line]:
+        self, samples: Sequence[LoadSample], scale: LoadScale, axis: TimeAxis, at: int, lines: int, before: int,
+        palette: Palette,
+    ) -> list[Line]:  # fmt: skip
         usual = median(sample.seconds for sample in samples[-5:])
-        return load_lines(self._cells.of(samples, axis), axis, at, lines, before, usual, palette)
+        return load_lines(self._cells.of(samples, axis), scale, axis, at, lines, before, usual, palette)
 
     def _resize(self, lines: int) -> None:
         if self.lines != lines:

@@ -114,7 +114,7 @@ def _run(page: _Page, run: Run, scene: Scene) -> None:
     collector = next((c for c in scene.session.collectors if c.name == run.collector), None)
     page.line(f"collector {page.palette.word(run.collector)}", FAINT)
     if run.last is not None:
-        page.line(f"last success {utc(run.last.taken)}", FAINT)
+        page.line(f"last good data at {utc(run.last.taken)}", FAINT)
     if collector is not None:
         page.title("Needs")
         for need in collector.needs:

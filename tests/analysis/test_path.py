@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import threading
 from collections.abc import Callable
+from mmap import mmap
+from pathlib import Path
 
 import pytest
 
 from sdstop.analysis.path import DataPath, data_path
-from sdstop.analysis.path.load import implied_wait
+from sdstop.analysis.path.load import device_load, implied_wait
 from sdstop.analysis.path.sentences import limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.analysis.path.subjects import path_subjects
+from sdstop.capture.pasted import read_pasted
 from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.history import Window
 from sdstop.core.session import Session
-from tests.fixtures import opened
+from sdstop.readings.disk import DiskActivity
+from tests.fixtures import opened, untimed
 from tests.nodes.block import IDLE, Load, Node, raid10
 
 MEMBERS = ("sda", "sdb", "sdc", "sdd")
@@ -254,3 +262,79 @@ def test_a_mounted_disk_has_a_path_with_its_mount_points() -> None:
     assert path.subject.name == "vdc on /opt/sdstop"
     assert _stage(path, StageKind.CLIENT).name == "programs on /opt/sdstop"
     assert "/opt/sdstop" in path.subject.subjects
+
+
+# --- waits that outstanding requests imply ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "devices"), [("vm-md-slow-member", ("vde", "md0")), ("vm-md-clones", ("vdb", "vdd", "vdg", "md0"))]
+)
+def test_without_ticks_the_requests_in_flight_imply_the_wait_that_the_ticks_measured(
+    name: str, devices: tuple[str, ...]
+) -> None:
+    """Two recordings of a real kernel, whose ticks are the truth."""
+    measured = _recorded(name)
+    session = untimed(name)
+    assert session.latest is not None
+    for device in devices:
+        truth, derived = device_load(measured, device), device_load(session.latest.window, device)
+        assert truth is not None
+        assert derived is not None
+        assert (truth.derived, derived.derived) == (False, True)
+        assert derived.read_wait is derived.write_wait is None
+        assert derived.wait == pytest.approx(truth.wait, rel=0.12), device
+        assert derived.requests == pytest.approx(truth.requests)
+
+
+def _without_columns(printed: str, heading: str) -> str:
+    """Return a report of iostat without the columns whose headings end so."""
+    kept: list[int] | None = None
+    lines = []
+    for line in printed.splitlines():
+        cells = line.split()
+        if cells[:1] == ["Device"]:
+            kept = [at for at, cell in enumerate(cells) if not cell.endswith(heading)]
+        elif not cells:
+            kept = None
+        lines.append(" ".join(cells[at] for at in kept) if kept is not None else line)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.live
+@pytest.mark.needs("iostat")
+def test_without_await_the_queue_that_iostat_prints_implies_it(tmp_path: Path) -> None:
+    """Real iostat over a disk with four writers; the waits that it prints itself are the truth."""
+    stop = threading.Event()
+
+    def write(number: int) -> None:
+        file = os.open(tmp_path / f"file{number}", os.O_CREAT | os.O_WRONLY | os.O_DIRECT)  # flushes are in the queue
+        with mmap(-1, 1 << 20) as data:
+            while not stop.is_set():
+                os.pwrite(file, data, 0)
+        os.close(file)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    try:
+        done = subprocess.run(["iostat", "-x", "-d", "1", "4"], check=True, capture_output=True, text=True)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    windows = []
+    for printed in (done.stdout, _without_columns(done.stdout, "await")):
+        session = Session(Origin("here"), BUILTIN, ())
+        session.feed_all(read_pasted(printed.encode())[1])
+        assert session.latest is not None
+        windows.append(session.latest.window)
+    whole, cut = windows
+    busiest = max(whole.rows(DiskActivity).values(), key=lambda row: row.queue or 0.0)
+    if not busiest.queue or busiest.queue < 0.2:
+        pytest.skip(f"the disk below {tmp_path} is too fast to queue, or is not in iostat")
+    truth, derived = device_load(whole, busiest.device), device_load(cut, busiest.device)
+    assert truth is not None
+    assert derived is not None
+    assert (truth.derived, derived.derived) == (False, True)
+    assert derived.wait == pytest.approx(truth.wait, rel=0.1)

@@ -182,7 +182,7 @@ def test_worst_wins_over_unknown(meters: Make, capsys: pytest.CaptureFixture[str
     assert execute(["check", "--from", path]) == 2
     line, *more = capsys.readouterr().out.splitlines()
     assert "; no usable data: idle | " in line
-    assert more == ["NO USABLE DATA: idle (no result yet)"]
+    assert more == ["NO USABLE DATA: idle (no data yet)"]
 
 
 def test_export_once(capture: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor_says_what_to_do(outcome: Outcome, said: str, meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["doctor", "--from", meters(frame(1, refusal(outcome, "so")))]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.endswith(f" meters {said} idle waiting Never there. No result yet")
+    assert shown.endswith(f" meters {said} idle waiting Never there. No data yet")
 
 
 def test_doctor_says_what_a_privilege_would_add(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:

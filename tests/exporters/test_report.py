@@ -123,7 +123,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "name": "idle",
                 "host": "node",
                 "outcome": None,
-                "reason": "no result yet",
+                "reason": "no data yet",
                 "duration_seconds": None,
             },
         ],
@@ -232,7 +232,7 @@ def test_text_of_a_finding() -> None:
         "\n"
         "SOURCES\n"
         "  meters  ok       2.00 ms  Meters\n"
-        "  idle    waiting           no result yet\n"
+        "  idle    waiting           no data yet\n"
     ) in shown
     assert max(map(len, shown.split("\n"))) <= 80
 

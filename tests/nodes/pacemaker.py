@@ -53,6 +53,11 @@ def failure(resource: str, where: str, reason: str, task: str = "monitor", when:
     )
 
 
+def ban(name: str, resource: str, where: str) -> str:
+    """Return a constraint that keeps a resource from a node."""
+    return f'<ban id="{name}" resource="{resource}" node="{where}" weight="-1000000" promoted-only="false"/>\n'
+
+
 DRBD = clone(
     "r0-clone", instance("r0", "ocf:linbit:drbd", "store1", "Promoted"),
     instance("r0", "ocf:linbit:drbd", "store2", "Unpromoted"),
@@ -67,6 +72,7 @@ NODES = node("store1", leads=True) + node("store2")
 def status(
     nodes: str = NODES, resources: str = DRBD + TARGET, failures: str = "", *, quorum: bool = True,
     leader: str = "store1", maintenance: bool = False, policy: str = "stop", root: str = "pacemaker-result",
+    bans: str = "",
 ) -> str:  # fmt: skip
     """Return what crm_mon prints."""
     dc = (
@@ -79,5 +85,6 @@ def status(
         f'<cluster_options stonith-enabled="true" no-quorum-policy="{policy}" '
         f'maintenance-mode="{str(maintenance).lower()}"/>\n</summary>\n<nodes>\n{nodes}</nodes>\n'
         f"<resources>\n{resources}</resources>\n<failures>\n{failures}</failures>\n"
+        f"{f'<bans>{chr(10)}{bans}</bans>{chr(10)}' if bans else ''}"
         f'<status code="0" message="OK"/>\n</{root}>\n'
     )

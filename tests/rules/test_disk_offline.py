@@ -6,9 +6,12 @@ import pytest
 
 from sdstop.collectors.aoe.targets import AOE
 from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.devicemapper.multipath import MULTIPATH, STATUS, TABLE
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.core.evidence import command_key
 from sdstop.core.finding import Gap, Severity
 from sdstop.rules.disk_offline import DISK_OFFLINE
+from sdstop.rules.path_failed import PATH_FAILED
 from tests.nodes.frames import Judged, check
 
 MDSTAT = (
@@ -49,6 +52,23 @@ def test_a_disk_in_a_state_without_service(state: str, severity: Severity) -> No
     assert said.finding("sdb").cause == f"The kernel reports the state {state}."
     assert said.ruled_out("sda").summary
     check(said.finding("sdb"))
+
+
+@pytest.mark.parametrize(("status", "severity"), [("A", Severity.WARNING), ("F", Severity.CRITICAL)])
+def test_a_disk_that_is_one_path_of_several(status: str, severity: Severity) -> None:
+    paths = f"2 0 1 0 1 1 A 0 2 2 8:0 {status} 0 0 1 8:16 F 1 0 1"
+    mapped = {
+        "list:/sys/block": "dm-0\nsda\nsdb", "list:/sys/block/dm-0/slaves": "sda\nsdb",
+        "/sys/block/dm-0/dev": "253:0\n", "/sys/block/dm-0/dm/uuid": "mpath-3600", "/sys/block/dm-0/dm/name": "mpatha",
+        command_key(STATUS): f"mpatha: 0 16 multipath {paths}\n",
+        command_key(TABLE): "mpatha: 0 16 multipath 1 queue_if_no_path 0 1 1 service-time 0 2 2 8:0 1 1 8:16 1 1\n",
+    }  # fmt: skip
+    files = disk("sda", 0) | disk("sdb", 16, "transport-offline") | mapped
+    said = Judged((BLOCKDEV, MULTIPATH), [DISK_OFFLINE, PATH_FAILED], [(0.0, files)])
+    finding = said.finding("sdb")
+    assert finding.severity is severity
+    assert (finding.impact == "mpatha uses its other paths: 1 of 2 are active.") is (severity is Severity.WARNING)
+    assert finding.explains == ("path-failed:mpatha",)
 
 
 def test_disks_that_run_are_good() -> None:

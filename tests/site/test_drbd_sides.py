@@ -45,6 +45,13 @@ def test_both_primary_without_each_other_is_a_split_brain() -> None:
     )
 
 
+def test_neither_side_is_proposed_where_both_have_as_many_changes() -> None:
+    both = side("StandAlone", "Primary/Unknown", oos=64)
+    steps = finding(pair(both, both), "split-brain").steps
+    (discard,) = (step for step in steps if step.startswith("To discard the changes of store1 ("))
+    assert discard == "To discard the changes of store1 (64 KiB, Primary), which cannot be undone, run there:"
+
+
 def test_a_side_that_was_primary_alone_before_counts() -> None:
     """store2 was written to while the cable was cut, and is Secondary again when both are seen."""
     before = side("WFConnection", "Primary/Unknown", oos=128)

@@ -115,6 +115,7 @@ def _unclean() -> Watched:
                             pacemakernode.instance("r0", "ocf:linbit:drbd"))
         + pacemakernode.group("target", pacemakernode.instance("ip", "ocf:heartbeat:IPaddr2", "store1"), lun),
         pacemakernode.failure("lun", "store1", "timed out"),
+        bans=pacemakernode.ban("cli-ban-ip-on-store2", "ip", "store2"),
     )  # fmt: skip
     alone = drbdnode.resource(state="Connecting", replication="Off", peer_disk="DUnknown", out_of_sync=91_204)
 
@@ -142,7 +143,10 @@ def _clean() -> Watched:
             f"{second * 44} 0 {second * 50} {second * 53} 0 0 0 0 0 0\n"
         )
         if not second:
-            files |= _command(pacemaker.MON, pacemakernode.status()) | dict(pacemakernode.COROSYNC)
+            parts = pacemakernode.DRBD + pacemakernode.TARGET
+            parts += pacemakernode.instance("fence1", "stonith:fence_ipmilan", "store2")
+            said = pacemakernode.status(resources=parts, bans=pacemakernode.ban("fence1-apart", "fence1", "store1"))
+            files |= _command(pacemaker.MON, said) | dict(pacemakernode.COROSYNC)
             files["/proc/drbd"] = "version: 9.2.4 (api:2/proto:86-121)\n"
         return files
 

@@ -26,6 +26,7 @@ from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Origin, Outcome, readable
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Finding, Severity
+from sdstop.core.headline import NOT_YET
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.document import document, to_json
@@ -153,7 +154,7 @@ def test_a_capture_is_not_sick_for_what_is_younger_than_it(name: str) -> None:
     told = story(name)
     assert [run.collector for run in told.session.head().now.runs.values() if run.outcome in BAD] == []
     loud = [u for u in told.judgements[-1].unchecked if not u.calm]
-    assert [u for u in loud if "not recorded" in u.reason or "no result yet" in u.reason] == []
+    assert [u for u in loud if "not recorded" in u.reason or NOT_YET in u.reason] == []
 
 
 @every_story()

@@ -44,6 +44,12 @@ class Plug:
         with self.file.open("r+b") as behind:
             fcntl.ioctl(self.device, _SET, behind.fileno())
 
+    def write(self) -> None:
+        """Write to it, past the page cache."""
+        assert self.device is not None
+        os.pwrite(self.device, os.urandom(1 << 16), 0)
+        os.fsync(self.device)
+
     def pull(self) -> None:
         """Take it away, as soon as nobody else (udev, a partition scan) has it open."""
         if self.device is not None:

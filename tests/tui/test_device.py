@@ -8,6 +8,7 @@ import pytest
 
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.tui.device.page import DevicePage, GraphPane
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.widgets.pane import Pane
@@ -265,3 +266,29 @@ async def test_a_thing_that_is_gone_says_so() -> None:
         await shown.press("right_square_bracket")
         assert "no other" in shown.lines()[-1]
         assert opened.query_one(TimeBar).lines == 3
+
+
+async def test_the_thing_of_a_page_is_pinned_and_unpinned() -> None:
+    async with screen(node().session(60), (120, 40)) as shown:
+        opened = await page(shown, ("md0", "sdb"))
+        await shown.press("p")
+        assert "pinned; p again unpins" in shown.lines()[-1]
+        await shown.press("right_square_bracket", "p")  # the next member
+        await shown.press("escape", "4")
+        assert [line.split()[0] for line in shown.lines()[2:4]] == ["sdb", "sdc"]
+        assert "%util 40" in shown.lines()[2]
+        opened = await page(shown, ("md0", "sdb"))
+        await shown.press("p")
+        assert "unpinned" in shown.lines()[-1]
+        assert opened.is_current
+        await shown.press("escape", "4")
+        assert shown.lines()[2].split()[0] == "sdc"
+
+
+async def test_a_page_of_something_that_no_view_lists_cannot_be_pinned() -> None:
+    async with screen(node().session(60), (120, 40)) as shown:
+        opened = await page(shown, ("md0", "sdb"))
+        opened.subject = FactSubject("nowhere", ())
+        shown.app.paint()
+        await shown.press("p")
+        assert "nothing to pin here" in shown.lines()[-1]

@@ -7,9 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from sdstop.analysis.load_course import LoadCourse, LoadMetric, LoadOf
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
+from sdstop.readings.disk import DiskActivity
+from sdstop.tui.device.graphs import courses, graph_lines
+from sdstop.tui.load_graph import load_lines, scale_of
+from sdstop.tui.pictures.traffic import load_picture
+from sdstop.tui.scene import Scene
+from sdstop.tui.spans import LoadCells, time_axis
 from sdstop.tui.terminal import Depth
 from sdstop.tui.widgets.graph import Axis, area, bar, plot, samples, stacked, step, traffic
 from sdstop.tui.widgets.palette import CRIT, FRAME, LIMIT, READ, WRITE, Line, Palette, plain, width_of
+from tests.nodes.block import Load, Node
 
 UNICODE, ASCII, BLOCKS, PLAINLY = Palette(), Palette(ascii=True), Palette(blocks=True), Palette(depth=Depth.NONE)
 PALETTES = st.builds(Palette, ascii=st.booleans(), blocks=st.booleans(), depth=st.sampled_from(list(Depth)))
@@ -173,3 +184,50 @@ def test_stacked_parts_of_a_whole_leave_no_gap() -> None:
     assert stacked((0.25, 0.13, 0.62), 20) == [5, 3, 12]
     assert stacked((0.5, None, 0.0), 8) == [4, 0, 0]
     assert stacked((None, None, None), 8) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("palette", [UNICODE, ASCII])
+def test_a_scale_holds_a_peak_that_has_left_the_graph(palette: Palette) -> None:
+    for values, end in (([90.0, *[1.0] * 59], "100"), ([1.0] * 60, "1")):
+        assert plain(plot(values, 27, 2, palette, AXIS)[0]).split()[0] == end
+
+
+BURST = 2
+"""Second in which a device has its only burst."""
+
+
+def _burst(_: str, second: int) -> Load:
+    return Load(reads=100 if second == BURST else 2, size=1 << 20, wait=0.001, busy=0.1)
+
+
+def _scales(second: int, palette: Palette) -> list[str]:
+    """Return the end of the scale of each graph of one device, this many seconds after the start."""
+    session = Session(Origin("node-1", live=True), BUILTIN, (), remember=900)
+    load = LoadCourse(session)
+    session.feed_all(Node(("sda",), _burst).frames(second))
+    look = session.latest
+    assert look is not None
+    scene = Scene(look, session, palette)
+    picture = load_picture(None, scene)
+    axis = time_axis(session, 24)
+    assert picture is not None
+    assert axis is not None
+    scale = scale_of(LoadMetric.THROUGHPUT, LoadOf.DISKS)
+    course = courses(scene.window, [(DiskActivity, "sda")], None)[0]
+    return [
+        plain(lines[0]).split()[0]
+        for lines in (
+            picture.draw(46, 6)[1:],
+            graph_lines(course, scene.now.monotonic, 60.0, 30, 6, palette),
+            load_lines(LoadCells().of(load.samples, axis), scale, axis, axis.width - 1, 6, 21, 1.0, palette),
+        )
+    ]
+
+
+@pytest.mark.parametrize("palette", [UNICODE, ASCII, BLOCKS])
+def test_scales_grow_at_once_and_shrink_a_minute_after_a_burst(palette: Palette) -> None:
+    before, burst = _scales(BURST - 1, palette), _scales(BURST, palette)
+    assert all(float(after) > 10 * float(least) for least, after in zip(before, burst, strict=True))
+    assert _scales(BURST + 30, palette) == burst
+    assert _scales(BURST + 57, palette) == burst
+    assert _scales(BURST + 130, palette)[:2] == before[:2]  # the time bar still shows the burst

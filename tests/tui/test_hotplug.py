@@ -16,6 +16,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.evidence import Origin
 from sdstop.core.session import RING_SECONDS, Session
+from sdstop.readings.disk import DiskActivity
 from sdstop.sampler import Sampler
 from tests.needs import fixture_needs
 from tests.tui.plug import Plug, listed, until
@@ -71,6 +72,28 @@ async def test_a_device_is_on_the_screen_when_its_file_comes_long_after_its_name
             assert not listed(shown.lines())
             plug.attach()
             await until(lambda: listed(shown.lines()), shown.text)
+
+
+async def test_a_device_in_use_leaves_the_overview_when_it_is_pulled(plug: Plug) -> None:
+    """Its last rates are still known, and stay until the next round."""
+    with Sampler(BUILTIN, interval=_HOUR, hotplug=True) as sampler:
+        session = Session(Origin("here", live=True, privileged=True), BUILTIN, (), remember=RING_SECONDS)
+        async with screen(session, WIDE, frames=sampler) as shown:  # type: ignore[arg-type]  # it is no fake
+
+            def rates() -> bool:
+                return session.latest is not None and session.latest.window.get(DiskActivity, plug.name) is not None
+
+            await until(lambda: session.frames_seen > 0, shown.text)
+            plug.insert()
+            for _ in range(2):
+                rounds = session.frames_seen
+                plug.write()
+                sampler.rescan()
+                await until(lambda before=rounds: session.frames_seen > before, shown.text)  # type: ignore[misc]
+            await until(lambda: rates() and listed(shown.lines()), shown.text)
+            plug.pull()
+            await until(lambda: not listed(shown.lines()), shown.text)
+            assert rates()
 
 
 @pytest.mark.needs("tmux")

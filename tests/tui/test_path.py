@@ -7,9 +7,15 @@ from collections.abc import Iterator
 import pytest
 from _pytest.mark import ParameterSet
 
+from sdstop.analysis.path import data_path
+from sdstop.analysis.path.stage import StageKind
+from sdstop.analysis.path.subjects import path_subjects
 from sdstop.core.session import Session
+from sdstop.tui.scene import Scene
 from sdstop.tui.terminal import Options
-from tests.fixtures import sixth, story
+from sdstop.tui.views.limited_volume import limited_volumes
+from sdstop.tui.widgets.palette import Palette
+from tests.fixtures import sixth, story, untimed
 from tests.nodes.block import IDLE, Load, Node, raid10
 from tests.tui.hostile import NASTY, harmless
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, roles, screen
@@ -117,6 +123,19 @@ async def test_the_volume_view_agrees_with_the_path() -> None:
         assert line.count("▒") > line.count("█")
 
 
+async def test_a_wait_that_follows_from_the_queue_is_marked_as_derived() -> None:
+    """A real kernel's recording without its ticks: 228 ms in place of the 224 that they measured."""
+    async with screen(untimed("vm-md-slow-member"), WIDE) as shown:
+        text = await shown.press("9")
+        assert "~23.9" in shown.line("md0 raid10")
+        assert "~229" in shown.line("8 disks")
+        assert text.count("wait derived from outstanding requests and rate") == 2
+        assert "derived: 229 of 229 ms in 8 disks" in text
+        assert "~" in shown.line("▸md0  ")  # in the list of paths, from the last sample
+    async with screen(told("vm-md-slow-member"), WIDE) as shown:
+        assert "derived" not in await shown.press("9")
+
+
 async def test_hostile_names_are_harmless() -> None:
     device = f"sd{NASTY}".replace(" ", "").replace("\n", "")
     async with screen(Node((device,), lambda *_: Load(reads=5, wait=0.01)).session(5), SMALL) as shown:
@@ -140,3 +159,31 @@ async def test_every_story_has_its_paths(name: str, size: tuple[int, int]) -> No
         assert not shown.app.guard.counts
         assert "cannot be shown" not in text
         assert "Path" in text
+
+
+@pytest.mark.parametrize("name", ["vm-cgroup-io-max", "scaleio-cloud", "scaleio-tight", "scaleio-roomy"])
+def test_each_limit_is_on_a_path_as_in_the_view_of_volumes(name: str) -> None:
+    """Use, time at the limit and the parts of the wait: no volume waits for its disks in one view only."""
+    session = told(name)
+    scene = Scene(session.head(), session, Palette())
+    window = scene.window
+    stages = {
+        stage.subject: stage
+        for subject in path_subjects(window)
+        for stage in data_path(window, subject).stages
+        if stage.kind is StageKind.LIMIT
+    }
+    limited = [item for item in limited_volumes(scene) if item.limit is not None and item.known is not None]
+    known = [item for item in limited if item.known.samples]  # type: ignore[union-attr]
+    assert known
+    for item in known:
+        stage = stages[item.limit.subject]  # type: ignore[union-attr]
+        share = max(item.iops_share or 0.0, item.bytes_share or 0.0)
+        assert stage.used == pytest.approx(min(share, 1.0) if item.shared else share), item.name
+        assert (stage.wait, stage.least) == (item.wait, item.least) if item.split and item.split.wait else True
+        assert stage.own == (item.split.limit if item.split is not None else None)
+        assert stage.below == (item.split.disks if item.split is not None else None)
+        if not item.shared:
+            assert stage.full == ((item.at_limit or 0.0) >= 0.5), item.name
+    if name in {"vm-cgroup-io-max", "scaleio-cloud"}:
+        assert any(stages[item.limit.subject].full for item in known)  # type: ignore[union-attr]

@@ -119,4 +119,4 @@ async def test_a_pool_that_does_not_answer_says_so() -> None:
     session.feed(Frame(1, 1.7e9, 0.0, (Evidence("/proc/spl/kstat/zfs/tank/state", data=b"SUSPENDED\n"),)))
     async with screen(session, WIDE) as seen:
         text = await seen.press("2")
-        assert "tank  pool  SUSPENDED  zpool status: no response" in text
+        assert "tank  pool  SUSPENDED  no data from zpool status" in text

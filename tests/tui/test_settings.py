@@ -34,6 +34,7 @@ def test_later_files_override_earlier_ones_key_by_key(tmp_path: Path) -> None:
         ("interval = 0", "ui.interval: expected seconds from 0.1 to 3600"),
         ("mous = true", "ui.mous: unknown setting; did you mean mouse?"),
         ("mouse = 1", "ui.mouse: expected true or false"),
+        ('graph = "load"', "ui.graph: expected one of latency, requests, throughput"),
         ('columns = ["aqu"]', "ui.columns: expected a table"),
     ],
 )

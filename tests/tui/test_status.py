@@ -53,6 +53,21 @@ async def test_where_no_rule_had_data_nothing_is_called_good() -> None:
         assert "nothing checked" in shown.lines()[0]
 
 
+LOADED = RuledOut("load", "20 tasks waiting for I/O in each sample; explained by device-saturated:sda",
+                  rule="load-unexplained")  # fmt: skip
+SATURATED = Finding(rule="device-saturated", severity=Severity.INFO, subject="sda", cause="sda is at its limit.")
+
+
+async def test_a_load_that_findings_account_for_has_a_chip() -> None:
+    async with screen(Node().session(3, says(SATURATED, LOADED))) as shown:
+        assert " load explained   1 info  0 ?" in shown.lines()[0]
+        assert "no problem found" not in shown.lines()[0]
+    async with screen(Node().session(3, says(HUNG, LOADED)), (120, 40)) as shown:
+        assert " 1 CRIT   load explained " in shown.lines()[0]
+    async with screen(Node().session(3, says(SATURATED, FINE))) as shown:
+        assert "load explained" not in shown.text()
+
+
 async def test_on_a_low_screen_passed_checks_give_way_and_findings_stay() -> None:
     async with screen(Node().session(3, says(HUNG, SLOW, FINE)), LOW) as shown:
         assert shown.lines()[0].endswith(" 1 CRIT   1 WARN   0 ?")

@@ -40,6 +40,14 @@ def test_jitter_neither_drops_nor_invents_a_cell() -> None:
     assert cells(samples, 103.01, 4) == [1.0, 2.0, 3.0, 4.0]
 
 
+def test_a_peak_shorter_than_a_cell_is_not_lost() -> None:
+    for at in range(1, 30):
+        samples = [(float(t), 1.0, 90.0 if t == at else 1.0) for t in range(1, 31)]
+        row = cells(samples, 30.0, 20, 1.5)
+        assert row.count(90.0) == 1, at
+        assert None not in row
+
+
 def test_a_gap_stays_a_gap() -> None:
     samples = [(t, 1.0, 1.0) for t in (1.0, 2.0, 3.0)] + [(13.0, 10.0, 2.0), (14.0, 1.0, 3.0)]
     row = cells(samples, 14.0, 14)

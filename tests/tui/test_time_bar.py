@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
-from sdstop.analysis.load_course import LoadCourse
-from sdstop.core.evidence import Outcome
+from sdstop.analysis.load_course import LoadCourse, LoadMetric, LoadOf
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity
 from sdstop.core.history import Window
 from sdstop.core.session import Session
@@ -15,9 +17,11 @@ from sdstop.tui.spans import LoadCells, spans, time_axis
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar, margin
 from tests.fixtures import replayed
-from tests.nodes.block import Load, Node, refused
+from tests.nodes.block import STARTED, Load, Node, refused
+from tests.nodes.network import Nic
+from tests.nodes.network import files as network_files
 from tests.tui.hostile import NASTY, harmless
-from tests.tui.screens import FakeFeed, Screen, screen
+from tests.tui.screens import LOOKS, FakeFeed, Screen, screen
 
 MIB = 1 << 20
 SIZES = ((60, 15), (80, 24), (120, 40), (160, 48), (200, 60))
@@ -103,6 +107,86 @@ async def test_large_it_has_the_load_and_several_spans() -> None:
         drawn = reads[margin(160) :]
         assert set(drawn) <= {"⣿", "⣶", "⣤", "⣀"}
         assert len(drawn) == 133
+
+
+@pytest.mark.parametrize(
+    ("graph", "reads", "writes"),
+    [("requests", "reads io/s 128.0", "writes io/s 256.0"), ("latency", "reads ms 1.0", "writes ms 1.0")],
+)
+async def test_the_graph_has_the_metric_of_the_settings(graph: str, reads: str, writes: str) -> None:
+    kept = session()
+    async with screen(kept, (160, 48), options=replace(LOOKS, graph=graph)) as shown:
+        shown.app.course = LoadCourse(kept)
+        shown.app.paint()
+        bar = "\n".join((await shown.press()).splitlines()[-12:])
+        assert reads in bar
+        assert writes in bar
+        assert "MiB/s" not in bar
+        await shown.press("enter", "enter")
+        assert reads in "\n".join(shown.lines()[-12:])  # a sheet has the same bar
+
+
+async def test_latency_without_requests_is_a_gap_and_not_zero() -> None:
+    kept = Node(loads=lambda _, second: Load(reads=10 * (second < 30), writes=1)).session(60)
+    axis = time_axis(kept, 60)
+    assert axis is not None
+    values = LoadCells(LoadMetric.LATENCY).of(LoadCourse(kept).samples, axis)
+    assert values[10] is not None
+    assert values[10][0] == pytest.approx(0.001)
+    assert values[-1] == (None, pytest.approx(0.001))
+
+
+async def test_waits_are_means_of_requests_and_not_of_disks() -> None:
+    """One disk with 900 reads of 1 ms and one with 100 of 11 ms: 2 ms a read, not 6."""
+    node = Node(loads=lambda disk, _: Load(900, wait=0.001) if disk == "sda" else Load(100, wait=0.011))
+    sample = LoadCourse(node.session(5)).samples[-1]
+    assert sample.total.read_wait == pytest.approx(0.002)
+    assert sample.total.write_wait is None
+
+
+def network(second: int) -> str:
+    nics = (Nic("lo", rx_bytes=9 * MIB * second), Nic("eth0", rx_bytes=3 * MIB * second, tx_bytes=MIB * second))
+    return network_files(*nics)["/proc/net/dev"]
+
+
+async def test_a_gateway_without_disks_shows_its_network() -> None:
+    later = {n: [Evidence("/proc/net/dev", data=network(n).encode(), taken=STARTED + n)] for n in range(1, 62)}
+    node = Node(devices=(), later=later)
+    kept = node.session(60)
+    async with screen(kept, (160, 48)) as shown:
+        shown.app.course = LoadCourse(kept)
+        shown.app.paint()
+        bar = "\n".join((await shown.press()).splitlines()[-12:])
+        assert "Time, network traffic" in bar
+        assert "rx MiB/s 3.0" in bar
+        assert "tx MiB/s 1.0" in bar
+
+
+async def test_a_gateway_without_disks_shows_its_cluster() -> None:
+    kept = replayed("scaleio-cloud", "gw1")
+    async with screen(kept, (160, 48)) as shown:
+        shown.app.course = LoadCourse(kept)
+        shown.app.paint()
+        bar = "\n".join((await shown.press()).splitlines()[-12:])
+        assert "Time, load of the cluster" in bar
+        assert "writes MiB/s 26.0" in bar
+
+
+async def test_once_a_disk_is_there_its_load_replaces_that_of_the_network() -> None:
+    later = {n: [Evidence("/proc/net/dev", data=network(n).encode(), taken=STARTED + n)] for n in range(1, 12)}
+    frames = Node(("sda",), lambda *_: Load(reads=64), later=later).frames(10)
+    bare = [
+        replace(frame, evidence=tuple(item for item in frame.evidence if item.key != "/proc/diskstats"))
+        for frame in frames[:5]
+    ]
+    kept = Session(Origin("node-1"), BUILTIN, ())
+    course = LoadCourse(kept)
+    kept.feed_all(bare)
+    assert course.of is LoadOf.NETWORK
+    assert len(course.samples) == 4
+    kept.feed_all(frames[5:])
+    assert course.of is LoadOf.DISKS
+    assert {sample.total.reads for sample in course.samples} == {64.0}
 
 
 async def test_incidents_come_before_conditions_of_the_same_severity() -> None:

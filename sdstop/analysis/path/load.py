@@ -117,9 +117,10 @@ def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:
     reads = weighted([(row.read_wait, s * row.reads_per_second) for s, row in rows])
     writes = weighted([(row.write_wait, s * row.writes_per_second) for s, row in rows])
     requests = rate("reads_per_second") + rate("writes_per_second")
-    implied = None
+    queue, implied = share("queue"), None
     if reads is None and writes is None and requests:
-        implied = implied_wait(share("in_flight"), requests)
+        queue = share("in_flight") if queue is None else queue
+        implied = implied_wait(queue, requests)
     return Load(
         reads=rate("reads_per_second"),
         writes=rate("writes_per_second"),
@@ -128,7 +129,7 @@ def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:
         read_wait=reads,
         write_wait=writes,
         both_wait=implied,
-        queue=share("in_flight") if implied is not None else share("queue"),
+        queue=queue,
         busy=share("busy"),
         busiest=share("busy"),
         merged_reads=rate("reads_merged_per_second"),

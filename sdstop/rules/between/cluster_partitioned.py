@@ -144,7 +144,7 @@ def _finding(name: str, parts: Sequence[Sequence[_View]]) -> Finding:
         cause=fitting(*(f"{text[:1].upper()}{text[1:]}; {quorum}." for text in words), f"{quorum.capitalize()}."),
         impact=_impact(twice, quorate=len(quorate), minority=minority),
         values=(
-            *(Value(f"part{number}", f"part {number}", _names_of(part)) for number, part in enumerate(parts, 1)),
+            *(Value(f"part{number}", f"part {number}", _part_text(part)) for number, part in enumerate(parts, 1)),
             *(Value(f"twice{number}", "runs twice", f"{what} on {human.listed(on, 4)}")
               for number, (what, on) in enumerate(sorted(twice.items())[:_SHOWN], 1)),
             Value("apart", "time between the captures", apart(*(view.node for view in views)), "seconds"),
@@ -183,7 +183,7 @@ def _impact(twice: Mapping[str, Sequence[str]], *, quorate: int, minority: str) 
     return fitting(f"{minority or 'The minority'} does not run or take over services.", "One part runs no services.")
 
 
-def _names_of(part: Sequence[_View]) -> str:
+def _part_text(part: Sequence[_View]) -> str:
     view = part[0]
     word = "quorum" if view.quorum else human.safe(view.cluster.state or "state unknown")
     runs = ", ".join(sorted(view.runs()))

@@ -106,7 +106,8 @@ def _stop(pair: DrbdPair, *, now: bool) -> Iterator[Advice]:
 def _discard(loser: DrbdSide, winner: DrbdSide, name: tuple[str, ...]) -> Iterator[Advice]:
     """Yield the commands that discard the changes of the side with fewer of them."""
     at, what = human.safe(loser.node.name), f"{_amount(loser)}, {loser.row.role}"
-    yield f"To discard the changes of {at} (the fewer: {what}), which cannot be undone, run there:"
+    fewer = None not in (loser.row.out_of_sync, winner.row.out_of_sync) and _changes(loser) < _changes(winner)
+    yield f"To discard the changes of {at} ({'the fewer: ' * fewer}{what}), which cannot be undone, run there:"
     yield run("drbdadm", "disconnect", *name)
     yield run("drbdadm", "secondary", *name)
     yield run("drbdadm", "connect", "--discard-my-data", *name)

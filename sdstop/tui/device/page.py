@@ -48,8 +48,8 @@ class DevicePage(Sheet):
     """Page of one thing. `[` and `]` change to the previous and the next member of its group, or thing of its kind."""
 
     hints = (
-        ("Esc", "back"), ("[ ]", "other member"), ("Enter", "all fields"), ("Tab", "next pane"), ("t T", "step"),
-        ("e E", "event"), ("y", "copy"), ("q", "quit"),
+        ("Esc", "back"), ("[ ]", "other member"), ("Enter", "all fields"), ("p", "pin"), ("Tab", "next pane"),
+        ("t T", "step"), ("e E", "event"), ("y", "copy"), ("q", "quit"),
     )  # fmt: skip
 
     def __init__(self, subject: FactSubject, entry: ViewEntry = FIRST) -> None:
@@ -184,6 +184,13 @@ class DevicePage(Sheet):
         self.fields.put(fact_rows(subject, scene, width), scene.palette)
         if self.focused is self.pane and not self.pane.held:
             self.fields.focus()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the thing, the one on the page first."""
+        thing = self._thing
+        known = (thing.device, thing.label, thing.name) if thing is not None else ()
+        return tuple(dict.fromkeys(name for name in (self.subject.name, *known) if name))
 
     # -- keys -------------------------------------------------------------------------------------------------
 

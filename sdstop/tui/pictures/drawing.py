@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from rich.style import Style
 
@@ -30,13 +31,18 @@ def block(cells: int, name: str, ground: str, label: str, palette: Palette) -> t
 
 
 def stretched(values: Sequence[float | None], width: int, palette: Palette) -> list[float | None]:
-    """Return the values that a graph of `width` cells shows: the last ones, or each repeated if they are too few."""
+    """Return the values from the first known one on, each repeated if they are too few for `width` cells."""
     fit = samples(width, palette)
-    known = list(values)
-    while known and known[0] is None:
-        known.pop(0)
-    if not known:
+    first = next((at for at, value in enumerate(values) if value is not None), None)
+    if first is None:
         return [None] * fit
+    known = values[first:]
     if len(known) >= fit:
-        return known[-fit:]
-    return [known[at * len(known) // fit] for at in range(fit)]
+        return [*known]
+    return [known[at] for at in _repeats(len(known), fit)]
+
+
+@lru_cache(maxsize=256)
+def _repeats(known: int, fit: int) -> tuple[int, ...]:
+    """Return for each of `fit` places the index of its value, of `known` ones."""
+    return tuple(at * known // fit for at in range(fit))

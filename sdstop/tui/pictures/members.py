@@ -30,6 +30,8 @@ _FAR = 3.0
 """Multiple of the median queue from which a column of a moving crowd is accused."""
 _SHORT = 0.35
 """Queue below which a cell stays blank, because short queues are not a crowd."""
+_BROADEST = 3
+"""Maximum cells of a second."""
 _FEWEST = 4
 """Minimum columns for a picture that compares them."""
 
@@ -129,8 +131,9 @@ def _lines(
     figures = _now(layout, runs[-1])
     columns = _COLUMNS if width >= 190 else _COLUMNS[1:] if width >= 110 else _COLUMNS[2:4]
     taken = _LABEL + 1 + sum(size + 1 for _, size, _ in columns)
-    cell = max((width - taken - 1) // past, 1)
-    seconds = min(past, (width - taken - 1) // cell)
+    room = max(width - taken - 1, 1)
+    seconds = min(past, room)
+    drawn_cells = min(room, _BROADEST * seconds)
     at = cells([(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)], runs[-1].started, seconds)
     queues = [_queues(layout, moment) for moment in runs]
     known = [value for row in queues for value in row if value is not None]
@@ -145,15 +148,16 @@ def _lines(
     def row(low: int, high: int) -> list[float | None]:
         """Return the longest queue of some columns, one value a cell."""
         found = []
-        for index in at:
+        for cell in range(drawn_cells):
+            index = at[cell * seconds // drawn_cells]
             known = [] if index is None else [v for v in queues[int(index)][low:high] if v is not None]
             longest = max(known, default=None)
-            found += [0.0 if longest is not None and longest < _SHORT else longest] * cell
+            found.append(0.0 if longest is not None and longest < _SHORT else longest)
         return found
 
     lines: list[Line] = []
     if headed:
-        lines.append(_head(columns, seconds, cell))
+        lines.append(_head(columns, seconds, drawn_cells))
     for low in range(0, count, per):
         high = min(low + per, count)
         split = min(low + halves, high)
@@ -202,11 +206,11 @@ _COLUMNS: tuple[tuple[str, int, Callable[[ColumnFigures, float], str]], ...] = (
 """Heading, width and text of the figures beside the heat, given a column's figures and the median queue."""
 
 
-def _head(columns: Sequence[tuple[str, int, object]], seconds: int, cell: int) -> Line:
+def _head(columns: Sequence[tuple[str, int, object]], seconds: int, drawn: int) -> Line:
     """Return the axis in seconds before now, and the headings of the figures."""
-    axis = [" "] * (seconds * cell)
+    axis = [" "] * drawn
     for back in range(10, seconds + 1, 10):
-        at = (seconds - back) * cell
+        at = (seconds - back) * drawn // seconds
         mark = f"-{back}s"
         if at + len(mark) < len(axis) - 4:
             axis[at : at + len(mark)] = mark

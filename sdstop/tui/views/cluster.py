@@ -45,8 +45,8 @@ class ClusterRow(Struct, frozen=True):
         return self.entity.severity
 
     @property
-    def opens(self) -> FactSubject:
-        """Target that Enter opens for this row."""
+    def opens(self) -> FactSubject | None:
+        """Target that Enter opens for this row, None for a fold about which nothing is known."""
         entity = self.entity
         parts: list[tuple[type[Reading], Hashable]] = []
         if entity.cluster is not None:
@@ -55,7 +55,7 @@ class ClusterRow(Struct, frozen=True):
         parts += [(ClusterNode, (row.cluster, row.role, row.node)) for row in entity.nodes]
         if entity.device is not None:
             parts.append((ClusterDevice, (entity.device.cluster, entity.device.node, entity.device.device)))
-        return FactSubject(entity.name, tuple(parts))
+        return FactSubject(entity.name, tuple(parts)) if parts else None
 
 
 def _name(item: ClusterRow, _: int) -> Line:

@@ -282,7 +282,7 @@ def _pool_heading(tree: PoolTree, scene: Scene) -> Row:
         facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)}%)")
         facts += [f"{percent(pool.fragmentation)}% fragmented"] if pool.fragmentation else []
     if pool is None:
-        facts.append("zpool status: no response")
+        facts.append("no data from zpool status")
     elif pool.errors:
         facts.append(word(pool.errors, 60))
     scan = f"  {word(pool.last_scan, 90)}" if pool is not None and pool.last_scan and not tree.rebuilds else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import severity_name
 from sdstop.tui.views.devices import DeviceRow
 from sdstop.tui.views.view import ViewPlace
+from sdstop.tui.widgets.graph import step
 from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.strip import cells, spark
@@ -39,8 +41,10 @@ class FoldRow(Struct, frozen=True):
     fold: DeviceFold
     scene: Scene
     top: float
-    at: Sequence[float | None] = ()
+    at: Sequence[int | None] = ()
     """Index of the sample of each of the last PAST seconds."""
+    course: Sequence[float | None] | None = None
+    """Queue of each sample; None: to be looked up when the line is painted."""
 
     @property
     def severity(self) -> Severity | None:
@@ -97,15 +101,15 @@ def _mib(value: float) -> str:
 def _queue(item: FoldRow, width: int) -> Cell:
     palette = item.scene.palette
     style = palette.severity(item.severity) if item.severity in MARKS else OTHER
-    course = queue_course(item.fold, item.scene)
-    queue = [None if index is None else course[int(index)] for index in item.at]
+    course = queue_course(item.fold, item.scene) if item.course is None else item.course
+    queue = [None if index is None else course[index] for index in item.at]
     return spark(stretched(queue, width, palette), width, item.top, palette, style)
 
 
 def queue_course(fold: DeviceFold, scene: Scene) -> list[float | None]:
     """Return the queue of a fold in each sample: of several devices the mean, of many that of some of them."""
-    step = max(len(fold.devices) // _SEEN, 1)
-    names = [drive.name for drive in fold.devices[::step][:_SEEN]]
+    every = max(len(fold.devices) // _SEEN, 1)
+    names = [drive.name for drive in fold.devices[::every][:_SEEN]]
     key = ("queue of fold", fold.group, names[0])
     found = []
     for moment in moments(scene.window):
@@ -151,12 +155,12 @@ def fold_rows(folds: Sequence[DeviceFold], scene: Scene, most: int) -> list[Row]
     """Return a row for each fold; the graphs of their queues share one scale, that of the first `most`."""
     runs = moments(scene.window)
     index = [(m.started, m.seconds or 0.0, float(i)) for i, m in enumerate(runs)]
-    at = cells(index, runs[-1].started, PAST) if runs else []
-    known = [queue for fold in folds[:most] for queue in queue_course(fold, scene) if queue is not None]
-    top = max([_LEAST_QUEUE, *known])
+    at = [None if i is None else int(i) for i in cells(index, runs[-1].started, PAST)] if runs else []
+    courses = [queue_course(fold, scene) for fold in folds[:most]]
+    top = step(max([_LEAST_QUEUE, *(queue for course in courses for queue in course if queue is not None)]))
     return [
-        Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top, at), None, partial(_searchable, fold))
-        for fold in folds
+        Row((fold.group, fold.devices[0].name), FoldRow(fold, scene, top, at, course), None, partial(_searchable, fold))
+        for fold, course in zip_longest(folds, courses)
     ]
 
 

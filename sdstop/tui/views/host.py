@@ -11,7 +11,7 @@ from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.collectors.system.node import CpuActivity, Node
 from sdstop.collectors.system.pressure import Pressure
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.modules import module_rows
@@ -82,6 +82,15 @@ class HostView(View):
                 break
         super().point(key)
 
+    def lead(self, finding: Finding) -> None:
+        """Turn to the page of what a finding is about."""
+        scene = self.scene
+        if scene is None:
+            return
+        self.page = PAGES.index("Hardware" if _is_hardware(finding.view_subject or finding.subject, scene) else "Load")
+        self.show(scene)
+        self.screen.set_focus(self.main)
+
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.scene = scene
@@ -142,7 +151,7 @@ class HostView(View):
 
     def _tabs(self, scene: Scene) -> Line:
         worst = scene.worst()
-        said = [worst[name] for name in worst if name == "memory" or name.startswith("node") or _slot(scene, name)]
+        said = [worst[name] for name in worst if _is_hardware(name, scene)]
         severity = max(said, key=lambda s: s.rank, default=None)
         marks = {"Hardware": _mark(severity, scene), "Sources": _unknown(scene)}
         parts = list(text(" "))
@@ -153,8 +162,8 @@ class HostView(View):
         return (*parts, *text(("6: next page", FAINT)))
 
 
-def _slot(scene: Scene, name: str) -> bool:
-    return scene.rows(Dimm)[0].get(name) is not None
+def _is_hardware(name: str, scene: Scene) -> bool:
+    return name == "memory" or name.startswith("node") or scene.rows(Dimm)[0].get(name) is not None
 
 
 def _mark(severity: Severity | None, scene: Scene) -> Line:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from rich.segment import Segment
 
+from sdstop.analysis.drives import PAST
 from sdstop.analysis.latest import past_rows
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core.format import duration, number, tenths, whole
@@ -42,9 +43,9 @@ class LinkHistory(Struct, frozen=True):
         return self.interface.speed / MIB if self.interface is not None and self.interface.speed else None
 
     def values(self, read: Callable[[InterfaceActivity], float | None], fit: int, *, stretch: bool) -> Values:
-        """Return `fit` samples of a number."""
+        """Return the samples of a number that fit, and at least a minute of them unless they are stretched."""
         course: list[Sample] = [(ends, lasted, read(row)) for ends, lasted, row in self.rows]
-        return spread(course, fit, stretch=stretch)
+        return spread(course, fit if stretch else max(fit, PAST), stretch=stretch)
 
     def title(self, scene: Scene) -> str:
         """Return the title of the graph."""

@@ -37,8 +37,8 @@ from sdstop.tui.widgets.table import LineTable
 
 WIDE, VERY_WIDE = 110, 190
 """Minimum widths for panes side by side, and for panes with more figures."""
-_LEFT, _LEFT_VERY, _RIGHT = 84, 112, 66
-"""Cells of the left of two panes, and of the right one at least: its names are never cut."""
+_LEFT, _LEFT_VERY, _RIGHT = 84, 112, 60
+"""Cells of the left of two panes, and of the right one at least, so that names fit."""
 _LEADS = 72
 """Minimum width for the key that leads to a view beside the headings of a picture."""
 _HEALTH = 13

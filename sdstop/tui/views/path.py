@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.path import DataPath, data_path
+from sdstop.analysis.path.load import Load, implied_wait, load_of
 from sdstop.analysis.path.ranking import RankedPath, ranked_paths
 from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
 from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
-from sdstop.core.format import mebibytes, wait, whole
+from sdstop.core.format import NONE, mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
@@ -85,24 +87,55 @@ def _kind(item: PathRow, _: int) -> Cell:
     return text((item.scene.palette.word(", ".join(sorted(item.subject.thing.kinds)), 40), FAINT))
 
 
+def _other(item: PathRow) -> Load | None:
+    """Return the load of something that is not a block device, such as a volume of a cluster."""
+    return load_of(item.scene.window, item.subject.thing) if item.load is None else None
+
+
 def _requests(item: PathRow) -> float | None:
-    return None if item.load is None else item.load.completed_per_second
+    other = _other(item)
+    return item.load.completed_per_second if item.load is not None else other.requests if other is not None else None
 
 
 def _bytes(item: PathRow) -> float | None:
-    return None if item.load is None else item.load.read_bytes_per_second + item.load.write_bytes_per_second
+    load, other = item.load, _other(item)
+    if load is None:
+        return None if other is None else other.bytes
+    return load.read_bytes_per_second + load.write_bytes_per_second
+
+
+def _number(read: Callable[[PathRow], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    """Return column arguments for a number; `?` marks an unknown one."""
+
+    def cell(item: PathRow, _: int) -> Cell:
+        value = read(item)
+        return "?" if value is None else shown(value)
+
+    return {"cell": cell, "value": read, "right": True}
 
 
 def _wait(item: PathRow) -> float | None:
-    return None if item.load is None else item.load.wait
+    load, other = item.load, _other(item)
+    if load is None or load.wait is not None:
+        return load.wait if load is not None else other.wait if other is not None else None
+    return implied_wait(load.in_flight if load.queue is None else load.queue, load.completed_per_second)
+
+
+def _await(item: PathRow, _: int) -> Cell:
+    """Return the wait: `~` marks a derived one, `-` no requests, `?` unknown."""
+    load, other, seconds = item.load, _other(item), _wait(item)
+    if seconds is None:
+        return "?" if _requests(item) != 0 else NONE
+    derived = load.wait is None if load is not None else other is not None and other.derived
+    return f"~{wait(seconds)}" if derived else wait(seconds)
 
 
 _COLUMNS = (
     TableColumn("path", "PATH", 16, _name, lambda i: i.subject.name, widest=44, rising=True),
     TableColumn("kind", "KIND", 14, _kind, lambda i: sorted(i.subject.thing.kinds), keep=2, rising=True, widest=14),
-    TableColumn("io", "io/s", 7, lambda i, _: whole(_requests(i)), _requests, right=True),
-    TableColumn("bytes", "MiB/s", 7, lambda i, _: mebibytes(_bytes(i)), _bytes, right=True, keep=3, scale=MIB),
-    TableColumn("await", "await", 7, lambda i, _: wait(_wait(i)), _wait, right=True, scale=MS),
+    TableColumn("io", "io/s", 7, **_number(_requests, whole)),
+    TableColumn("bytes", "MiB/s", 7, keep=3, scale=MIB, **_number(_bytes, mebibytes)),
+    TableColumn("await", "await", 7, _await, _wait, right=True, scale=MS),
     TableColumn("finding", "FINDING", 24, _finding, lambda i: i.path.urgency, widest=44),
 )
 

@@ -82,7 +82,7 @@ def family_rows(scene: Scene) -> list[Row]:
         known, stale = scene.rows(family)
         runs = [run for name in sources if (run := scene.now.runs.get(name)) is not None]
         brought = scene.now.run_of(family) if known else None
-        state = next((run.word for run in runs if not run.ok or run.partial), "ok" if runs else "pending")
+        state = next((run.word for run in runs if not run.ok or run.partial), "ok" if runs else "no data yet")
         state = "stale" if stale else state if brought is None else brought.word
         declared, count = schema(family), len(known)
         item = FamilyRow(declared, count, ", ".join(sources), state, scene)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from textual.containers import Container
 
+from sdstop.core.finding import Finding
 from sdstop.core.guard import Part
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
@@ -94,6 +95,9 @@ class View(Container):
             if pane.point(key):
                 self.screen.set_focus(pane)
                 return
+
+    def lead(self, finding: Finding) -> None:
+        """Select what a finding is about that has no row in a table: by default nothing."""
 
     def sibling(self, step: int) -> None:
         """Move to the next (1) or previous (-1) row of the same kind, such as a member or another path; else of any."""

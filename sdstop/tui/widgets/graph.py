@@ -2,6 +2,8 @@
 
 Values over time are one sample each, the newest last; None is a missing sample and stays a gap, while a measured zero
 is drawn as the lowest dot. Braille shows two samples a cell and four steps a row; `samples` is the number that fits.
+Scales have steps and cover all values that are given, also those that do not fit: with the values of a minute a scale
+grows at once and shrinks a minute after its load.
 """
 
 from __future__ import annotations
@@ -97,13 +99,17 @@ def area(
     return ["".join(row) for row in zip(*columns, strict=True)] if columns else [""] * height
 
 
-def _heights(values: Iterable[float | None], top: float, most: int) -> list[int]:
-    """Return the height of each sample in steps: 0 if it is missing, at least 1 if it was measured."""
+def _heights(values: Sequence[float | None], top: float, most: int) -> list[int]:
+    """Return the heights of samples in steps, at most `most`: 0 if one is missing, at least 1 if it was measured.
+
+    It runs for some thousand samples of each painted frame.
+    """
     if top <= 0:
-        return [0 if value is None or isnan(value) else 1 for value in values]
+        return [int(value is not None and not math.isnan(value)) for value in values]
+    scale, lowest = most / top, top / most
     return [
-        0 if value is None or isnan(value) else most if value >= top else max(round(value / top * most), 1)
-        for value in values
+        0 if v is None or v != v else most if v >= top else 1 if v <= lowest else int(v * scale + 0.5)  # noqa: PLR0124
+        for v in values
     ]
 
 
@@ -182,8 +188,7 @@ def traffic(
     Both ends have their maximum, and the current values are beside the baseline.
     """
     room = axis.room(width)
-    fit = samples(room, palette)
-    most = [max((v for v in side[-fit:] if v is not None), default=0.0) for side in (up, down)]
+    most = [max((v for v in side if v is not None), default=0.0) for side in (up, down)]
     above, per_row = _split(most, height, axis)
     below = height - above
     over = area(up, room, above, per_row * above, palette)
@@ -231,12 +236,11 @@ def _crossed(drawn: str, style: Style, palette: Palette, *, crossed: bool) -> Li
 def plot(values: Sequence[float | None], width: int, height: int, palette: Palette, axis: Axis) -> list[Line]:
     """Return a graph of one series: the end of the scale at its top, the current value at its bottom."""
     room = axis.room(width)
-    kept = values[-samples(room, palette) :]
-    most = max((v for v in kept if v is not None), default=0.0)
+    most = max((v for v in values if v is not None), default=0.0)
     end = max(axis.top, most) if axis.top else step(max(most, axis.floor, axis.limit or 0.0))
     at_limit = -1 if axis.limit is None else height - 1 - int(axis.limit / end * height - 1e-9)
     lines: list[Line] = []
-    for at, drawn in enumerate(area(kept, room, height, end, palette)):
+    for at, drawn in enumerate(area(values, room, height, end, palette)):
         crossed = at == max(at_limit, 0) and axis.limit is not None
         if at == height - 1:
             label = axis.current(values, 0)

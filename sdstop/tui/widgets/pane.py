@@ -211,11 +211,14 @@ class Pane(Widget, can_focus=True):
             self._painted.clear()
             return
         self.top = max(0, min(self.top, len(self.rows) - self.room))
+        changed = []
         for y in range(height):
             strip = self._strip(y, width)
             if self._painted.get(y) != strip:
                 self._painted[y] = strip
-                self.refresh(Region(0, y, width, 1))
+                changed.append(Region(0, y, width, 1))
+        if changed:
+            self.refresh(*changed)
 
     def render_line(self, y: int) -> Strip:
         """Return a painted line."""
@@ -228,10 +231,20 @@ class Pane(Widget, can_focus=True):
         # Before there is data, not even the glyph set of the terminal is known.
         line = self.guarded(lambda: self._line(y, width), self.failed_line) if self.begun else ()
         style = self.palette.style
-        strip = Strip([Segment(s.text, style(s.style)) for s in line if s.text])
-        if strip.cell_length > width >= _MARKED and strip.crop(width).text.strip():
-            strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, style(FAINT))])
-        return strip.adjust_cell_length(width, style(None)).simplify()
+        segments = [Segment(s.text, style(s.style)) for s in line if s.text]
+        blank = width - width_of(segments)
+        if blank < 0:
+            segments = self._cut_off(segments, width)
+        elif blank:
+            segments.append(Segment(" " * blank, style(None)))
+        return Strip(Segment.simplify(segments), width)
+
+    def _cut_off(self, segments: Sequence[Segment], width: int) -> list[Segment]:
+        """Return the first `width` cells of a line, with an ellipsis if that hides text."""
+        strip = Strip(segments)
+        if width >= _MARKED and strip.crop(width).text.strip():
+            return [*strip.crop(0, width - 1), Segment(self.palette.ellipsis, self.palette.style(FAINT))]
+        return [*strip.adjust_cell_length(width)]
 
     def _line(self, y: int, width: int) -> Line:
         if y < self.heads:

@@ -2,7 +2,8 @@
 
 A sample covers the time since the previous one, `(ends, seconds, value)` in monotonic seconds. All cells have the same
 length; a cell shows the sample that covers its middle, so an interval of 5 s fills five cells of a second and nothing
-is interpolated. `None` means not measured and is drawn as a gap.
+is interpolated. A short sample between two middles shows if it is larger, so that no peak is lost. `None` means not
+measured and is drawn as a gap.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.
     kept = [s for s in samples if s[1] > 0]
     usual = median(s[1] for s in kept) if kept else 0.0
     row: list[float | None] = [None] * width
+    between: list[tuple[int, float]] = []
     for ends, lasted, value in kept:
         covers = lasted if lasted <= 3 * usual else usual
         # The middle of cell i lies at now - (i + 0.5) * seconds; it is covered if ends - covers < middle <= ends.
@@ -48,6 +50,12 @@ def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.
         after = _ceil((now - ends + covers) / seconds - 0.5)
         for i in range(first, min(after, width)):
             row[width - 1 - i] = value
+        if after <= first and value is not None and ends <= now:
+            between.append((int((now - ends + covers / 2) / seconds), value))
+    for i, value in between:
+        if i < width:
+            other = row[width - 1 - i]
+            row[width - 1 - i] = value if other is None else max(value, other)
     return row
 
 
