@@ -83,7 +83,7 @@ class HostView(View):
         super().point(key)
 
     def lead(self, finding: Finding) -> None:
-        """Turn to the page of what a finding is about."""
+        """Turn to the page of the object of a finding."""
         scene = self.scene
         if scene is None:
             return
