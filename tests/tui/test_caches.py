@@ -358,7 +358,7 @@ async def test_a_changed_mtu_is_compared_with_what_was_before() -> None:
         assert "since, 25s" in text
         assert shown.line(" bypassed ").split()[1::2][:2] == ["62.0", "0"]
         assert shown.line(" cacheable hits     6").split()[2::2][:2] == ["65.8", "68.0"]
-        assert shown.line(" no whole 4K  ").split()[3::2][:2] == ["60.9", "0"]
+        assert shown.line(" not whole 4K ").split()[3::2][:2] == ["60.9", "0"]
         assert "since the change 25s" in text
 
 
