@@ -6,7 +6,7 @@ import ast
 import functools
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,21 +53,21 @@ def sources() -> dict[Path, Source]:
     for folder in (PACKAGE, PACKAGE / "collectors", PACKAGE / "exporters"):  # the last two are links
         for path in sorted(folder.rglob("*.py")):
             if path != PACKAGE / "__init__.py":
-                tree = ast.parse(path.read_text(encoding="utf-8"))
-                caught = any(True for _ in broad_handlers(tree))
-                found[path] = Source(frozenset(imports(tree)), caught, reads_links(tree), walks(tree))
+                nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+                caught = any(True for _ in broad_handlers(nodes))
+                found[path] = Source(frozenset(imports(nodes)), caught, reads_links(nodes), walks(nodes))
     return found
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
+def imports(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the rooms whose modules a file imports, at its top or inside a function, at run time."""
     for_types = {
         child
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.If) and any(_name(part) == "TYPE_CHECKING" for part in ast.walk(node.test))
         for child in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if node in for_types:
             continue
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -118,9 +118,9 @@ GUARDS = {"core/guard.py", "cli/command.py", "sampler/worker.py"}
 BROAD = {"Exception", "BaseException"}
 
 
-def broad_handlers(tree: ast.AST) -> Iterator[ast.AST]:
+def broad_handlers(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yield what catches every exception and goes on: handlers that do not raise it again, and suppress()."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ExceptHandler):
             kinds = [node.type, *(node.type.elts if isinstance(node.type, ast.Tuple) else ())]
             caught = any(kind is None or ast.unparse(kind) in BROAD for kind in kinds)
@@ -141,14 +141,14 @@ def test_only_the_guard_catches_every_exception() -> None:
      "with contextlib.suppress(Exception): a()"],
 )  # fmt: skip
 def test_broad_handlers_are_seen(text: str) -> None:
-    assert [*broad_handlers(ast.parse(text))]
+    assert [*broad_handlers(ast.walk(ast.parse(text)))]
 
 
 @pytest.mark.parametrize(
     "text", ["try: a()\nexcept BaseException:\n b()\n raise", "try: a()\nexcept KeyError: b()", "suppress(OSError)"]
 )
 def test_other_handlers_are_not_broad(text: str) -> None:
-    assert not [*broad_handlers(ast.parse(text))]
+    assert not [*broad_handlers(ast.walk(ast.parse(text)))]
 
 
 LINKS = frozenset({"BlockLink", "InterfaceLink"})
@@ -167,19 +167,19 @@ def judging() -> Iterator[tuple[str, Source]]:
     return ((name.as_posix(), source) for name, source in names if name.parts[0] in ABOVE_TOPOLOGY)
 
 
-def reads_links(tree: ast.Module) -> bool:
+def reads_links(nodes: Iterable[ast.AST]) -> bool:
     """Return whether a module takes rows of families that are only links: `rows(BlockLink)`."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (node for node in nodes if isinstance(node, ast.Call))
     asked = (arg for call in calls if _name(call.func) in {"rows", "latest_rows", "moments"} for arg in call.args)
     return any(isinstance(arg, ast.Name) and arg.id in LINKS for arg in asked)
 
 
-def walks(tree: ast.Module) -> bool:
+def walks(nodes: Iterable[ast.AST]) -> bool:
     """Return whether a module has a loop over a list of what is still to be visited.
 
     `while todo: todo.pop()`, or `for each in todo: todo.append(...)`.
     """
-    loops = (node for node in ast.walk(tree) if isinstance(node, ast.While | ast.For))
+    loops = (node for node in nodes if isinstance(node, ast.While | ast.For))
     return any(
         isinstance(loop.test if isinstance(loop, ast.While) else loop.iter, ast.Name)
         and any(
@@ -217,4 +217,5 @@ def test_only_the_topology_follows_links() -> None:
     ],
 )
 def test_a_walk_is_recognized(code: str, read: bool, walked: bool) -> None:  # noqa: FBT001  # a table
-    assert (reads_links(ast.parse(code)), walks(ast.parse(code))) == (read, walked)
+    nodes = [*ast.walk(ast.parse(code))]
+    assert (reads_links(nodes), walks(nodes)) == (read, walked)

@@ -136,7 +136,7 @@ def read(host: Host) -> Iterable[CephDaemon]:
             raise Absent(LOCAL, "no Ceph daemon here", recorded=error.recorded) from error
         raise Absent(LOCAL, "no Ceph daemon has a data directory here")
     active = _active(host)
-    node = (host.maybe(HOSTNAME) or "this node").partition(".")[0]
+    node = host.maybe(HOSTNAME) or "this node"
     own = configured(host)[0]
     rows = []
     for kind, name, folder in known:

@@ -11,7 +11,6 @@ from msgspec import Struct
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, MappingNames, output
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.evidence import command_key
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -199,9 +198,9 @@ MULTIPATH = Collector(
         Need(f"list:{BLOCK}", "whether there are any maps"),
         Need(f"{BLOCK}/dm-*/dm/uuid", "which device mapper devices are multipath maps"),
         Command(STATUS, "which paths work; the maps are not flushed for it", ROOT),
+        Command(INFO, "the maps' kernel names", ROOT),
         Command(TABLE, "whether requests wait while no path works", ROOT),
-        Need(command_key(INFO), "the maps' kernel names, if these were recorded"),
-        Need(f"{BLOCK}/dm-*/dm/name", "the same, live"),
+        Need(f"{BLOCK}/dm-*/dm/name", "the same, without dmsetup"),
         Need(f"{BLOCK}/*/dev", "the kernel names of the paths"),
         Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),
         Need(PARTITIONS, "kernel names by major and minor number"),

@@ -80,20 +80,24 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
     title: ClassVar[str] = "GlusterFS bricks"
     rows_of = Source("{origin}", "{path}<")
     things: ClassVar = {
-        "brick": Identity(ThingKind.BRICK, Naming.OSD, f"{KIND}/{{volume}}/{{brick}}"),
+        "brick": Identity(ThingKind.BRICK, Naming.OSD, f"{KIND}/{{volume}}/{{host}}:{{path}}"),
         "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, f"{KIND}/{{volume}}"),
         "host": Identity(ThingKind.NODE, Naming.NODE, f"{KIND}/{{host}}"),
     }
     joins = (Join("volume", "brick", Relation.MEMBER), Join("brick", "host", Relation.LOCATED))
 
     volume: Annotated[str, Label("Volume", "Name of the volume", names=Name.VOLUME)]
-    brick: Annotated[str, Label("Brick", "HOST:PATH", names=Name.EVIDENCE)]
-    host: Annotated[str, Fact("Host", "Server of the brick", names=Name.HOST)]
-    path: Annotated[str, Fact("Path", "Directory on that server", names=Name.PATH)]
+    host: Annotated[str, Label("Host", "Server of the brick", names=Name.HOST)]
+    path: Annotated[str, Label("Path", "Directory on that server", names=Name.PATH)]
     set: Annotated[int, Metric("Set", "Number of the set of bricks that hold the same data, from 1")]
     arbiter: Annotated[int, Metric("Arbiter", "Whether it holds names and no data (1 = yes)")]
     state: Annotated[str, State("State", "online, offline, or unknown: its server is not connected, or not queried")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def brick(self) -> str:
+        """Name of the brick, as gluster writes it: `host:path`."""
+        return f"{self.host}:{self.path}"
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -211,7 +215,6 @@ def _bricks(volume: VolumeInfo, processes: Sequence[Process] | None) -> Iterator
         known = online.get(brick.name)
         yield GlusterBrick(
             volume=volume.name,
-            brick=brick.name,
             host=host,
             path=f"/{path}",
             set=place // volume.together + 1,

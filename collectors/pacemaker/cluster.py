@@ -123,7 +123,7 @@ class ClusterConstraint(Reading, frozen=True, kw_only=True):
     rows_of = Source("{origin}", 'id="{constraint}"')
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", names=Name.EVIDENCE)]
+    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", plain=True)]
     kind: Annotated[str, Fact("Kind", "ban or ticket", plain=True)]
     state: Annotated[str, State("State", "by hand, configured; of tickets granted, standby or revoked")]
     ticket: Annotated[str | None, Fact("Ticket", "Name of the ticket", names=Name.VOLUME)] = None

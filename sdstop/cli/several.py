@@ -33,7 +33,7 @@ def together(options: argparse.Namespace) -> SiteSession:
         session.feed(next(frames))
         rest.append(frames)
         sessions.append(session)
-    names = _hosts(sessions)
+    names = _hosts(sessions, options.sources)
     rules = BETWEEN
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -46,10 +46,16 @@ def together(options: argparse.Namespace) -> SiteSession:
     return site
 
 
-def _hosts(sessions: Sequence[Session]) -> list[str]:
-    from sdstop.exporters.report.document import host_of
+def _hosts(sessions: Sequence[Session], paths: Sequence[str]) -> list[str]:
+    """Return the name of each node; captures that do not name theirs are called by their path where that is needed."""
+    from sdstop.collectors.system.node import Node
 
-    return [str(host_of(session, session.head().now)["name"]) for session in sessions]
+    rows = [session.head().now.get(Node, ()) for session in sessions]
+    known = [row.hostname if row is not None else None for row in rows]
+    shown = [host or session.origin.name for host, session in zip(known, sessions, strict=True)]
+    return [
+        name if host or shown.count(name) == 1 else path for name, host, path in zip(shown, known, paths, strict=True)
+    ]
 
 
 def _check_one_node(options: argparse.Namespace, names: Sequence[str], name: str) -> None:

@@ -15,10 +15,10 @@ RESERVED = frozenset({
     "debian", "dev", "device", "devices", "dirty", "disk", "disks", "docker", "drbd", "efi", "error", "errors", "etc",
     "ext4", "failed", "false", "fast", "fault", "flashcache", "free", "guest", "hba", "healthy", "hits", "home", "host",
     "idle", "info", "init", "invalid", "kernel", "lib", "libvirt", "linear", "local", "localhost", "log",
-    "logs", "loop", "lost",
-    "lvm", "machine", "main", "mapper", "master", "media", "meta", "metadata", "mirror", "misses", "mnt", "mode",
-    "mount", "name", "net", "node", "none", "normal", "null", "offline", "online", "opt", "origin", "part", "path",
-    "peer", "pool", "primary", "proc", "qemu", "raid", "raid0", "raid1", "raid10", "raid4", "raid5", "raid6", "read",
+    "logs", "loop", "lost", "lvm", "machine", "main", "mapper", "master", "mds", "media", "meta", "metadata", "mgr",
+    "mirror", "misses", "mnt", "mode", "mon", "mount", "name", "net", "node", "none", "normal", "null", "offline",
+    "online", "opt", "origin", "osd", "part", "path", "peer", "pool", "primary", "proc", "qemu", "raid", "raid0",
+    "raid1", "raid10", "raid4", "raid5", "raid6", "read",
     "reads",
     "replica", "resync", "root", "rpool", "run", "sbin", "scan", "scrub", "secondary", "server", "service", "session",
     "size", "slave", "slice", "slow", "snapshot", "sos", "spare", "spares", "special", "srv", "stats", "status",
@@ -42,7 +42,7 @@ _PLAIN = re.compile(
     r"|(?:eth|en[opsx]|en\w|wlan|wl\w|ib\w{0,2}|bond|br|vlan|veth|virbr|tap|tun|dummy|team)\d+\S*|lo|phy-\S+|expander-\S+"
     r"|\d+(?:[.:x-]\d+)*|(?:draid|raidz)\d?(?::\d+\w)*|\d+(?:\.\d+)?[kmgtp]i?b?|0x[0-9a-f]{1,8}|[a-z]{1,2}\d?"
     r"|(?:mirror|raidz\d?|draid\d?(?::\w+)*|spare|replacing|logs|cache|special|dedup|indirect|hole|missing)-[\d-]+"
-    r"|zil|arc|l2arc|[hs]dd|(?:docker|usb|wwan|sit|gre|ppp|vnet)\d+"
+    r"|ceph-\d{1,6}|zil|arc|l2arc|[hs]dd|(?:docker|usb|wwan|sit|gre|ppp|vnet)\d+"
 )
 """Names that the kernel and ZFS assign, and numbers."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.osd import is_osd, words_of
+from sdstop.analysis.osd import is_osd, subject_of, words_of
 from sdstop.collectors.ceph.readings import DAEMONS, CephDaemon
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -82,6 +82,7 @@ def _found(window: Window, daemon: CephDaemon, osd: ClusterDevice | None) -> Fin
             *disk,
         ),
         refuted_by=f"a process of {name}",
+        explains=(f"osd-down:{subject_of(osd)}",) if osd is not None else (),
         harmless_if="it was stopped on purpose, for maintenance or its removal",
         view_subject=daemon.daemon,
     )

@@ -212,12 +212,16 @@ def _cause(check: CephCheck, things: Mapping[str, Sequence[str]]) -> str:
     groups = f"PG {_short(things['pgs'])}" if "pgs" in things else ""
     daemons = _short(things["daemons"]) if "daemons" in things else ""
     every = "; ".join(filter(None, (names, groups, daemons)))
-    if check.code in _PHRASES and "pgs" in things:
+    if check.code in _PHRASES and (check.count or "pgs" in things):
         of = f" of {_title('pools', things['pools'])} {_short(things['pools'])}" if "pools" in things else ""
-        number = check.count or len(things["pgs"])
+        named = things.get("pgs", ())
+        number = check.count or len(named)
         count, fault = human.plural(number, "PG"), _PHRASES[check.code][number != 1]
         phrase = f"{count}{of} {fault}{muted}"
-        return fitting(f"{phrase}: {_short(things['pgs'])}.", f"{phrase}.", f"{count} {fault}{muted}.")
+        short = (
+            f"{count}{' of ' + human.plural(len(things['pools']), 'pool') if 'pools' in things else ''} {fault}{muted}"
+        )
+        return fitting(*([f"{phrase}: {_short(named)}."] if named else []), f"{phrase}.", f"{short}.")
     unsaid = every if not all(name in said for kind in things.values() for name in kind) else ""
     return fitting(
         *([f"{said}: {unsaid}{muted}."] if unsaid else [f"{said}{muted}."]),

@@ -52,8 +52,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     """Judge each run of disks once: nothing changes between runs, and disks are many."""
     others = _other_paths(window)
     for verdict in window.of_run(BlockDevice, ("disk-offline", *limits.values()), lambda: list(_said(window))):
-        left = others.get(verdict.subject) if isinstance(verdict, Finding) else None
-        yield verdict if left is None else _as_path(verdict, left)
+        if isinstance(verdict, Finding) and verdict.subject in others:
+            yield _as_path(verdict, others[verdict.subject])
+        else:
+            yield verdict
     for target in window.rows(AoeTarget).values():
         yield _aoe(window, target)
 
@@ -176,8 +178,8 @@ DISK_OFFLINE = Rule(
     _check,
     (BlockDevice,),
     covers=(Covers(BlockDevice, where=lambda row: row.state is not None),),
+    explains=("path-failed", "ceph-daemon-down", "osd-down", "osd-slow"),
     many="are offline",
     damage=Damage.AVAILABILITY,
     view="disks",
-    explains=("path-failed",),
 )

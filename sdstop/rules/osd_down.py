@@ -43,7 +43,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _found(window: Window, device: ClusterDevice) -> Finding:
     out = "out" in words_of(device)
-    severity = Severity.INFO if out else Severity.WARNING
+    lacking = any(
+        row.cluster == device.cluster and row.code == "PG_DEGRADED" for row in window.rows(CephCheck).values()
+    )
+    severity = Severity.INFO if out and not lacking else Severity.WARNING
+    impact = "Data on it has one copy fewer until it returns or is rebuilt."
+    if out:
+        impact = "Data has its copies elsewhere; capacity is reduced."
+        if lacking:
+            impact = "Copies are missing until the rebuild on other OSDs ends."
     muted = next(
         (
             " (muted in Ceph)" for row in window.rows(CephCheck).values()
@@ -66,8 +74,7 @@ def _found(window: Window, device: ClusterDevice) -> Finding:
             f"{name} is {state}{here}{muted}.",
             f"{name} is {state}{muted}.",
         ),
-        impact="Data has its copies elsewhere; capacity is reduced." if out
-        else "Data on it has one copy fewer until it returns or is rebuilt.",
+        impact=impact,
         values=(
             Value("state", "state", device.state),
             Value("used", "data on it", device.used, "bytes", of=device.capacity),

@@ -107,6 +107,7 @@ OSD_SLOW = Rule(
         Threshold("critical", 1.0, "commit latency that is critical", "seconds"),
     ),
     covers=(Covers(ClusterDevice, subject="{cluster}/{node}/{device}", where=_is_measured),),
+    explains=("slow-device", "slow-stripe-member"),
     many="are slow",
     damage=Damage.SPEED,
     view="cluster",

@@ -259,7 +259,7 @@ def test_a_capture_is_copied_without_names(tmp_path: Path, target: str, capsys: 
     assert command.execute(words) == 0
     said = capsys.readouterr().err
     assert re.search(
-        r"; replaced [3-9] names from \d+ sources; mapping saved in \S+\.map\.json, keep it private$", said
+        r"; replaced [3-9] names from \d+ sources; mapping saved in \S+\.map\.json \(keep it private\)$", said
     )
     assert "no name" not in said
     assert stat.S_IMODE(key.stat().st_mode) == 0o600

@@ -203,6 +203,14 @@ def test_an_osd_that_is_down(changes: dict[str, Any], severity: str | None) -> N
     assert severities(said) == ({} if severity is None else {f"{NAME}/store1/osd.4": severity})
 
 
+def test_an_osd_that_is_out_is_a_fault_until_its_copies_are_elsewhere() -> None:
+    files = {TREE: without(4, status="down", reweight=0)}
+    said = judged(files, health="HEALTH_WARN", checks={"PG_DEGRADED": "Degraded data redundancy: 9 pgs degraded"})
+    finding = said.finding(f"{NAME}/store1/osd.4")
+    assert finding.severity is Severity.WARNING
+    assert finding.impact == "Copies are missing until the rebuild on other OSDs ends."
+
+
 @pytest.mark.parametrize(
     ("waits", "severity"),
     [

@@ -150,6 +150,14 @@ def test_one_node_twice_is_a_comparison_and_no_site(capsys: pytest.CaptureFixtur
     assert "beside those of others" in capsys.readouterr().err
 
 
+def test_captures_that_do_not_name_their_node_are_two_nodes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name, proc in (("a", WAITS), ("b", ALONE)):
+        (tmp_path / name / "x" / "frames" / "0001" / "proc").mkdir(parents=True)
+        (tmp_path / name / "x" / "frames" / "0001" / "proc" / "drbd").write_text(proc)
+    data = report(capsys, str(tmp_path / "a" / "x"), str(tmp_path / "b" / "x"))
+    assert [host["name"] for host in data["hosts"]] == [str(tmp_path / "a" / "x"), str(tmp_path / "b" / "x")]
+
+
 def test_a_broken_capture_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     one, other = capture(tmp_path, "store1", WAITS), tmp_path / "broken.tar.gz"
     other.write_bytes(gzip.compress(b"not a tar archive" * 40))

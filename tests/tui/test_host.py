@@ -56,7 +56,7 @@ async def test_its_key_turns_the_pages_of_a_small_screen() -> None:
     async with screen(told("story")) as shown:
         text = await shown.press("6")
         assert "Top I/O processes" in text
-        assert "75.0" in shown.line("  0 ██")
+        assert "75.0 ██" in shown.line(" cpu 0 ")
         assert "NUMA nodes" not in text
         text = await shown.press("6")
         assert "Memory modules" in text

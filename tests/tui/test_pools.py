@@ -78,7 +78,7 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
     session = rebuilding()
     async with screen(session, WIDE) as seen:
         line = seen.line("tank/draid2:8d:60c:2s-0 rebuild")
-        for part in ("42.0%", "of 301T", "GiB/s", "ETA", " to ", "rebuild-"):
+        for part in ("42.0%", "of 301T", "GiB/s", "ETA", " to ", "  slow"):
             assert part in line, line
         text = await seen.press("2")
         assert "DEGRADED  301T of 764T in use (39.4%)" in seen.line("pool of 60 devices")

@@ -97,7 +97,8 @@ async def test_every_family_is_shown_by_a_view_or_among_the_other_readings() -> 
     assert not named & listed
 
 
-STORIES = ("draid-one-dimm", "scaleio-4node", "clone-convoy", "vm-zfs-draid", "pacemaker-unclean", "mtu-mismatch")
+STORIES = ("draid-one-dimm", "scaleio-4node", "clone-convoy", "vm-zfs-draid", "pacemaker-unclean", "mtu-mismatch",
+           "gluster-clean", "pacemaker-link-down")  # fmt: skip
 LEARNT = '[{"dst":"10.99.2.1","gateway":"10.99.1.2","dev":"a0","flags":[],"cache":[],"metrics":[{"mtu":1500}]}]'
 
 

@@ -38,7 +38,7 @@ def drbd_advice(window: Window, cluster: Cluster) -> Iterator[Advice]:
         yield run("drbdadm", "connect", *argument)
     elif away := [row.peer for row in rows if row.connection != "Connected"]:
         if away[0] != NAMELESS:
-            yield run("ping", "-c", "3", *operands(away[0]), note="is the peer up, and the link?")
+            yield run("ping", "-c", "3", *operands(away[0]), note="the peer, and the link to it")
         yield "On the peer; if it is StandAlone, it was disconnected there:"
         yield run("drbdadm", "status", *argument)
     if any(row.replication is not None and row.replication.startswith("Paused") for row in rows):

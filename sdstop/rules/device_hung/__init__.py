@@ -85,7 +85,7 @@ def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
 def _good(silent: Sequence[Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
     if longest is None or not longest.seconds:
-        return "requests complete"
+        return "all requests complete"
     return f"longest time without a completion {human.duration(longest.seconds)} ({longest.device})"
 
 
@@ -206,6 +206,9 @@ DEVICE_HUNG = Rule(
         "tasks-stuck",
         "volume-qos-saturated",
         "volume-below-promise",
+        "ceph-daemon-down",
+        "osd-down",
+        "osd-slow",
     ),
     many="do not respond",
     damage=Damage.AVAILABILITY,

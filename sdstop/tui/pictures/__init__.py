@@ -14,7 +14,7 @@ class Picture(Struct, frozen=True):
 
     `steps` are the heights that it can use, the least first: with fewer lines it proves nothing, between two of them
     lines would stay empty. It is complete with `whole` lines (0: with the most); other panes have priority over further
-    lines. With fewer, `head` is on its rule: the headings of its last columns. `is_path` is set if it is a data
+    lines. With fewer, its rule has `head`: the headings of its last columns. `is_path` is set if it is a data
     path, which then need not be shown a second time.
     """
 

@@ -125,7 +125,7 @@ def _block(slot: _Slot, size: int, color: str, palette: Palette) -> tuple[str, S
 
 
 def _aside(state: ArrayState) -> list[str]:
-    """Return the members without a slot: failed ones, spares, journals; or `no spare`."""
+    """Return the members without a slot by their state: faulty, spare, journal; and whether a spare is missing."""
     kinds: dict[str, list[str]] = {}
     for member, _ in state.members:
         if member.slot is None or member.state in {"rebuilding", "faulty"}:

@@ -113,7 +113,7 @@ def _gauges(finding: Finding, scene: Scene) -> Picture | None:
 
 
 _PRESSURES = {"load-unexplained": "io", "io-stalled": "io", "memory-short": "memory"}
-"""Resource for which tasks wait, by rule."""
+"""Resource for which tasks wait, by the rule that finds it."""
 
 
 _SUMMARY = 2

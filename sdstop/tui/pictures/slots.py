@@ -59,6 +59,7 @@ def _socket(board: SocketSlots, color: str, palette: Palette, width: int) -> Lin
     for bank in board.banks[: max(room // (size + 1), 1)]:
         filled = [slot for slot in bank.slots if slot.size]
         name = bank.channel if not bank.named else ""
+        said: tuple[str, ...]
         if any(slot.size is None for slot in bank.slots):
             kind, said = ("text", "track"), ("?",)
         elif filled:

@@ -24,7 +24,7 @@ from sdstop.tui.widgets.roles import role
 
 MIB = float(1 << 20)
 _WAIT_FLOOR = 5.0
-"""Minimum end of a scale of milliseconds; a steady wait of 1 ms must not fill the graph."""
+"""Least end of a scale of milliseconds, so that a steady wait of 1 ms looks short."""
 _NARROWEST = 44
 """Minimum cells of a graph beside another."""
 
@@ -195,7 +195,7 @@ def network_picture(finding: Finding | None, scene: Scene) -> Picture | None:
 
 
 def slave_lines(slaves: Sequence[Interface], finding: Finding | None, scene: Scene, width: int) -> list[Line]:
-    """Return a line for each slave of a bond: its traffic against its line rate."""
+    """Return a line for each slave of a bond: receive and send rate against its speed."""
     palette = scene.palette
     accused = set(finding.subjects) if finding is not None else set()
     accused |= {each.subject for each in scene.in_force if finding is not None and each.id in finding.explains}
@@ -207,8 +207,10 @@ def slave_lines(slaves: Sequence[Interface], finding: Finding | None, scene: Sce
         did = scene.rows(InterfaceActivity)[0].get(row.interface)
         bad = row.interface in accused
         parts = list(text((f" {palette.fit(palette.word(row.interface, 15), name)} ", role(color if bad else "dim"))))
-        for way, rate, usual in (("rx", did and did.rx_bytes_per_second, "read"),
-                                 ("tx", did and did.tx_bytes_per_second, "write")):  # fmt: skip
+        rates: tuple[float | None, float | None] = (
+            (None, None) if did is None else (did.rx_bytes_per_second, did.tx_bytes_per_second)
+        )
+        for way, rate, usual in zip(("rx", "tx"), rates, ("read", "write"), strict=True):
             share = rate / row.speed if rate is not None and row.speed else None
             full = bad and (share or 0.0) >= _FULL
             said = "   ?" if share is None else f"{share:>4.0%}"

@@ -158,7 +158,7 @@ def _volumes(cluster: Cluster, scene: Scene) -> Iterator[Row]:
         name = palette.word(row.volume, 30)
         parts: list[tuple[type[Reading], Hashable]] = [(GlusterVolume, row.volume), (GlusterHeal, row.volume)]
         parts += [
-            (GlusterBrick, (brick.volume, brick.brick))
+            (GlusterBrick, (brick.volume, brick.host, brick.path))
             for brick in scene.rows(GlusterBrick)[0].values() if brick.volume == row.volume
         ]  # fmt: skip
         line = text((f" {palette.fit(name, _NAME)} ", FAINT), (", ".join(facts), style), f" {row.type}")

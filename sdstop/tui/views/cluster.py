@@ -9,10 +9,10 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.cluster_tree import ClusterEntity, forest
-from sdstop.collectors.gluster.heal import GlusterHeal, GlusterSplitBrain
+from sdstop.collectors.gluster.heal import GlusterHeal
 from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
-from sdstop.collectors.pacemaker.cluster import ClusterConstraint, ClusterPolicy, ClusterResource
-from sdstop.collectors.pacemaker.corosync import ClusterMembership, CorosyncLink
+from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.collectors.pacemaker.corosync import CorosyncLink
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, number, wait
 from sdstop.core.model import Reading
@@ -152,8 +152,8 @@ class ClusterView(View):
     """Cluster summary above, tree of nodes below."""
 
     families = (
-        Cluster, ClusterConstraint, ClusterDevice, ClusterMembership, ClusterNode, ClusterPolicy, ClusterPool,
-        ClusterResource, CorosyncLink, FailureDomain, GlusterBrick, GlusterHeal, GlusterSplitBrain, GlusterVolume,
+        Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource, CorosyncLink, FailureDomain, GlusterBrick,
+        GlusterHeal, GlusterVolume,
     )  # fmt: skip
     tables = (_COLUMNS,)
 

@@ -172,6 +172,7 @@ class Network(View):
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
+        self.left = 0
         self.main = LineTable("Interfaces", _COLUMNS, id="interfaces")
         self.graph = Pane("Traffic", id="link-graph", cursor=False)
         self.stack = Pane("TCP and path MTU", id="stack")
@@ -200,6 +201,7 @@ class Network(View):
         below = min(max(stack, 1), 6) + 1 if height >= 20 or not interfaces else 0
         room = height - table - below
         self.graph.display = interfaces > 0 and room > LEAST
+        self.left = room - 1  # not the pane's size, which is that before a resize
         self.stack.display = below > 0
         self.stack.styles.height = below
         self.main.styles.height = table if self.graph.display else "1fr"
@@ -218,7 +220,7 @@ class Network(View):
         name = item.name if isinstance(item, InterfaceRow) else busiest(names, scene) or (names[0] if names else "")
         link = link_history(name, scene)
         self.graph.title = link.title(scene)
-        lines = link_lines(link, scene, self.graph.size.width, self.graph.room)
+        lines = link_lines(link, scene, self.app.size.width, self.left)
         self.graph.put([words(line) for line in lines or [nothing_line(link, scene)]], scene.palette, link.note(scene))
 
 

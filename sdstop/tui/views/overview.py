@@ -72,7 +72,7 @@ class Needs(Struct, frozen=True):
     who: int
     health: bool = True
     unchecked: bool = False
-    """Whether the last of the others is the line of unchecked rules, which the header also counts."""
+    """Whether the last of the others is the line of unchecked rules, which the header counts, too."""
 
 
 class _Room:
@@ -296,7 +296,7 @@ class Overview(View):
 
 
 def _others(known: Sequence[Cause], *, folded: bool) -> int:
-    """Return the lines for the findings beside the first one; folded, all unchecked rules take one line."""
+    """Return the lines for the findings beside the first one; folded, unchecked rules take one line in all."""
     if not folded:
         return max(len(known) - 1, 0)
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
