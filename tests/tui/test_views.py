@@ -261,7 +261,7 @@ async def test_processors_memory_and_pressure() -> None:
     later = {n: [Evidence("/proc/stat", data=stat.format(n * 60, n * 40).encode())] for n in range(1, 5)}
     async with screen(Node(files=files, later=later).session(3), (120, 40)) as shown:
         text = await shown.press("6")
-        assert "60.0" in shown.line("  0 ██")
+        assert "60.0" in shown.line(" cpu 0 ")
         assert " memory  75.0 " in text
         assert "1.50 2.50 3.50" in text
         assert "some  12.5" in text
