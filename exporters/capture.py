@@ -106,7 +106,7 @@ class CaptureWriter:
         self._members = self._bytes = 0
         self._failure = ""
         if self.path.name.lower().endswith(_FOREIGN) and not _is_archive(self.path):
-            raise Unwritable(self.path, "must end in .tar.gz, or be a folder to make")
+            raise Unwritable(self.path, "must end in .tar.gz, or be a new directory")
         if "\0" in str(self.path):
             raise Unwritable(self.path, "invalid path")
         top = f"sdstop-{slug(host_name.encode('utf-8', 'replace').decode())[:100]}"
@@ -150,7 +150,7 @@ class CaptureWriter:
     def finish(self, concluded: Conclusions = NOTHING) -> None:
         """Write the results and mark the capture as complete."""
         if not self._moments:
-            raise Unwritable(self.path, "would hold no frame")
+            raise Unwritable(self.path, "would contain no frame")
         with self._guarded():
             self._sink.put("findings.json", _json(concluded.findings))
             self._sink.put("report.md", concluded.report.encode("utf-8", "backslashreplace"))
@@ -179,7 +179,7 @@ class CaptureWriter:
         self._bytes += sum(map(len, members.values())) + 1024 * len(members) + 2 * len(index)
         full = len(self._moments) >= MOST_FRAMES
         if full or self._members > _MOST_MEMBERS or self._bytes > _MOST_BYTES:
-            raise Unwritable(self.path, f"is as large as a capture may be{self._kept()}")
+            raise Unwritable(self.path, f"has reached the maximum size of a capture{self._kept()}")
 
     def _kept(self) -> str:
         count = len(self._moments)

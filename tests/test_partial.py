@@ -64,7 +64,7 @@ def test_files_that_were_denied_are_told_until_they_are_not() -> None:
         frame(4, Evidence("/sys/b", data=b"1"), Evidence("/sys/a", Outcome.ABSENT)),
     )
     assert [run.outcome for run in told] == [Outcome.OK] * 4
-    assert [run.word for run in told] == ["ok", "partly", "partly", "ok"]
+    assert [run.word for run in told] == ["ok", "partial", "partial", "ok"]
     assert [run.reason for run in told] == [
         "",
         "/sys/b: denied, needs root",
@@ -105,7 +105,7 @@ def session(*, privileged: bool) -> Session:
 def test_the_views_do_not_call_it_ok() -> None:
     made = session(privileged=False)
     (line,) = (line.split(maxsplit=2) for line in text_report(made).splitlines() if line.startswith("  processes "))
-    assert line[1:] == ["partly", "answer:psutil.processes: denied for 1 of 2 processes"]
+    assert line[1:] == ["partial", "answer:psutil.processes: denied for 1 of 2 processes"]
     (row, files) = document(made)["collectors"]
     assert (row["outcome"], row["reason"]) == ("ok", "answer:psutil.processes: denied for 1 of 2 processes")
     assert (files["outcome"], files["reason"]) == ("ok", "")
@@ -113,12 +113,12 @@ def test_the_views_do_not_call_it_ok() -> None:
 
 def test_doctor_says_what_root_would_add_to_whom_is_not_root() -> None:
     said = examination(session(privileged=False), 300)
-    assert said.startswith("node, live, not as root: 2 of 2 sources work, 1 of them partly\n")
+    assert said.startswith("node, live, not as root: 2 of 2 sources ok, 1 of them partial\n")
     (line,) = (line for line in said.splitlines() if line.startswith("processes"))
-    assert line.split()[1] == "partly"
+    assert line.split()[1] == "partial"
     assert "Processes' I/O. answer:psutil.processes: denied for 1 of 2 processes. " in line
-    assert f"{PROC} needs root, for other users' processes (which processes do the I/O)" in line
-    assert "needs root" not in examination(session(privileged=True), 300)
+    assert f"{PROC} requires root, for other users' processes (which processes do the I/O)" in line
+    assert "requires root" not in examination(session(privileged=True), 300)
 
 
 @pytest.mark.parametrize(("lacking", "strict", "code"), [(True, False, 0), (True, True, 3), (False, True, 0)])
@@ -128,7 +128,7 @@ def test_check_does_not_call_it_good_where_it_is_strict(*, lacking: bool, strict
     made.feed(frame(1, processes(5, None if lacking else 5)))
     answer = verdict(made, made.head().judgement, strict=strict)
     assert answer.code == code
-    assert answer.said == ("not seen: processes" if code else "no findings")
+    assert answer.said == ("no usable data: processes" if code else "no findings")
     denied = "answer:psutil.processes: denied for 1 of 2 processes"
-    why = f"NOT SEEN: processes (partly: {denied})" if strict else f"PARTLY SEEN: processes ({denied})"
+    why = f"NO USABLE DATA: processes (partial: {denied})" if strict else f"PARTIAL DATA: processes ({denied})"
     assert answer.details == ((why,) if lacking else ())

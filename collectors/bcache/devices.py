@@ -96,13 +96,13 @@ def _owner(host: Host, path: str) -> str | None:
 
 _ATTRIBUTES = {
     "state": "clean, dirty, no cache, inconsistent",
-    "cache_mode": "its mode",
+    "cache_mode": "cache mode",
     "dirty_data": "data only in the cache",
     "sequential_cutoff": "sequential bypass threshold",
     "backing_dev_name": "backing device",
     "io_errors": "errors of the backing device",
     "writeback_rate": "rate at which dirty data is to be written back",
-    "writeback_running": "whether it is written back at all",
+    "writeback_running": "whether writeback runs",
     "stats_total/*": "hits, misses and bypasses",
 }
 
@@ -112,13 +112,13 @@ BCACHE = Collector(
     read,
     (Cache,),
     (
-        Need(f"list:{BLOCK}", "which there are"),
+        Need(f"list:{BLOCK}", "bcache devices"),
         *(Need(f"{BLOCK}/bcache*/bcache/{name}", why, filled=True) for name, why in _ATTRIBUTES.items()),
         Need(f"link:{BLOCK}/bcache*/bcache", "backing device, where the kernel does not name it"),
-        Need(f"link:{BLOCK}/bcache*/bcache/cache", "its cache set"),
-        Need(f"list:{SETS}/*", "the devices of the set"),
-        Need(f"link:{SETS}/*/cache*", "their kernel names"),
-        Need(f"{SETS}/*/block_size", "smallest piece that it caches", filled=True),
+        Need(f"link:{BLOCK}/bcache*/bcache/cache", "cache set of a bcache device"),
+        Need(f"list:{SETS}/*", "devices of the cache set"),
+        Need(f"link:{SETS}/*/cache*", "kernel names of the devices of the cache set"),
+        Need(f"{SETS}/*/block_size", "smallest cacheable unit", filled=True),
         Need(
             f"{SETS}/*/cache*/*",
             "room, errors, replacement policy",

@@ -50,9 +50,9 @@ _OF_UDEV = {"by_path", "by_id", "wwn", "serial"}
 _ATTRIBUTES = {
     "dev": "major and minor number",
     "size": "size",
-    "start": "where a partition begins",
+    "start": "start of a partition",
     "ro": "whether writes are refused",
-    "hidden": "whether it is a path below an NVMe multipath device",
+    "hidden": "whether a device is a path below an NVMe multipath device",
     "diskseq": "distinguishes a new device from the former owner of its name",
     "serial": "serial number of a virtual disk",
     "wwid": "world wide name of an NVMe namespace",
@@ -214,7 +214,7 @@ class BlockLink(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "block_link"
-    title: ClassVar[str] = "What devices are built upon"
+    title: ClassVar[str] = "Stacked devices"
     rows_of = Unplaced("a relation is a folder's entry, or follows from several")
     things: ClassVar = {
         "device": Identity(None, Naming.DEV),
@@ -318,11 +318,11 @@ BLOCKDEV = Collector(
         Need(f"list:{BLOCK}", "which block devices there are"),
         Need(PARTITIONS, "whether a size has changed, so that devices are read again"),
         Need(f"list:{BLOCK}/*", "partitions, kind of device, devices below it (slaves)"),
-        Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
+        Need(f"link:{BLOCK}/*", "location of a device: PCI path, SCSI address, driver"),
         *(Need(f"{BLOCK}/*/{name}", why, filled=_FILLED.get(name, False)) for name, why in _ATTRIBUTES.items()),
         Need("list:/run/udev", "whether udev runs"),
         Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", redact=kept_names),
-        Question(QUESTION, "the same where udev's database is out of sight", redact=kept_answer),
+        Question(QUESTION, "names of devices, if the udev database cannot be read", redact=kept_answer),
     ),
     SLOW,
     deadline=30.0,

@@ -123,13 +123,13 @@ def read(host: Host) -> Iterable[Reading]:
 
 DISKSTATS = Collector(
     "diskstats",
-    "Block devices' counters",
+    "Block device counters",
     read,
     (Disk,),
     (
         Need(PATH, "requests, bytes, times and requests in flight of every block device"),
-        Need(f"list:{BLOCK}", "whether there are block devices, if that is empty"),
-        Need(PARTITIONS, "the same"),
+        Need(f"list:{BLOCK}", "whether there are block devices, if /proc/diskstats is empty"),
+        Need(PARTITIONS, "whether there are block devices, if /proc/diskstats is empty"),
     ),
     LIVE,
     derives=(Derivation(Disk, DiskActivity, activity),),

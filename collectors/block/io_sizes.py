@@ -174,16 +174,14 @@ def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:
         return why
     files = host.names(EVENTS)
     if files and "hist" not in files:
-        return Absent(EVENTS, "not available: this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)")
+        return Absent(EVENTS, "kernel lacks CONFIG_HIST_TRIGGERS")
     refused = f" ({why.detail})" if isinstance(why, Denied) else ""
-    return Absent(
-        INSTANCE, f"not counted now: --io-sizes counts request sizes, as root and for a limited time{refused}"
-    )
+    return Absent(INSTANCE, f"off; --io-sizes counts request sizes (root, for a limited time){refused}")
 
 
 _NEEDS: Iterable[tuple[str, str]] = (
     (f"{INSTANCE}/events/block/block_rq_issue/hist", "requests by size as devices get them, while --io-sizes counts"),
-    (f"{INSTANCE}/events/block/block_bio_queue/hist", "the same as received, before splitting and merging"),
+    (f"{INSTANCE}/events/block/block_bio_queue/hist", "requests by size as received, before splitting and merging"),
 )
 
 IO_SIZES = Collector(
@@ -193,7 +191,7 @@ IO_SIZES = Collector(
     (RequestSizes,),
     (
         *(Need(what, why, "root") for what, why in _NEEDS),
-        Need(f"list:{EVENTS}", "whether this kernel can count", "root"),
+        Need(f"list:{EVENTS}", "whether this kernel supports counting", "root"),
         Need(DISKSTATS, "names of devices by their numbers"),
     ),
     PACE,

@@ -94,12 +94,12 @@ DEVICE_NAMES = Collector(
     (
         Need(
             FSTAB,
-            "by which names file systems are mounted; options are not kept",
+            "device names of file systems; options are not kept",
             keep=mount_table,
             redact=lines_of(r"/dev/"),
         ),
-        Need(MDADM[0], "by which names mdadm looks for members", keep=kept_mdadm),
-        Need(MDADM[1], "the same, on other distributions", keep=kept_mdadm),
+        Need(MDADM[0], "device names that mdadm scans for members", keep=kept_mdadm),
+        Need(MDADM[1], "device names that mdadm scans for members, on other distributions", keep=kept_mdadm),
     ),
     SLOW,
 )

@@ -31,7 +31,7 @@ class DiskDay(Reading, frozen=True, kw_only=True):
     """
 
     family: ClassVar[str] = "disk_day"
-    title: ClassVar[str] = "Disks as sar recorded them"
+    title: ClassVar[str] = "Disk statistics recorded by sar"
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", " {device} ")
     things: ClassVar = {
@@ -244,7 +244,7 @@ def read(host: Host) -> Iterable[Reading]:
     """
     names = [*host.recorded("sar"), *host.recorded("sadf")]
     if not names:
-        raise Absent("cmd:sar -d", "none recorded; a live node is not asked", recorded=False)
+        raise Absent("cmd:sar -d", "none recorded; not used on a live node", recorded=False)
     days: dict[str, DiskDay] = {}
     services: dict[str, Service] = {}
     for name in names:
@@ -278,11 +278,16 @@ SAR = Collector(
     (
         Need(
             "cmd:sar *",
-            "what disks did over a day, in a capture or a sosreport; never run",
+            "disk activity of a day, from captures and sosreports only; never run",
             redact=without_host,
             split=intervals,
         ),
-        Need("cmd:sadf *", "the same as JSON; never run", redact=without_host, split=intervals),
+        Need(
+            "cmd:sadf *",
+            "disk activity of a day as JSON, from captures only; never run",
+            redact=without_host,
+            split=intervals,
+        ),
     ),
     pace=SLOW,
 )

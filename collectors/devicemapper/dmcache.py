@@ -136,7 +136,7 @@ def lacks(tables: Mapping[type[Reading], Rows]) -> str:
 
 DMCACHE = Collector(
     "dmcache",
-    "Caches of device mapper: flashcache, dm-cache, dm-writecache",
+    "Device mapper caches: flashcache, dm-cache, dm-writecache",
     read,
     (Cache, RequestSizes),
     (
@@ -150,12 +150,12 @@ DMCACHE = Collector(
             ROOT,
         ),
         Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),
-        Need("link:/dev/*", "the kernel names of the devices that a flashcache was given"),
+        Need("link:/dev/*", "kernel names of the devices of a flashcache"),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
-        Need("list:/sys/block", "the same names, if these were not recorded"),
-        Need("/sys/block/*/dev", "the same"),
-        Need("/sys/block/dm-*/dm/*", "the same"),
-        Need(RELEASE, "whether this kernel's dm-writecache counts blocks"),
+        Need("list:/sys/block", "kernel names of the devices of a cache, if a capture lacks links"),
+        Need("/sys/block/*/dev", "kernel names of the devices of a cache, if a capture lacks links"),
+        Need("/sys/block/dm-*/dm/*", "kernel names of the caches, if a capture lacks links"),
+        Need(RELEASE, "whether dm-writecache of this kernel counts blocks"),
     ),
     EVERY,
     derives=(Derivation(Cache, CacheActivity, activity),),

@@ -61,8 +61,8 @@ def _text(key: str, output: Output) -> str:
     if "ermission denied" in said or "peration not permitted" in said:
         raise Denied(key, f"needs {ROOT}")
     if "No such device" in said or "Check that device-mapper is available" in said:
-        raise Absent(key, "device mapper is not at work in this kernel")
-    raise Failed(key, said.splitlines()[0] if said else f"ended with status {output.exit}")
+        raise Absent(key, "device mapper is not active in this kernel")
+    raise Failed(key, said.splitlines()[0] if said else f"exit status {output.exit}")
 
 
 class MappingNames:

@@ -189,7 +189,7 @@ def read(host: Host) -> Iterable[Reading]:
         said = output.stderr.decode("utf-8", "replace").strip()
         if "ermission denied" in said or "You need to be root" in said:
             raise Denied(command_key(LVS), f"needs {_ROOT}")
-        raise Failed(command_key(LVS), said.splitlines()[0] if said else f"ended with status {output.exit}")
+        raise Failed(command_key(LVS), said.splitlines()[0] if said else f"exit status {output.exit}")
     yield from parse(output.text)
 
 
@@ -214,14 +214,14 @@ _ROOT = "root: it reads the disks' metadata"
 
 LVM = Collector(
     "lvm",
-    "LVM's volumes",
+    "LVM volumes",
     read,
     (LogicalVolume,),
     (
-        Need(f"list:{BLOCK}", "whether there are any"),
-        Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's"),
+        Need(f"list:{BLOCK}", "whether there are device mapper devices"),
+        Need(f"{BLOCK}/dm-*/dm/uuid", "whether device mapper devices belong to LVM"),
         Command(LVS, "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
-        Need("cmd:lvs *", "the same, as others recorded it"),
+        Need("cmd:lvs *", "logical volumes, from captures only; never run in this form"),
     ),
     ONCE,  # lvs reads the metadata of every disk, waking sleeping ones; new devices trigger another run
     deadline=DEADLINE,

@@ -93,15 +93,15 @@ def fingerprint(host: Host) -> tuple[str, ...]:
 
 MAPPER = Collector(
     "mapper",
-    "Device mapper's devices, LVM's among them",
+    "Device mapper devices, including LVM",
     read,
     (MappedDevice,),
     (
-        Need(f"list:{BLOCK}", "whether there are any"),
-        Command(TABLE, "their tables; keys of encryption are never shown", ROOT, filled=True),
+        Need(f"list:{BLOCK}", "whether there are device mapper devices"),
+        Command(TABLE, "tables of the mappings; encryption keys are never shown", ROOT, filled=True),
         Command(
             INFO,
-            "their kernel names and UUIDs, which begin with LVM- if they are LVM's",
+            "kernel names and UUIDs of the mappings (LVM- if they belong to LVM)",
             ROOT,
         ),
         Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),

@@ -28,7 +28,7 @@ class MappedRaid(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "mapped_raid"
-    title: ClassVar[str] = "Raid volumes of LVM"
+    title: ClassVar[str] = "LVM RAID volumes"
     rows_of = Source(f"{BLOCK}/{{device}}/dm/name")
     things: ClassVar = {
         "device": Identity(ThingKind.VOLUME, Naming.DEV, aliases=(("mapper/{mapping}", Naming.LINK),)),
@@ -110,13 +110,13 @@ def fingerprint(host: Host) -> Hashable:
 
 MAPPED_RAIDS = Collector(
     "mapped-raids",
-    "Raid volumes of LVM, without lvs",
+    "LVM RAID volumes, without lvs",
     read,
     (MappedRaid,),
     (
         Need(f"list:{BLOCK}", "which device mapper devices there are"),
         Need(f"{BLOCK}/dm-*/dm/name", "the volumes whose parts they are"),
-        Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's, and of which volume group"),
+        Need(f"{BLOCK}/dm-*/dm/uuid", "whether devices belong to LVM, and their volume group"),
     ),
     SLOW,
     fingerprint=fingerprint,

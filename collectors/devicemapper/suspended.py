@@ -22,7 +22,7 @@ class MappedState(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "mapped_state"
-    title: ClassVar[str] = "Device mapper devices' state"
+    title: ClassVar[str] = "States of device mapper devices"
     rows_of = Source(f"{BLOCK}/{{device}}/dm/suspended")
     things: ClassVar = {
         "device": Identity(None, Naming.DEV),
@@ -49,7 +49,7 @@ SUSPENDED = Collector(
     (MappedState,),
     (
         Need(f"list:{BLOCK}", "which device mapper devices there are"),
-        Need(f"{BLOCK}/dm-*/dm/suspended", "whether they are suspended", filled=True),
+        Need(f"{BLOCK}/dm-*/dm/suspended", "whether device mapper devices are suspended", filled=True),
     ),
     LIVE,
     devices=r"dm-\d+",

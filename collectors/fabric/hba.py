@@ -100,7 +100,7 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     """Path from a PCI-attached disk to its HBA."""
 
     family: ClassVar[str] = "disk_path"
-    title: ClassVar[str] = "Ways to disks"
+    title: ClassVar[str] = "Disk paths"
     rows_of = (Source("{told}", "/dev/{device} "), Source(f"link:{BLOCK}/{{device:sysfs}}"))
     fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
     things: ClassVar = {
@@ -296,8 +296,8 @@ HBA = Collector(
         ),
         Need(f"link:{PCI}/*", "the port and bridges above a PCI function"),
         Need(f"list:{NODES}", "which NUMA nodes there are"),
-        Need(f"{NODES}/*/cpulist", "their CPUs, the only source of a function's node on some kernels"),
-        Need(f"link:{PCI}/*/driver", "the driver"),
+        Need(f"{NODES}/*/cpulist", "CPUs of a NUMA node, the only source of a function's node on some kernels"),
+        Need(f"link:{PCI}/*/driver", "driver of a PCI function"),
         Need(f"list:{PCI}/*", "the SCSI host of an HBA whose driver reports its firmware"),
         Need(f"{SCSI_HOSTS}/*/*", "the HBA's firmware"),
         Need("cmd:sg_map*", "host of each disk, from captures without sysfs only; never run"),

@@ -61,7 +61,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Yield a row for each card with message-signaled interrupts. Raise Absent if all CPUs are on one NUMA node."""
     nodes = node_cpus(host)
     if len(nodes) == 1:
-        raise Absent(NODES, "all CPUs are on one NUMA node: no interrupt goes far")
+        raise Absent(NODES, "all CPUs are on one NUMA node")
     return _rows(host, nodes)
 
 
@@ -105,17 +105,17 @@ def _cpus(host: Host, irq: int) -> frozenset[int] | None:
 
 INTERRUPTS = Collector(
     "interrupts",
-    "Which CPUs take the interrupts of HBAs and network cards",
+    "CPUs that handle interrupts of HBAs and network cards",
     read,
     (CardInterrupts,),
     (
         Need(f"list:{NODES}", "which NUMA nodes there are"),
-        Need(f"{NODES}/*/cpulist", "their CPUs"),
+        Need(f"{NODES}/*/cpulist", "CPUs of a NUMA node"),
         Need(f"list:{PCI}", "which PCI functions there are"),
-        Need(f"{PCI}/*/*", "their class and NUMA node"),
-        Need(f"link:{PCI}/*", "the bridges above a function"),
-        Need(f"list:{PCI}/*/*", "its interrupts and interfaces"),
-        Need(f"{IRQ}/*/*", "the CPUs that take an interrupt"),
+        Need(f"{PCI}/*/*", "class and NUMA node of a PCI function"),
+        Need(f"link:{PCI}/*", "bridges above a PCI function"),
+        Need(f"list:{PCI}/*/*", "interrupts and interfaces of a PCI function"),
+        Need(f"{IRQ}/*/*", "CPUs that handle an interrupt"),
     ),
     SLOW,
     deadline=5.0,

@@ -40,7 +40,7 @@ def read(host: Host) -> Iterable[Reading]:
     rows = [row for path in v2 for row in _version2(host, path)]
     rows += [row for path in v1 for row in _version1(host, path)]
     if not rows:
-        raise Absent(ROOT, "no control group has a limit on a block device")
+        raise Absent(ROOT, "no cgroup I/O limits")
     return rows
 
 
@@ -55,12 +55,12 @@ def limited_groups(host: Host) -> dict[str, Any]:
     controllers = host.maybe(f"{ROOT}/cgroup.controllers")
     if controllers is not None:
         if "io" not in controllers.split():
-            raise Absent(f"answer:{QUESTION}", "control groups without the io controller")
+            raise Absent(f"answer:{QUESTION}", "cgroups without the io controller")
         v2, count = host.holding(ROOT, ("io.max",))
     elif host.names(V1):
         v1, count = host.holding(V1, [f"blkio.throttle.{name}_device" for name in THROTTLES])
     else:
-        raise Absent(f"answer:{QUESTION}", "no control groups that can limit block devices are mounted")
+        raise Absent(f"answer:{QUESTION}", "no cgroup hierarchy that limits block devices is mounted")
     return {"v1": v1, "v2": v2, "groups": count}
 
 
@@ -176,16 +176,16 @@ def _rows(
 
 CGROUPS = Collector(
     "cgroups",
-    "Limits of control groups",
+    "I/O limits of cgroups",
     read,
     (Limit,),
     (
         Question(QUESTION, "which control groups have limits on block devices", "", limited_groups, AGAIN),
         Need(f"{ROOT}/*", "the limits, what passed, and how long tasks waited", filled=("io.pressure",)),
-        Need(f"list:{ROOT}*", "the groups, if that gets no answer"),
-        Need("link:/sys/dev/block/*", "the device's name"),
-        Need("/sys/block/*/dev", "the same, in captures that lack it"),
-        Need("list:/sys/block", "the same, in captures that lack it"),
+        Need(f"list:{ROOT}*", "control groups, if their limits cannot be queried"),
+        Need("link:/sys/dev/block/*", "name of the limited device"),
+        Need("/sys/block/*/dev", "name of the limited device, if a capture lacks the link"),
+        Need("list:/sys/block", "name of the limited device, if a capture lacks the link"),
     ),
     deadline=4.0,
     derives=(USE,),

@@ -33,7 +33,7 @@ def drives(host: Host) -> list[dict[str, Any]]:
     known, machines = _of_libvirt(host)
     running = list(_command_lines(host))
     if not machines and not running:
-        raise Absent(f"answer:{QUESTION}", "no virtual machine of QEMU runs here")
+        raise Absent(f"answer:{QUESTION}", "no QEMU virtual machines")
     known += [drive for argv in running for drive in parse_command_line(argv) if drive.machine not in machines]
     return [_row(host, drive) for drive in known if drive.is_limited]
 

@@ -34,7 +34,7 @@ def read(host: Host) -> Iterable[Reading]:
         drives, devices = parse_answer(said)
         rows = limits_of(drives, devices, f"answer:{QUESTION}")
     if not rows:
-        raise Absent(f"answer:{QUESTION}", "no drive of a virtual machine has a limit")
+        raise Absent(f"answer:{QUESTION}", "no virtual drive has a limit")
     return rows
 
 
@@ -79,14 +79,14 @@ def parse_answer(said: Any) -> tuple[list[QemuDrive], dict[str, str]]:
 
 QEMU = Collector(
     "qemu",
-    "Limits of virtual machines' drives",
+    "I/O limits of virtual drives",
     read,
     (Limit,),
     (
         Question(QUESTION, "limits of the drives of running machines", "root, for libvirt's state", drives),
-        *(Need(path, "the same, if libvirt's files were recorded", keep=kept_domain) for path in FILES),
-        *(Need(f"list:{path.rpartition('/')[0]}", "which machines those are of") for path in FILES),
-        Need("link:/dev/*", "the device's name"),
+        *(Need(path, "limits of the drives, from captures only", keep=kept_domain) for path in FILES),
+        *(Need(f"list:{path.rpartition('/')[0]}", "virtual machines with recorded files") for path in FILES),
+        Need("link:/dev/*", "kernel name of a drive's device"),
     ),
     PACE,
     deadline=5.0,

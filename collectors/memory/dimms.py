@@ -132,7 +132,7 @@ def _table(host: Host) -> tuple[str, Table]:
             if found.devices:
                 return f"cmd:{name}", found
         if isinstance(error, Absent) and error.recorded:
-            raise Absent(TABLE, "this machine's firmware has no SMBIOS table") from None
+            raise Absent(TABLE, "no SMBIOS table") from None
         raise
 
 
@@ -278,7 +278,7 @@ DIMMS = Collector(
         Need(CPUINFO, "the processors' model, where the firmware does not have it"),
         Need(
             "cmd:dmidecode*",
-            "the same as text, from captures only; never run",
+            "memory modules as text, from captures only; never run",
             redact=dmidecode.without_serials,
         ),
     ),

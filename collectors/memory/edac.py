@@ -112,7 +112,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return controllers and their modules. Raise Absent if no driver counts errors: no ECC, or a guest."""
     names = [name for name in host.entries(MC) if re.fullmatch(r"mc\d{1,4}", name)]
     if not names:
-        raise Absent(MC, "no driver counts memory errors here: no ECC memory, a guest, or firmware that keeps them")
+        raise Absent(MC, "no EDAC driver (no ECC memory, virtual machine, or firmware-first error handling)")
     return _rows(host, names)
 
 
@@ -194,14 +194,14 @@ def controller_activity(
 
 EDAC = Collector(
     "edac",
-    "Memory errors, corrected or not",
+    "Corrected and uncorrected memory errors",
     read,
     (MemoryController, MemoryErrors),
     (
         Need(f"list:{MC}", "which memory controllers there are"),
         Need(
             f"{MC}/*",
-            "errors of controllers and of their modules, with the names of these",
+            "errors of memory controllers and of their modules, with the names of the modules",
             filled=("*ce_count", "*ue_count", "*noinfo_count", "size", "size_mb"),
         ),
         Need(f"list:{MC}/*", "the modules or rows of a controller"),

@@ -181,7 +181,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return a row for each client. Raise Absent, without running ss, if no storage port has a connection."""
     if not any(served(host.maybe(path) or "") for path in SOCKETS) and not host.recorded("ss"):
         host.read(SOCKETS[0])
-        raise Absent(SOCKETS[0], "no client is connected to a port of NFS, SMB, iSCSI, NBD or NVMe/TCP here")
+        raise Absent(SOCKETS[0], "no NFS, SMB, iSCSI, NBD or NVMe/TCP clients connected")
     output = host.run(ASK)
     if output.exit:
         said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
@@ -226,15 +226,15 @@ def activity(before: StorageClient, after: StorageClient, seconds: float) -> Sto
 
 CLIENTS = Collector(
     "clients",
-    "Clients of the storage that this node serves over TCP",
+    "TCP clients of the storage of this node",
     read,
     (StorageClient,),
     (
         Need(SOCKETS[0], "whether a client is connected to a storage port"),
-        Need(SOCKETS[1], "the same of IPv6"),
+        Need(SOCKETS[1], "whether a client is connected to a storage port over IPv6"),
         Command(ASK, "bytes of each connection; only where there are such clients"),
-        Need(ROUTES, "by which interface a client is reached"),
-        Need(ADDRESSES6, "the same of IPv6"),
+        Need(ROUTES, "interface that leads to a client"),
+        Need(ADDRESSES6, "interface that leads to a client over IPv6"),
     ),
     10.0,
     deadline=12.0,

@@ -329,7 +329,7 @@ INTERFACES = Collector(
         ),
         Need(f"{CLASS}/*/statistics/*", "errors and drops one by one", filled=True),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
-        Need(f"link:{CLASS}/*/device/driver", "the driver"),
+        Need(f"link:{CLASS}/*/device/driver", "driver of an interface"),
     ),
     10.0,
     deadline=5.0,

@@ -251,7 +251,11 @@ LINKS = Collector(
         ),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave", filled=True),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
-        Need("cmd:ip -j -d link*", "the same, as others recorded it", redact=json_texts("ifname", "link", "info_kind")),
+        Need(
+            "cmd:ip -j -d link*",
+            "relations of interfaces, from captures only; never run in this form",
+            redact=json_texts("ifname", "link", "info_kind"),
+        ),
     ),
     10.0,
     deadline=5.0,

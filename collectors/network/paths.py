@@ -117,7 +117,7 @@ class PathMtu(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "path_mtu"
-    title: ClassVar[str] = "Learnt path MTUs"
+    title: ClassVar[str] = "Learned path MTUs"
     things: ClassVar = {
         "destination": Identity(ThingKind.PEER, Naming.ADDRESS),
         "interface": Identity(None, Naming.NET),
@@ -338,7 +338,7 @@ TCP = Collector(
 
 PATHS = Collector(
     "paths",
-    "Path MTUs that the kernel learnt",
+    "Path MTUs learned by the kernel",
     read_paths,
     (PathMtu,),
     (

@@ -52,9 +52,9 @@ SESSION_STATES = Collector(
     (SessionState,),
     (
         Need(f"list:{ISCSI}", "which iSCSI sessions there are"),
-        Need(f"{ISCSI}/*/state", "whether they are logged in", filled=True),
+        Need(f"{ISCSI}/*/state", "whether iSCSI sessions are logged in", filled=True),
         Need(f"list:{NVME}", "which NVMe controllers there are"),
-        Need(f"{NVME}/*/state", "whether they are live", filled=True),
+        Need(f"{NVME}/*/state", "whether NVMe controllers are live", filled=True),
     ),
     LIVE,
 )

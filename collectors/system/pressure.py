@@ -106,7 +106,7 @@ def read_pressure(host: Host) -> Iterable[Reading]:
         return rows
     if isinstance(refusal, Denied) or (isinstance(refusal, Absent) and not refusal.recorded):
         raise refusal
-    raise Absent(f"{PRESSURES}/io", "the kernel does not account for pressure (boot with psi=1)")
+    raise Absent(f"{PRESSURES}/io", "kernel without pressure stall information (boot with psi=1)")
 
 
 PRESSURE = Collector(
@@ -114,6 +114,6 @@ PRESSURE = Collector(
     "Pressure stall information",
     read_pressure,
     (Pressure,),
-    (Need(f"{PRESSURES}/*", "time that tasks are stalled for want of I/O, memory or processors", filled=True),),
+    (Need(f"{PRESSURES}/*", "time that tasks are stalled by a lack of I/O, memory or processors", filled=True),),
     LIVE,
 )

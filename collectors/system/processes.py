@@ -44,7 +44,7 @@ class ProcessActivity(Reading, frozen=True):
     """Storage I/O rates of a process between two samples; processes that ended in between are missing."""
 
     family: ClassVar[str] = "process_activity"
-    title: ClassVar[str] = "Who does the I/O"
+    title: ClassVar[str] = "I/O by process"
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Unplaced("it follows from two readings of a process")

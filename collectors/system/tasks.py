@@ -50,7 +50,7 @@ class BlockedTasks(Reading, frozen=True):
     """Number of tasks in D state in the last full scan, and of those whose open files were not readable."""
 
     family: ClassVar[str] = "blocked_tasks"
-    title: ClassVar[str] = "Tasks in D state, counted"
+    title: ClassVar[str] = "Number of tasks in D state"
     rows_of = Source(f"answer:{QUESTION}", '"blocked": ')
 
     blocked: Annotated[

@@ -69,7 +69,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 ARC = Collector(
     "arc",
-    "ZFS's ARC and L2ARC",
+    "ZFS ARC and L2ARC",
     read,
     (Cache,),
     (Need(ARCSTATS, "hits, misses and sizes of both", filled=True),),

@@ -169,7 +169,7 @@ class Tuning(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "zfs_tuning"
-    title: ClassVar[str] = "ZFS's limits of resilvers"
+    title: ClassVar[str] = "ZFS resilver limits"
     rows_of = Source(f"{PARAMETERS}/{TUNABLES['resilver_min_time']}")
     fields_of = files(PARAMETERS, **TUNABLES) | dict.fromkeys(("module", "version"), Source("/sys/module/zfs/version"))
 

@@ -58,7 +58,7 @@ def read_datasets(host: Host) -> Iterator[Reading]:
     """Yield the I/O counters of each dataset since the import. Raises Absent before OpenZFS 0.8, which has none."""
     paths = [path for pool in imported(host) for path in host.glob(f"{KSTATS}/{pool}/objset-0x*")]
     if not paths:
-        raise Absent(f"{KSTATS}/*/objset-*", "no dataset is counted")
+        raise Absent(f"{KSTATS}/*/objset-*", "no dataset has counters")
     for path in paths:
         said = parse(host.text(path))
         name = said.get("dataset_name")
@@ -89,7 +89,7 @@ ZFS_STATE = Collector(
     (PoolState, IntentLog),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Need(f"{KSTATS}/*/state", "state of each pool, even when it does not answer", filled=True),
+        Need(f"{KSTATS}/*/state", "state of each pool, even if zpool status does not respond", filled=True),
         Need(f"{KSTATS}/zil", "waits for the intent log, and where it is written", filled=True),
     ),
     LIVE,

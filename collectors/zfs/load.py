@@ -87,7 +87,7 @@ ZPOOL_LOAD = Collector(
     (VdevLoad,),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Command(IOSTAT, "what waits for each vdev, and how long I/Os took since the import"),
+        Command(IOSTAT, "queues of each vdev, and I/O latencies since the import"),
     ),
     SLOW,
     deadline=_ANSWER + 4,

@@ -248,11 +248,11 @@ ZFS = Collector(
         Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),
         Need(VERSION, "whether the tools support JSON"),
         Command(TEXT, "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
-        Command(JSON, "the same of OpenZFS 2.3 and later"),
+        Command(JSON, "pools, vdevs, errors and scans; OpenZFS 2.3 and later"),
         Command(LIST, "sizes of the pools"),
         Need(
             "cmd:zpool status*",
-            "the same, from captures only; never run so",
+            "pools, from captures only; never run in this form",
             redact=zpool_status.without_files,
         ),
         Need("link:/dev/disk/*/*", "which devices the leaves are"),

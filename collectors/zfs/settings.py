@@ -104,8 +104,8 @@ ZFS_SETTINGS = Collector(
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Command(GET, "properties of each file system and volume"),
-        Need("cmd:zfs get -H*", "the same, from captures only; never run so"),
-        Need("link:/dev/zvol/*", "the kernel's names of volumes"),
+        Need("cmd:zfs get -H*", "properties, from captures only; never run in this form"),
+        Need("link:/dev/zvol/*", "kernel names of the volumes"),
     ),
     _SECONDS,
     deadline=_ANSWER + 4,
@@ -113,12 +113,12 @@ ZFS_SETTINGS = Collector(
 
 ZFS_TUNING = Collector(
     "zfs-tuning",
-    "ZFS's limits of resilvers",
+    "ZFS resilver limits",
     read_tuning,
     (Tuning,),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Need(f"{PARAMETERS}/zfs_*", "what holds resilvers, scrubs and rebuilds back"),
+        Need(f"{PARAMETERS}/zfs_*", "limits on resilvers, scrubs and rebuilds"),
         Need("/sys/module/zfs/version", "version of the module"),
     ),
     SLOW,

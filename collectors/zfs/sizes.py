@@ -104,7 +104,7 @@ def read(host: Host) -> Iterator[Reading]:
 
 ZPOOL_SIZES = Collector(
     "zpool-sizes",
-    "Request sizes that ZFS counts",
+    "Request sizes counted by ZFS",
     read,
     (RequestSizes,),
     (

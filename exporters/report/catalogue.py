@@ -130,9 +130,9 @@ def _repeated(name: str) -> str:
 
 
 _TRUTH = (
-    "Values are in base units. A series is absent where the node does not say: never 0. The rows of a source that "
-    "failed or hangs leave the page; `sdstop_collector_success` and its neighbours say why. What node_exporter has too "
-    "is only exported where `[export]` of the config asks for it (docs/monitoring.md)."
+    "Values are in base units. A series is absent if its value is unknown; it is never 0. The rows of a source that "
+    "failed or hangs are withheld; `sdstop_collector_success` and related metrics give the reason. Metrics that "
+    "node_exporter has, too, are exported only if `[export]` in the config file enables them (docs/monitoring.md)."
 )
 
 
@@ -143,12 +143,12 @@ def evidence_page(collectors: Sequence[Collector]) -> str:
 
 def _evidence(collectors: Sequence[Collector]) -> Iterator[str]:
     yield from ("# Evidence", "", _GENERATED, "")
-    yield "What sdstop reads, how often, and why; nothing else of a node is read, and nothing is changed."
+    yield "Everything that sdstop reads, how often, and why. It reads nothing else and changes nothing."
     for collector in collectors:
         yield from ("", f"## {collector.name}", "", f"{collector.title}. {_pace(collector)}", "")
         rows = [(f"`{need.what}`", need.why, need.privilege) for need in collector.needs]
         yield from _markdown(("what", "why", "privilege"), rows)
-    yield from ("", "## Commands", "", "Nothing but these is ever run, without a shell, and never below `--root`.", "")
+    yield from ("", "## Commands", "", "Only these commands are run, without a shell, and never with `--root`.", "")
     rows = [
         (
             f"`{' '.join(command.argv)}`",

@@ -158,11 +158,11 @@ def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
 
 
 def _clock_note(session: Session) -> str:
-    """Return a note if the wall clock ran back, because differences of Unix times are then wrong."""
+    """Return a note if the wall clock was set back, because differences of Unix times are then wrong."""
     if session.ran_back < _NOTABLE:
         return ""
     back = duration(session.ran_back)
-    return f"the wall clock was set back by {back}: times are as shown then, durations are of the monotonic clock"
+    return f"the wall clock was set back by {back}; times are as it showed them, durations use the monotonic clock"
 
 
 _NOTABLE = 0.05

@@ -102,7 +102,10 @@ def path_lines(look: Look, width: int) -> list[str]:
     """Return the section of the text report, [] if no path is measured."""
     lines: list[str] = []
     for path in report_paths(look):
-        lines += ["", *wrapped(f"{path.name}: client to medium; own = await less the part below, in ms", width, "  ")]
+        lines += [
+            "",
+            *wrapped(f"{path.name}: client to medium; own = await minus the stage below, in ms", width, "  "),
+        ]
         table = listing([(row[0], row[1][:_NAME], *row[2:-1]) for row in path.rows], width, _SHORT, "  ")
         for line, note in zip(table, ("", *(row[-1] for row in path.rows)), strict=True):
             lines += [line, *(wrapped(note, width, " " * 9) if note else ())]

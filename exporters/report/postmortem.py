@@ -42,13 +42,13 @@ def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | 
     everything = evidence_log(session.remembered()) if ran is None else ran
     sections: dict[str, Callable[[], Iterable[str]]] = {
         "Summary": lambda: [*_summary(episodes, session), *_notes(session, host)],
-        "Impact": lambda: [f"Who felt it, how, and for how long: {FILL}", "", *_impact(episodes, look)],
+        "Impact": lambda: [f"Who was affected, how, and for how long: {FILL}", "", *_impact(episodes, look)],
         "Timeline": lambda: _timeline(session, look, episodes),
         "Topology": lambda: _topology(look, episodes),
-        "Findings, with evidence": lambda: _findings(episodes, look),
-        "Ruled out": lambda: _good(look),
-        "Could not be checked": lambda: _unchecked(look),
-        "What we ran": lambda: _ran(session, everything),
+        "Findings and evidence": lambda: _findings(episodes, look),
+        "Passed": lambda: _good(look),
+        "Not checked": lambda: _unchecked(look),
+        "Commands and files read": lambda: _ran(session, everything),
         "Root cause": lambda: [f"{FILL}{_suspect(episodes)}"],
         "Actions": lambda: _actions(episodes),
         "What went well, what did not, where we were lucky": lambda: [FILL],
@@ -62,7 +62,7 @@ def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | 
 def _guarded(session: Session, title: str, make: Callable[[], Iterable[str]]) -> Sequence[str]:
     """Return the lines of a section; an exception costs that section."""
     return session.guard.call(
-        Part.REPORT, title, lambda: list(make()), lambda said: [f"Cannot be shown, a bug: {escaped(said)}"]
+        Part.REPORT, title, lambda: list(make()), lambda said: [f"Cannot be shown, internal error: {escaped(said)}"]
     )
 
 
@@ -84,9 +84,9 @@ def _head(host: dict[str, object], session: Session) -> list[str]:
 
 def _notes(session: Session, host: dict[str, object]) -> Iterator[str]:
     if session.origin.privileged is False:
-        yield "\nNot privileged: what needs root was not seen."
+        yield "\nWithout root: some sources are missing; `sdstop doctor` lists them."
     if not session.origin.complete:
-        yield "\nThe capture is not complete."
+        yield "\nThe capture is incomplete."
     if host["note"]:
         yield f"\nNote: {escaped(host['note'])}"
 
@@ -107,9 +107,9 @@ def _said(finding: Finding) -> str:
 
 def _impact(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
     if not episodes:
-        yield "Evidence shows none."
+        yield "No findings."
         return
-    yield "As far as evidence goes:\n"
+    yield "Evidence:\n"
     for episode in episodes:
         if episode.finding.severity is not Severity.INFO:
             yield f"- {escaped(episode.finding.subject)}: {episode.finding.rule}, {_when(episode, look)}"
@@ -119,20 +119,20 @@ def _when(episode: Episode, look: Look) -> str:
     lasted = duration(episode.lasted(look.now.monotonic))
     if episode.until is None:
         if episode.since <= UNDATED:
-            return f"since the first frame, {lasted} at least" if look.now.monotonic > episode.began else NOT_DATED
-        return f"since {timestamp(episode.since)}, {lasted} at least"
+            return f"since the first frame, at least {lasted}" if look.now.monotonic > episode.began else NOT_DATED
+        return f"since {timestamp(episode.since)}, at least {lasted}"
     return f"{timestamp(episode.since)} to {timestamp(episode.until)}, {lasted}"
 
 
 def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
     started = session.started if session.started is not None else look.now.taken
-    rows = [(started, f"watching begins, {plural(session.frames_seen, 'frame')} follow")]
+    rows = [(started, f"observation starts, {plural(session.frames_seen, 'frame')}")]
     for episode in episodes:
         finding = episode.finding
-        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} begins"))
+        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} starts"))
         if episode.until is not None:
             rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} ends"))
-    rows.append((look.now.taken, "watching ends"))
+    rows.append((look.now.taken, "observation ends"))
     yield from _table(("when", "what"), ((timestamp(at), what) for at, what in sorted(rows, key=lambda row: row[0])))
     yield f"\nBefore and after: {FILL}"
 
@@ -189,17 +189,17 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
             yield f"Evidence {escaped(cite.key)}, frame {cite.frame}:\n"
             yield from code_lines(cite.excerpt)
         if finding.refuted_by:
-            yield f"Refuted by: {escaped(finding.refuted_by)}\n"
+            yield f"Would be disproved by: {escaped(finding.refuted_by)}\n"
         if finding.harmless_if:
             yield f"Harmless if: {escaped(finding.harmless_if)}\n"
         if finding.explains:
-            yield f"Explains: {', '.join(map(escaped, finding.explains))}\n"
+            yield f"Consequences: {', '.join(map(escaped, finding.explains))}\n"
 
 
 def _good(look: Look) -> Iterator[str]:
     good = look.judgement.ruled_out
     if not good:
-        yield "Nothing."
+        yield "None."
     for verdict in good[:_MOST_GOOD]:
         yield f"- {verdict.rule} {escaped(subject_of(verdict))}: {escaped(verdict.summary)}"
     if len(good) > _MOST_GOOD:
@@ -208,7 +208,7 @@ def _good(look: Look) -> Iterator[str]:
 
 def _unchecked(look: Look) -> Iterator[str]:
     if not look.judgement.unchecked:
-        yield "Nothing: every rule that applies could look."
+        yield "All applicable rules had data."
     for verdict in look.judgement.unchecked:
         yield f"- {verdict.rule}: {escaped(reason_of(verdict))}"
 
@@ -216,11 +216,11 @@ def _unchecked(look: Look) -> Iterator[str]:
 def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]:
     commands = [each for each in everything if each.kind in {"command", "request"}]
     files = len(everything) - len(commands)
-    yield f"{plural(len(commands), 'command')} and {plural(files, 'file')} (folders, links and answers among them)."
-    yield "All of them, with their content, are in the capture.\n"
+    yield f"{plural(len(commands), 'command')} and {plural(files, 'file')} (including directories, links and answers)."
+    yield "The capture has all of them with their content.\n"
     if not commands:
         return
-    yield from _table(("command", "first", "ms at most", "outcome"), map(_evidence_row, commands[:MOST_COMMANDS]))
+    yield from _table(("command", "first", "max ms", "outcome"), map(_evidence_row, commands[:MOST_COMMANDS]))
     yield ""
     outputs = {item.key: item for frame in session.remembered() for item in frame.evidence if item.exit is not None}
     for each in commands[:MOST_COMMANDS]:
@@ -230,7 +230,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
             text = item.data.decode("utf-8", "replace").splitlines()
             yield from code_lines("\n".join(text[:HEAD_LINES]))
             if len(text) > HEAD_LINES:
-                yield f"and {len(text) - HEAD_LINES} lines more\n"
+                yield f"and {len(text) - HEAD_LINES} more lines\n"
 
 
 def _evidence_row(each: EvidenceEntry) -> tuple[str, ...]:

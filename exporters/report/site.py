@@ -92,7 +92,7 @@ def clocks(site: SiteSession) -> str:
         return f"Time of the capture of {listed(undated, 4)} unknown: states of nodes are not joined with it."
     latest, earliest = max(m.started for m in site.members), min(m.at for m in site.members)
     if site.moments and latest <= earliest:
-        return f"Aligned by the nodes' clocks; all were watched from {timestamp(latest)} to {timestamp(earliest)}."
+        return f"Aligned by the nodes' clocks; all cover {timestamp(latest)} to {timestamp(earliest)}."
     nodes = [SiteNode(member.name, member.session.head().window) for member in site.members]
     return f"Aligned by the nodes' clocks; not all overlap, and their last frames are {duration(apart(*nodes))} apart."
 
@@ -116,10 +116,10 @@ def text(site: SiteSession, width: int = 100, paint: Paint = plain) -> str:
     rows = [(safe(each.what, 60), safe(value, 60), safe(", ".join(nodes), 400)) for each in differing(site)
             for value, nodes in each.values]  # fmt: skip
     if rows:
-        sections.append(["WHAT DIFFERS", *table.listing(_once(rows), width, ("what", "value", "on"), "  ")])
+        sections.append(["DIFFERENCES", *table.listing(_once(rows), width, ("what", "value", "on"), "  ")])
     good = [(safe(v.rule), safe(subject_of(v)), safe(v.summary, 400)) for v in _good(site)]
     if good:
-        sections.append(["CHECKED AND GOOD, BETWEEN NODES", *table.listing(good, width, indent="  ")])
+        sections.append(["PASSED, BETWEEN NODES", *table.listing(good, width, indent="  ")])
     helpless = [(safe(", ".join(rules)), safe(reason, 1000)) for reason, rules in by_reason(_unchecked(site)).items()]
     if helpless:
         sections.append(["NOT CHECKED, BETWEEN NODES", *table.listing(helpless, width, indent="  ")])
@@ -165,19 +165,19 @@ def _nodes(site: SiteSession) -> Iterator[tuple[str, str]]:
 
 def markdown(site: SiteSession) -> str:
     """Return the report as Markdown."""
-    lines = [f"# {escaped(title(site))}", "", "| node | watched |", "|---|---|"]
+    lines = [f"# {escaped(title(site))}", "", "| node | recorded |", "|---|---|"]
     lines += [f"| {escaped(name)} | {escaped(said)} |" for name, said in spans(site)]
     lines += ["", escaped(clocks(site)), "", "## Findings", ""]
-    lines += [line for episode in site.episodes() for line in _finding_lines(episode, site)] or ["Nothing.", ""]
-    lines += ["## What differs", "", "| what | value | on |", "|---|---|---|"]
+    lines += [line for episode in site.episodes() for line in _finding_lines(episode, site)] or ["None.", ""]
+    lines += ["## Differences", "", "| what | value | on |", "|---|---|---|"]
     lines += [f"| {escaped(each.what)} | {escaped(value)} | {escaped(', '.join(nodes))} |" for each in differing(site)
               for value, nodes in each.values]  # fmt: skip
-    lines += ["", "## Checked and good, between nodes", ""]
-    lines += [f"- {v.rule} {escaped(subject_of(v))}: {escaped(v.summary)}" for v in _good(site)] or ["Nothing."]
+    lines += ["", "## Passed, between nodes", ""]
+    lines += [f"- {v.rule} {escaped(subject_of(v))}: {escaped(v.summary)}" for v in _good(site)] or ["None."]
     lines += ["", "## Not checked, between nodes", ""]
     lines += [
         f"- {escaped(', '.join(rules))}: {escaped(reason)}" for reason, rules in by_reason(_unchecked(site)).items()
-    ] or ["Nothing."]
+    ] or ["None."]
     lines += ["", "## Each node", "", "| node | findings |", "|---|---|"]
     lines += [f"| {escaped(name)} | {escaped(said)} |" for name, said in _nodes(site)]
     return "\n".join(lines) + "\n"
@@ -210,15 +210,15 @@ def page(site: SiteSession) -> str:
     articles = [_article(episodes[led.place], site) for led in by_cause([each.finding for each in episodes])]
     if not articles:
         articles = [
-            el("p", el("span", "\u2713 good" if said.code == OK else "? unknown", class_="sev"), f" {said.text}.")
+            el("p", el("span", "\u2713 OK" if said.code == OK else "? unknown", class_="sev"), f" {said.text}.")
         ]
     parts: list[Markup] = [
         el("h1", title(site)),
-        html_table(("node", "watched"), spans(site)),
+        html_table(("node", "recorded"), spans(site)),
         el("p", clocks(site)),
         el("section", el("h2", "Findings"), *articles),
-        el("section", el("h2", "What differs"), html_table(("what", "value", "on"), _once(rows))),
-        el("section", el("h2", "Checked and good, between nodes"), html_table(("rule", "what", "value"), good)),
+        el("section", el("h2", "Differences"), html_table(("what", "value", "on"), _once(rows))),
+        el("section", el("h2", "Passed, between nodes"), html_table(("rule", "what", "value"), good)),
         el("section", el("h2", "Not checked, between nodes"), html_table(("rules", "reason"), helpless)),
         el("section", el("h2", "Each node"), html_table(("node", "findings"), _nodes(site))),
     ]

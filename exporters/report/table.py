@@ -70,7 +70,7 @@ def notable(declared: Schema, rows: Sequence[Reading]) -> tuple[Sequence[Reading
     sizes = [added(getattr(row, name) or 0 for name in numbers) for row in rows]
     order = sorted((at for at, size in enumerate(sizes) if size), key=lambda at: -sizes[at])
     idle = len(rows) - len(order)
-    said = f"{'and ' if order else ''}{idle}{' more' if order else ''} of which every number is 0" if idle else ""
+    said = f"{'and ' if order else ''}{idle}{' more' if order else ''} with zeros only" if idle else ""
     return [rows[at] for at in order], said
 
 
@@ -92,15 +92,15 @@ def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]
         others = [pair for pair in said if not isinstance(pair[0].mark, Label)]
         same = [pair for pair in others if len(set(pair[1])) == 1]
         if same:
-            lines = _pairs("The same in all: ", same, width)
+            lines = _pairs("Equal in all rows: ", same, width)
         for block in _blocks(labels, [pair for pair in others if pair not in same], width - 2):
             lines += [f"  {line}" for line in _grid(block)]
     if silent and rows:
-        lines += wrapped(f"Not reported: {', '.join(silent)}", width, "  ", "    ")
+        lines += wrapped(f"No data: {', '.join(silent)}", width, "  ", "    ")
     if len(rows) > MOST_ROWS:
-        lines.append(f"  and {len(rows) - MOST_ROWS} more; --format json has them all")
+        lines.append(f"  and {len(rows) - MOST_ROWS} more; --format json lists them all")
     if idle:
-        lines.append(f"  {idle}; --format json has them all")
+        lines.append(f"  {idle}; --format json lists them all")
     return lines
 
 

@@ -82,7 +82,7 @@ def _guarded(session: Session, name: str, make: Callable[[], Iterable[list[str]]
     """Return the lines of a part of the report; an exception costs that part."""
 
     def failed(said: str) -> list[list[str]]:
-        return [table.wrapped(f"{name.upper()}: cannot be shown, a bug: {said}", width)]
+        return [table.wrapped(f"{name.upper()}: cannot be shown, internal error: {said}", width)]
 
     return session.guard.call(Part.REPORT, name, lambda: list(make()), failed)
 
@@ -90,14 +90,14 @@ def _guarded(session: Session, name: str, make: Callable[[], Iterable[list[str]]
 def counted(findings: list[Finding]) -> str:
     """Return the number of findings by severity: `2 findings: 1 critical, 1 info`.
 
-    Findings explained by another one are counted separately: `1 finding: 1 critical; 2 more follow from it`.
+    Findings explained by another one are counted separately: `1 finding: 1 critical; 2 consequences`.
     """
     told = by_cause(findings)
     count = Counter(led.severity for led in told if not led.follows)
     parts = [f"{count[severity]} {severity}" for severity in reversed(Severity) if count[severity]]
     causes = sum(count.values())
     more = len(told) - causes
-    rest = f"; {more} more follow{'s' * (more == 1)} from {'it' if causes == 1 else 'them'}" if more else ""
+    rest = f"; {plural(more, 'consequence')}" if more else ""
     return f"{plural(causes, 'finding')}: {', '.join(parts)}{rest}" if findings else "no findings"
 
 
@@ -127,9 +127,9 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     told = [frames if undated and session.frames_seen == 1 else f"{frames} {when}", *undated, *facts]
     lines += table.wrapped(", ".join(told), width, "", "  ")
     if session.origin.privileged is False:
-        lines += table.wrapped("Not root: some sources are missing; `sdstop doctor` lists them.", width)
+        lines += table.wrapped("Without root: some sources are missing; `sdstop doctor` lists them.", width)
     if not session.origin.complete:
-        lines += table.wrapped("The capture is not complete.", width)
+        lines += table.wrapped("The capture is incomplete.", width)
     if host["note"]:
         lines += table.wrapped(f"Note: {safe(host['note'], 1000)}", width)
     return lines
@@ -178,14 +178,14 @@ def finding_lines(episode: Episode, when: str, width: int, paint: Paint = plain)
         for line in safe_block(cite.excerpt).split("\n"):
             yield from _quoted(line, width)
     for count, advice in enumerate(finding.advice, 1):
-        start = f"    {'Do:' if count == 1 else '   '} {count}. "
-        yield from table.wrapped(safe(str(advice), 1000), width, start, " " * 11, pasted=True)
+        start = f"    {'Action:' if count == 1 else '       '} {count}. "
+        yield from table.wrapped(safe(str(advice), 1000), width, start, " " * 15, pasted=True)
     if finding.refuted_by:
-        yield from table.wrapped(f"Refuted by: {safe(finding.refuted_by, 1000)}", width, "    ", "      ")
+        yield from table.wrapped(f"Would be disproved by: {safe(finding.refuted_by, 1000)}", width, "    ", "      ")
     if finding.harmless_if:
         yield from table.wrapped(f"Harmless if: {safe(finding.harmless_if, 1000)}", width, "    ", "      ")
     if finding.explains:
-        yield from table.wrapped(f"Explains: {', '.join(map(safe, finding.explains))}", width, "    ", "      ")
+        yield from table.wrapped(f"Consequences: {', '.join(map(safe, finding.explains))}", width, "    ", "      ")
 
 
 def _quoted(line: str, width: int) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
     judgement = session.head().judgement
     good = [(safe(v.rule), safe(subject_of(v)), safe(v.summary, 1000)) for v in judgement.ruled_out]
     if good:
-        yield ["CHECKED AND GOOD", *table.listing(good, width, indent="  ")]
+        yield ["PASSED", *table.listing(good, width, indent="  ")]
     helpless = [
         (safe(rules[0]) if len(rules) == 1 else f"{len(rules)} rules",
          safe(reason if len(rules) == 1 else f"{reason}: {', '.join(rules)}", 1000))
@@ -220,7 +220,7 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
         yield ["NOT CHECKED", *table.listing(helpless, width, indent="  ")]
     if not judgement.judged:
         why = "no rule could be checked" if helpless else "no applicable rule"
-        yield [f"NOTHING WAS JUDGED: {why}."]
+        yield [f"NOTHING CHECKED: {why}."]
 
 
 def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:

@@ -71,12 +71,12 @@ def parse_request(head: bytes) -> tuple[Request, bool]:
     if len(words) != 3 or not words[0].isalpha() or not words[1] or not words[2].startswith("HTTP/"):
         raise BadRequest(400, "not an HTTP request")
     if words[2] not in {"HTTP/1.0", "HTTP/1.1"}:
-        raise BadRequest(505, "HTTP/1.1 is spoken here")
+        raise BadRequest(505, "only HTTP/1.1 is supported")
     headers: dict[str, str] = {}
     for line in rest:
         name, colon, value = line.partition(":")
         if not colon or not name or name != name.strip():
-            raise BadRequest(400, "not an HTTP header")
+            raise BadRequest(400, "malformed header")
         lower = name.lower()
         headers[lower] = f"{headers[lower]}, {value.strip()}" if lower in headers else value.strip()
     options = {word.strip().lower() for word in headers.get("connection", "").split(",")}
@@ -253,7 +253,7 @@ class HttpConnection(asyncio.Protocol):
             end = self._buffer.find(b"\r\n\r\n")
             if end < 0:
                 if len(self._buffer) > _LARGEST_REQUEST:
-                    self._send(BadRequest(431, "too long a request").answer, keep=False)
+                    self._send(BadRequest(431, "request too long").answer, keep=False)
                 return
             head = bytes(self._buffer[:end])
             del self._buffer[: end + 4]

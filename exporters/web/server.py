@@ -81,7 +81,7 @@ def _ready(exposition: Exposition) -> PageResponse:
 
 def _unready(exposition: Exposition) -> PageResponse:
     """Return why there is nothing to show; an old page would look like a healthy node."""
-    said = "nothing was sampled yet"
+    said = "no sample yet"
     if math.isfinite(exposition.age):
         said = f"the newest sample is {duration(exposition.age)} old, the limit is {duration(exposition.oldest)}"
     return PageResponse(503, f"{said}\n".encode(), headers=(("Retry-After", "1"),))
@@ -282,7 +282,7 @@ class Server:
             write_textfile(path, self._exposition.page(process=False))
             self._wrong = ""
         except OSError as error:
-            self._complain(f"sdstop: {safe(path)} cannot be written: {error.strerror}")
+            self._complain(f"sdstop: cannot write {safe(path)}: {error.strerror}")
 
     def _unexpected(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Report an unexpected exception; it affects only the frame or client that caused it."""

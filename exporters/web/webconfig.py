@@ -208,7 +208,7 @@ def _tls(section: TlsSection | None, folder: Path, notes: list[str]) -> TlsConfi
     oldest, newest = _versions(section.min_version or "TLS12", section.max_version or "TLS13", notes)
     curves = section.curve_preferences or []
     if len(curves) > 1:
-        notes.append(f"{_TLS}.curve_preferences: of several none is preferred here; OpenSSL's own order holds")
+        notes.append(f"{_TLS}.curve_preferences: no order of preference is supported; OpenSSL's order applies")
     return TlsConfig(
         cert=cert,
         key=key,
@@ -241,13 +241,13 @@ def _client(policy: str, client_ca: PemSource | None, sans: frozenset[str], note
         raise ConfigError(f"{_TLS}.client_auth_type: {unknown('policy', policy, [name for name in _CLIENT if name])}")
     asked = _CLIENT[policy]
     if client_ca is not None and policy in {"", "NoClientCert"}:
-        raise ConfigError(f"{_TLS}: client_ca needs a client_auth_type that asks for a certificate")
+        raise ConfigError(f"{_TLS}: client_ca needs a client_auth_type that requests a certificate")
     if asked != "no" and client_ca is None:
         raise ConfigError(f"{_TLS}.client_auth_type: {policy} needs client_ca_file")
     if sans and asked == "no":
         raise ConfigError(f"{_TLS}.client_allowed_sans needs client_auth_type: RequireAndVerifyClientCert")
     if policy == "RequestClientCert":
-        notes.append(f"{_TLS}.client_auth_type: {policy} checks nothing, and no certificate is asked for")
+        notes.append(f"{_TLS}.client_auth_type: {policy} verifies nothing; no certificate is requested")
     return asked
 
 
@@ -312,6 +312,4 @@ def exposed(path: Path, config: WebConfig) -> list[str]:
     held = [path] if config.users or (config.tls is not None and config.tls.key.text) else []
     if config.tls is not None and config.tls.key.path is not None:
         held.append(config.tls.key.path)
-    return [
-        f"{safe(each)} can be read by every user of this machine: chmod o= it" for each in held if readable_by_all(each)
-    ]
+    return [f"{safe(each)} is world-readable; run chmod o= {safe(each)}" for each in held if readable_by_all(each)]

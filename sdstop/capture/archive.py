@@ -73,7 +73,7 @@ def read_archive(stream: BinaryIO, limits: ReadLimits = LIMITS, foreign: Foreign
             elif foreign is not None:
                 contents.files.setdefault(name, data)
             elif folded(name) in taken:
-                raise CaptureRefused(f"holds {safe(name)} twice")
+                raise CaptureRefused(f"contains {safe(name)} twice")
             else:
                 taken.add(folded(name))
                 contents.files[name] = data
@@ -82,13 +82,13 @@ def read_archive(stream: BinaryIO, limits: ReadLimits = LIMITS, foreign: Foreign
         contents.notes.append(f"the archive {end}")
         contents.cut = True
     except OSError as error:
-        contents.notes.append(f"the archive could not be read further: {error.strerror}")
+        contents.notes.append(f"the archive became unreadable: {error.strerror}")
         contents.cut = True
     contents.complete = not contents.cut
     if left_out:
-        contents.notes.append(f"entries of other kinds or sizes left out: {left_out}")
+        contents.notes.append(f"skipped entries of other kinds or sizes: {left_out}")
     if both := folders_of(contents) & contents.files.keys():
-        raise CaptureRefused(f"holds {safe(min(both))} as a file and as a folder")
+        raise CaptureRefused(f"contains {safe(min(both))} both as a file and as a directory")
     return contents
 
 
@@ -151,7 +151,7 @@ def _members(source: ArchiveBytes, limits: ReadLimits, foreign: ForeignTree | No
         )
         if found is not None:
             yield found
-    raise ArchiveEnded(f"has more than {limits.members} members: the rest was left out")
+    raise ArchiveEnded(f"has more than {limits.members} members: rest ignored")
 
 
 def _member(
@@ -159,7 +159,7 @@ def _member(
 ) -> tuple[str, bytes | None] | None:
     """Read a member of a capture; return None for the top-level directory."""
     if kind not in {b"0", b"\0", b"5"}:
-        raise CaptureRefused(f"holds {_KINDS.get(kind, 'a member of unknown kind')}: {safe(name)}")
+        raise CaptureRefused(f"contains {_KINDS.get(kind, 'a member of unknown kind')}: {safe(name)}")
     folder = kind == b"5" or (name.endswith("/") and not size)
     while name.startswith("./"):
         name = name[2:]
@@ -168,9 +168,9 @@ def _member(
     if folder and name in {"", "."}:
         return None
     if fault := fault_of_name(name, limits):
-        raise CaptureRefused(f"holds a member whose name {fault}: {safe(name)}")
+        raise CaptureRefused(f"contains a member whose name {fault}: {safe(name)}")
     if size > limits.member:
-        raise CaptureRefused(f"holds a member of more than {limits.member >> 20} MiB: {safe(name)}")
+        raise CaptureRefused(f"contains a member of more than {limits.member >> 20} MiB: {safe(name)}")
     data = source.body(size)
     return name, None if folder else data
 
@@ -184,7 +184,7 @@ def _foreign_member(
         return None
     fault = fault_of_name(name, limits)
     if fault and (name.startswith("/") or ".." in name.split("/")):
-        raise CaptureRefused(f"holds a member whose name {fault}: {safe(name)}")
+        raise CaptureRefused(f"contains a member whose name {fault}: {safe(name)}")
     if kind in {b"1", b"2"} and not fault:
         return name, TreeLink(target.removeprefix("./") if kind == b"1" else target, kind == b"1")
     if kind == b"5" and not fault:
@@ -241,10 +241,10 @@ def _extend(extended: dict[str, str], kind: bytes, body: bytes) -> None:
         if not equals or not record.endswith(b"\n"):
             raise CaptureRefused("has a malformed pax header")
         if key.startswith(b"GNU.sparse"):
-            raise CaptureRefused("holds a sparse file")
+            raise CaptureRefused("contains a sparse file")
         if key in {b"path", b"size", b"linkpath"}:
             if kind == b"g":
-                raise CaptureRefused("gives all its members one name or size")
+                raise CaptureRefused("sets one name or size for all members")
             extended[key.decode()] = _text(value)
 
 
@@ -271,7 +271,7 @@ class ArchiveBytes:
         while len(buffer) < size:
             chunk = next(self._chunks, None)
             if chunk is None:
-                raise ArchiveEnded("ends early")
+                raise ArchiveEnded("is cut off")
             self._count(len(chunk))
             buffer += chunk
         data = bytes(buffer[:size])
@@ -291,14 +291,14 @@ class ArchiveBytes:
             self._count(len(chunk))
             rest = rest or bool(chunk.strip(b"\0"))
         if rest:
-            self.notes.append("what follows the archive's end was ignored")
+            self.notes.append("data after the end of the archive ignored")
 
     def _count(self, size: int) -> None:
         self._out += size
         if self._out > self._limits.ratio_from and self._out > self._limits.ratio * self._in:
-            raise CaptureRefused(f"unpacks to more than {self._limits.ratio} times its size")
+            raise CaptureRefused(f"expands to more than {self._limits.ratio} times its size: refused")
         if self._out > self._limits.total:
-            raise ArchiveEnded(f"holds more than {self._limits.total >> 20} MiB: the rest was left out")
+            raise ArchiveEnded(f"contains more than {self._limits.total >> 20} MiB: rest ignored")
 
     def _read(self) -> bytes:
         data = self._stream.read(_CHUNK)
@@ -322,18 +322,18 @@ class ArchiveBytes:
                 try:
                     chunk = unpacker.decompress(data, _CHUNK)
                 except (lzma.LZMAError, OSError, EOFError) as error:
-                    raise ArchiveEnded("is damaged and does not unpack further") from error
+                    raise ArchiveEnded("is corrupt: rest unreadable") from error
                 data = b""
                 if chunk:
                     yield chunk
                 elif unpacker.needs_input and not unpacker.eof:
                     data = self._read()
                     if not data:
-                        raise ArchiveEnded("ends early")
+                        raise ArchiveEnded("is cut off")
             data = unpacker.unused_data or self._read()
             if not data.strip(b"\0"):
                 return
-        raise CaptureRefused(f"is made of more than {_MOST_STREAMS} packed streams")
+        raise CaptureRefused(f"has more than {_MOST_STREAMS} compressed streams")
 
     def _inflate(self, data: bytes) -> Iterator[bytes]:
         for _ in range(_MOST_STREAMS):
@@ -344,21 +344,21 @@ class ArchiveBytes:
                     chunk = unpacker.decompress(data, _CHUNK)
                 except zlib.error as error:
                     yield from _sound(before, data)
-                    raise ArchiveEnded("is damaged and does not unpack further") from error
+                    raise ArchiveEnded("is corrupt: rest unreadable") from error
                 data = unpacker.unconsumed_tail
                 if chunk:
                     yield chunk
                 elif not data and not unpacker.eof:
                     data = self._read()
                     if not data:
-                        raise ArchiveEnded("ends early")
+                        raise ArchiveEnded("is cut off")
             data = unpacker.unused_data
             while len(data) < len(_GZIP) and (more := self._read()):
                 data += more
             if not data.startswith(_GZIP):
                 yield from self._plain(data)
                 return
-        raise CaptureRefused(f"is made of more than {_MOST_STREAMS} gzip streams")
+        raise CaptureRefused(f"has more than {_MOST_STREAMS} gzip streams")
 
 
 def _sound(unpacker: zlib._Decompress, data: bytes) -> Iterator[bytes]:

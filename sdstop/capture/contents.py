@@ -114,7 +114,7 @@ def fault_of_name(name: str, limits: ReadLimits = LIMITS) -> str:
     if name.startswith("/"):
         return "is an absolute path"
     if ".." in parts:
-        return "leads out of the archive"
+        return "leads outside the archive"
     if "" in parts or "." in parts:
         return "has an empty part"
     if len(parts) > limits.parts:
@@ -145,12 +145,12 @@ def read_folder(
     try:
         walk.read_entries(descriptor, "", names)
     except _FolderLimit as limit:
-        contents.notes.append(f"the folder {limit}: the rest was left out")
+        contents.notes.append(f"the directory {limit}: rest ignored")
         contents.complete, contents.cut = False, True
     finally:
         os.close(descriptor)
     if walk.left_out:
-        contents.notes.append(f"entries of other kinds or sizes left out: {walk.left_out}")
+        contents.notes.append(f"skipped entries of other kinds or sizes: {walk.left_out}")
     return contents
 
 
@@ -180,7 +180,7 @@ class _FolderWalk:
                 self.left_out += bool(fault)
                 continue
             if fault:
-                raise CaptureRefused(f"holds an entry whose name {fault}: {safe(member)}")
+                raise CaptureRefused(f"contains an entry whose name {fault}: {safe(member)}")
             try:
                 descriptor = self._open(folder, name, member)
             except OSError as error:
@@ -218,11 +218,11 @@ class _FolderWalk:
     def _open(self, folder: int, name: str, member: str) -> int:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device can have side effects
-            raise CaptureRefused(f"holds {_KINDS.get(stat.S_IFMT(mode), 'no file')}: {safe(member)}")
+            raise CaptureRefused(f"contains {_KINDS.get(stat.S_IFMT(mode), 'a special file')}: {safe(member)}")
         descriptor = os.open(name, _OPEN, dir_fd=folder)
         if stat.S_IFMT(os.fstat(descriptor).st_mode) != stat.S_IFMT(mode):
             os.close(descriptor)
-            raise CaptureRefused(f"changes while it is read: {safe(member)}")
+            raise CaptureRefused(f"changed while being read: {safe(member)}")
         return descriptor
 
     def _content(self, descriptor: int, member: str) -> bytes:
@@ -232,10 +232,10 @@ class _FolderWalk:
             chunks.append(chunk)
             size += len(chunk)
             if size > self._limits.member:
-                raise CaptureRefused(f"holds a file of more than {self._limits.member >> 20} MiB: {safe(member)}")
+                raise CaptureRefused(f"contains a file of more than {self._limits.member >> 20} MiB: {safe(member)}")
         self._left -= size
         if self._left < 0:
-            raise _FolderLimit(f"holds more than {self._limits.total >> 20} MiB")
+            raise _FolderLimit(f"contains more than {self._limits.total >> 20} MiB")
         return b"".join(chunks)
 
     def _unread(self, member: str, error: OSError) -> None:

@@ -52,13 +52,13 @@ def _numbers(contents: Contents, manifest: Manifest, index: CaptureIndex) -> lis
         known = {number for number in known if number <= reached}
     own = (int(m[1]) for line in index.lines if line.member and (m := _MEMBER.match(line.member)) and m[1])
     if removed := set(own) & known - there:
-        notes.append(f"frames taken out: {len(removed)}")
+        notes.append(f"removed frames: {len(removed)}")
     numbers = sorted(known - removed) or [1]
     whole = index.moments.keys() if contents.cut else moments if moments and not manifest.complete else known
     if len(numbers) > 1 and numbers[-1] not in whole:
-        notes.append(f"frame {numbers.pop()} was cut off and is left out")
+        notes.append(f"frame {numbers.pop()} is truncated; skipped")
     elif not manifest.complete:
-        notes.append("the recording was not finished")
+        notes.append("the recording is incomplete")
     if gaps := [f"{a + 1}-{b - 1}" if b - a > 2 else f"{a + 1}" for a, b in pairwise(numbers) if b - a > 1]:
         notes.append(f"missing frames: {', '.join(gaps[:3])}{' and more' if len(gaps) > 3 else ''}")
     if len(numbers) > MOST_FRAMES:
@@ -77,7 +77,7 @@ def _shorten(contents: Contents) -> dict[str, str]:
             if len(data) <= largest:
                 continue
             contents.files[name] = data[:largest]
-            faults[name] = f"larger than {largest >> 20} MiB: the rest was left out"
+            faults[name] = f"larger than {largest >> 20} MiB: rest ignored"
             contents.notes.append(f"{safe(name)} is {faults[name]}")
     return faults
 
@@ -112,7 +112,7 @@ def _layers(
     return layers
 
 
-_CUT = "cut: its last line has no end"
+_CUT = "truncated: its last line has no end"
 
 
 def _is_cut(item: Evidence) -> bool:
@@ -152,7 +152,7 @@ def _evidence(
             continue
         item = line.evidence.holding(data, stderr)
         if sums.differs(line, data):
-            item = replace(item, fault="changed after it was recorded")
+            item = replace(item, fault="modified after recording")
         elif own and place is not None and (known := layers[number].get(layout_key(place[1]) or key)) is not None:
             item = replace(item, fault=item.fault or ("" if known.fault == _CUT and line.sha256 else known.fault))
         indexed[number][key] = item
@@ -160,9 +160,9 @@ def _evidence(
         if by_name not in {None, key}:
             layers[number].pop(by_name, None)
     if sums.changed:
-        contents.notes.append(f"evidence changed after it was recorded: {sums.changed}")
+        contents.notes.append(f"evidence modified after recording: {sums.changed}")
     if lost:
-        contents.notes.append(f"evidence lost: {sum(map(len, lost.values()))}")
+        contents.notes.append(f"lost evidence: {sum(map(len, lost.values()))}")
         contents.complete = False
     return _merged(layers, indexed, lost)
 
@@ -248,5 +248,5 @@ def _clocked(
             for frame in frames
         ]
     if backward:
-        notes.append(f"frames whose clock does not go forward, taken as 1 s apart: {backward}")
+        notes.append(f"frames with a clock that does not advance, assumed 1 s apart: {backward}")
     return frames

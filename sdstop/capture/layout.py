@@ -103,7 +103,7 @@ def read_layer(files: Mapping[str, bytes], faults: list[str]) -> dict[str, Evide
         else:
             item = Evidence(key, data=files[name])
         if item is None or not usable_key(key):
-            faults.append(f"{safe(name)} was not understood")
+            faults.append(f"{safe(name)} is not recognized")
         else:
             found[key] = item
     for path, target in _entries(files, "links.json", faults):
@@ -161,7 +161,7 @@ def _entries(files: Mapping[str, bytes], name: str, faults: list[str]) -> Iterab
 
 def _put(found: dict[str, Evidence], key: str, data: bytes | None, name: str, faults: list[str]) -> None:
     if data is None or not usable_key(key):
-        faults.append(f"{name} has an entry that was not understood: {safe(key)}")
+        faults.append(f"{name} has an unrecognized entry: {safe(key)}")
     else:
         found[key] = Evidence(key, data=data)
 
@@ -171,7 +171,7 @@ def _judge(found: dict[str, Evidence], key: str, said: Any, faults: list[str]) -
     detail = said.get("detail", "") if isinstance(said, dict) else None
     outcome = as_outcome(word)
     if outcome is None or not isinstance(detail, str) or not usable_key(key):
-        faults.append(f"outcomes.json has an entry that was not understood: {safe(key)}")
+        faults.append(f"outcomes.json has an unrecognized entry: {safe(key)}")
         return
     known = found.get(key, Evidence(key))
     if key.startswith("http:"):

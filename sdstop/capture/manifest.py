@@ -92,7 +92,7 @@ def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
                 notes.append(f"{name} is not a table")
     schema = table.get("schema", SCHEMA)
     if schema != SCHEMA and not str(schema).startswith(f"{SCHEMA}."):
-        raise CaptureRefused(f"is of schema {safe(schema, 80)}, and this version opens {SCHEMA}")
+        raise CaptureRefused(f"has the unsupported capture schema {safe(schema, 80)} (supported: {SCHEMA})")
     host, complete, privileged = (table.get(name) for name in ("host", "complete", "privileged"))
     facts = table.get("facts")
     texts = {k: v for k, v in facts.items() if isinstance(v, str)} if isinstance(facts, dict) else {}
@@ -112,7 +112,7 @@ def _frame_times(frames: Any, notes: list[str]) -> dict[int, FrameTime]:
     if frames is None:
         return {}
     if not isinstance(frames, list) or not all(isinstance(entry, dict) for entry in frames):
-        notes.append("the manifest's frames are not understood")
+        notes.append("unrecognized frames in the manifest")
         return {}
     moments = {}
     for position, entry in enumerate(frames[: MOST_FRAMES + 1], start=1):
@@ -172,13 +172,13 @@ def read_index(files: Mapping[str, bytes], notes: list[str]) -> CaptureIndex:
             end = len(data) if end < 0 else end
             count += 1
             if count > _MOST_LINES:
-                notes.append(f"the index has more than {_MOST_LINES} lines: the rest was left out")
+                notes.append(f"the index has more than {_MOST_LINES} lines: rest ignored")
                 return index
             if end > start:
                 bad += not _take(index, data[start : min(end, start + _LONGEST_LINE)])
             start = end + 1
     if bad:
-        notes.append(f"lines of the index not understood: {bad}")
+        notes.append(f"unrecognized lines of the index: {bad}")
     return index
 
 

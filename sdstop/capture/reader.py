@@ -172,7 +172,7 @@ def _named_by_sos(path: Path) -> bool:
 
 def _read_archive(path: Path, flags: int) -> Contents:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise CaptureRefused("is neither a file nor a folder")
+        raise CaptureRefused("not a file or directory")
     with os.fdopen(os.open(path, flags), "rb", buffering=0) as stream:
         return read_archive(stream)
 

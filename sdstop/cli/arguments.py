@@ -17,7 +17,7 @@ DASHBOARD = ""
 
 COMMANDS: Mapping[str, str] = {
     DASHBOARD: "live dashboard of this node or of a capture; text report without a terminal",
-    "report": "one-shot forensic report",
+    "report": "one-shot diagnostic report",
     "capture": "record raw evidence and findings to a file",
     "check": "monitoring check: one line; exit 0 ok, 1 warning, 2 critical, 3 unknown",
     "export": "Prometheus exporter",
@@ -122,11 +122,11 @@ def _options(parser: Parser, command: str) -> None:
             "--format",
             choices=("text", "json", "json1", "html", "markdown"),
             default="text",
-            help="output format (default text; json1 is JSON of version 1)",
+            help="output format (default text; json1: JSON report version 1)",
         )
         add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
     if command == "capture":
-        add("-o", dest="output", metavar="PATH", required=True, help="new FILE.tar.gz or directory")
+        add("-o", dest="output", metavar="PATH", required=True, help="new FILE.tar.gz or directory; never overwrites")
     if command in _TIMED:
         _timed_options(parser)
     if command in {DASHBOARD, *_TIMED}:
@@ -152,7 +152,7 @@ def _options(parser: Parser, command: str) -> None:
         add(
             "--theme",
             choices=("auto", "dark", "light", "terminal"),
-            help="colors for which background (default auto); terminal: its own 16 colors",
+            help="color theme (default auto; terminal: its own 16 colors)",
         )
     if command != "fleet":  # it reads no node
         add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
@@ -173,7 +173,9 @@ def _export_options(parser: Parser) -> None:
         help="TLS and authentication file (Prometheus web-config format)",
     )
     add("--once", action="store_true", help="print the metrics once, after 2 s, and exit")
-    add("--textfile", metavar="FILE", help="write FILE every 15 s for node_exporter's textfile collector; no port")
+    add(
+        "--textfile", metavar="FILE", help="write FILE every 15 s for node_exporter's textfile collector; do not listen"
+    )
 
 
 def _watching_options(parser: Parser) -> None:

@@ -41,20 +41,20 @@ def run(options: argparse.Namespace) -> int:
             ) as writer:  # fmt: skip
                 frames = _record(watch, judging, writer, ended, options.duration)
                 if not frames:
-                    raise Problem("ended before the first frame", ended.code)
+                    raise Problem("interrupted before the first frame", ended.code)
                 concluded = _concluded(judging, ended)
                 writer.finish(concluded)
         except Unwritable as error:
             raise Problem(str(error)) from error
         mapped = _checked(watch.redactor, options.output) if watch.redactor is not None else ""
-    early = ", ended early" if ended.code else ""
-    blind = ", without findings: `sdstop --from` judges it" if concluded is NOTHING else ""
-    output.say(f"sdstop: {safe(options.output)}: {plural(frames, 'frame')}{early}{blind}{mapped}")
+    early = ", interrupted" if ended.code else ""
+    blind = ", without findings; `sdstop --from` computes them" if concluded is NOTHING else ""
+    output.say(f"sdstop: {safe(options.output)}: wrote {plural(frames, 'frame')}{early}{blind}{mapped}")
     return ended.code
 
 
 def _unfinished(path: str) -> None:
-    output.say(f"sdstop: {safe(path)}: ended before it was complete; its whole frames are kept")
+    output.say(f"sdstop: {safe(path)}: interrupted; complete frames are kept")
 
 
 def _concluded(judging: _SessionFeeder, ended: _StopRequest) -> Conclusions:
@@ -79,7 +79,7 @@ def _checked(redactor: Redactor, path: str) -> str:
         told += f"; kept {', '.join(map(safe, sorted(redactor.kept)))}: also words of other fields"
     if redactor.changed:
         told += f"; changed readings of {', '.join(sorted(redactor.changed))}"
-    return f"{told}; the map is in {safe(mapped)}, which stays here"
+    return f"{told}; mapping saved in {safe(mapped)} (keep it private)"
 
 
 _AT_ONCE, _TOGETHER = 3, 30

@@ -4,7 +4,7 @@ The line has the number of findings and the worst one; details follow on separat
 show on request.
 
     SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ...; 2 rules not checked | critical=1 warning=0 info=0 unchecked=2
-    PARTLY SEEN: processes (denied for 3 of 90 processes)
+    PARTIAL DATA: processes (denied for 3 of 90 processes)
     NOT CHECKED: device-hung, rebuild-slow (needs 10 s of frames, has 2 s)
 
 With several captures the line is that of all nodes and between them; findings and sources have the name of their node.
@@ -80,7 +80,7 @@ def below(details: Sequence[str]) -> str:
     """Return the detail lines; bars are replaced, because a bar starts the performance data."""
     shown = list(details[:_LINES])
     if len(details) > _LINES:
-        shown.append(f"and {len(details) - _LINES} more; sdstop report has them all")
+        shown.append(f"{len(details) - _LINES} more; see 'sdstop report'")
     return "".join(f"{safe(detail, 1000).replace('|', '/')}\n" for detail in shown)
 
 
@@ -112,10 +112,12 @@ def _verdict(said: Headline, judgement: Judgement, nodes: Sequence[SeenNode]) ->
         _placed(finding) == finding_text(finding) and len(finding_text(finding)) <= LONGEST for finding in bad
     )
     details = [] if whole else lines
-    details += [f"NOT SEEN: {name} ({why})" if why else f"NOT SEEN: {name}" for name, why in said.unseen.items()]
+    details += [
+        f"NO USABLE DATA: {name} ({why})" if why else f"NO USABLE DATA: {name}" for name, why in said.unseen.items()
+    ]
     for node in nodes:
         partly = {node.called(name): run.reason for name, run in node.runs.items() if run.partial}
-        details += [f"PARTLY SEEN: {name} ({why})" for name, why in partly.items() if name not in said.unseen]
+        details += [f"PARTIAL DATA: {name} ({why})" for name, why in partly.items() if name not in said.unseen]
     reasons = by_reason(judgement.unchecked).items()
     details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
     details += [f"NOT RECORDED: {', '.join(said.lacking)}"] if said.lacking else []

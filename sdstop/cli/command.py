@@ -57,7 +57,7 @@ def execute(argv: Sequence[str]) -> int:
             raise
         from sdstop.core.format import safe
 
-        said = f"internal error: {type(error).__name__}: {safe(error)}; please report it, with SDSTOP_TRACEBACK=1 set"
+        said = f"internal error: {type(error).__name__}: {safe(error)} (set SDSTOP_TRACEBACK=1 and report a bug)"
         return _tell(said, 1, judge=judge)
 
 

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     options.interval = ui.interval
     with begin(options) as watch:
         if reason is not None:
-            output.say(f"sdstop: {reason}, so this is the text report instead of the dashboard")
+            output.say(f"sdstop: {reason}; printing the text report")
             from sdstop.cli import report
 
             session = report.seen(watch, watch.session(report.whole(watch)), SECONDS)

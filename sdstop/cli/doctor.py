@@ -42,7 +42,7 @@ def examination(session: Session, width: int) -> str:
         {True: ", as root", False: ", not as root"}.get(origin.privileged, "") if origin.privileged is not None else ""
     )
     head = f"{safe(origin.name)}, {kind}{root}: {_counted(session)}"
-    return "\n".join([head, "", *listing(rows, width, ("SOURCE", "OUTCOME", "TOOK", "DESCRIPTION / ACTION"))]) + "\n"
+    return "\n".join([head, "", *listing(rows, width, ("SOURCE", "STATUS", "TIME", "DESCRIPTION / ACTION"))]) + "\n"
 
 
 def _counted(session: Session) -> str:
@@ -50,8 +50,8 @@ def _counted(session: Session) -> str:
     runs = session.head().now.runs.values()
     partly = sum(run.partial for run in runs)
     absent = sum(run.outcome is Outcome.ABSENT for run in runs)
-    said = f"{sum(run.ok for run in runs)} of {plural(len(session.collectors), 'source')} work"
-    return said + (f", {partly} of them partly" if partly else "") + (f", {absent} absent" if absent else "")
+    said = f"{sum(run.ok for run in runs)} of {plural(len(session.collectors), 'source')} ok"
+    return said + (f", {partly} of them partial" if partly else "") + (f", {absent} absent" if absent else "")
 
 
 def _said(collector: Collector, run: Run | None, *, root: bool | None) -> str:
@@ -81,5 +81,5 @@ def _remedy(collector: Collector, run: Run, *, root: bool | None) -> list[str]:
 
 def _needs(collector: Collector) -> list[str]:
     """Return the evidence of a source that needs a privilege, with its purpose."""
-    needs = [f"{need.what} needs {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
+    needs = [f"{need.what} requires {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
     return ["; ".join(needs)] if needs else []

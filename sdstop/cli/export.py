@@ -56,7 +56,7 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
     textfile = None if options.textfile is None else Path(options.textfile)
     address = options.listen or (LISTEN if textfile is None else None)
     if address is None and options.web_config is not None:
-        raise Problem("--web-config needs --listen beside --textfile: no port is opened", 2)
+        raise Problem("cannot use --web-config with --textfile unless --listen is given (no port is opened)", 2)
     with _target(options.textfile):  # fail early if the file cannot be written
         pass
     try:
@@ -72,7 +72,7 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
         except Problem as problem:
             raise ConfigError(str(problem)) from problem
         if (options.interval or config.interval) != watch.interval:
-            output.say("sdstop: sampler.interval is taken over at the next start")
+            output.say("sdstop: sampler.interval takes effect after a restart")
         exposition.session.diagnosis.configured = dict(config.thresholds)
         exposition.choose(chosen)
 
@@ -84,5 +84,5 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
         host, port = address or LISTEN
         raise Problem(f"cannot listen on {safe(host) or '*'}:{port}: {error.strerror or error}") from error
     if not ended and watch.sampler is not None:
-        raise Problem(f"the process that reads the node is gone: {watch.sampler.trouble}")
+        raise Problem(f"the sampler process died: {watch.sampler.trouble}")
     return ended_code(ended)

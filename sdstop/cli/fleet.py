@@ -48,7 +48,7 @@ def _shown(options: argparse.Namespace, watcher: FleetWatcher, url: str) -> int:
     reason = None if options.once or options.format else usable_terminal()
     if options.once or options.format or reason is not None:
         if reason is not None:
-            output.say(f"sdstop: {reason}, so this is a text table instead of the dashboard")
+            output.say(f"sdstop: {reason}; printing a text table")
         return _printed(watcher, url, options.format or "text")
     from sdstop.cli.config import appearance
     from sdstop.cli.dashboard import looks

@@ -24,7 +24,7 @@ def write(text: str) -> None:
 def write_bytes(data: bytes) -> None:
     """Write bytes to standard output and flush, regardless of the locale's encoding."""
     if sys.stdout is None:  # the process was started with stdout closed
-        raise Problem("standard output is closed")
+        raise Problem("cannot write to standard output: closed")
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
@@ -32,7 +32,7 @@ def write_bytes(data: bytes) -> None:
         raise
     except OSError as error:
         discard_output()
-        raise Problem(f"standard output cannot be written: {error.strerror}") from error
+        raise Problem(f"cannot write to standard output: {error.strerror}") from error
 
 
 def discard_output() -> None:
@@ -114,7 +114,7 @@ class Target:
 
     def _problem(self, error: OSError | ValueError) -> Problem:
         why = error.strerror if isinstance(error, OSError) else "invalid path"
-        return Problem(f"{safe(self._path)} cannot be written: {why}")
+        return Problem(f"cannot write {safe(self._path)}: {why}")
 
 
 def progress(seconds: float) -> Callable[[float], None]:
@@ -124,7 +124,7 @@ def progress(seconds: float) -> Callable[[float], None]:
 
     def told(passed: float) -> None:
         left = duration(max(0.0, seconds - passed))
-        _draw(f"\r\x1b[Ksdstop: watching for {duration(seconds)}, {left} left")
+        _draw(f"\r\x1b[Ksdstop: collecting for {duration(seconds)}, {left} left")
 
     return told
 

@@ -52,11 +52,11 @@ def _read(path: str) -> bytes:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         mode = os.fstat(stream.fileno()).st_mode
         if not stat.S_ISREG(mode) or mode & 0o077:
-            raise Problem(f"--redact {safe(path)}: others can read this key; chmod 600 {safe(path)}")
+            raise Problem(f"--redact: key file {safe(path)} is readable by others; run chmod 600 {safe(path)}")
         key = stream.read(4096).strip()
     if len(key) < _SHORTEST_KEY:
         raise Problem(
-            f"--redact {safe(path)}: a key has at least {_SHORTEST_KEY} bytes; a file that is not there is made"
+            f"--redact: key file {safe(path)} is too short (minimum {_SHORTEST_KEY} bytes); a missing file is created"
         )
     return key
 
@@ -69,7 +69,7 @@ def write_map(known: Redactor, output: str) -> str:
         with OutputFile(path, replace=False) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
-        raise Problem(f"{safe(path)} cannot be written: {error.strerror}") from error
+        raise Problem(f"cannot write {safe(path)}: {error.strerror}") from error
     return path
 
 
@@ -85,7 +85,7 @@ def scan_for_leaks(known: Redactor, output: str) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
         where = sorted({file for file, _ in found})
         raise Problem(
-            f"{safe(output)} was taken away again: {len(found)} names were left in {len(where)} files of it, first in "
+            f"removed {safe(output)}: {len(found)} names survived redaction in {len(where)} files, first in "
             f"{safe(where[0])}"
         )
 

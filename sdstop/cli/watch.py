@@ -151,8 +151,8 @@ class Watch:
             if frame.monotonic - start >= seconds - self.interval / 2 and enough():
                 return
         if start is None:
-            why = self.sampler.trouble or "the process that reads the node brought nothing"
-            raise Problem(f"nothing was sampled: {safe(why, 500)}")
+            why = self.sampler.trouble or "the sampler returned no data"
+            raise Problem(f"no data sampled: {safe(why, 500)}")
 
 
 def opened(options: argparse.Namespace) -> list[Watch]:
@@ -253,9 +253,9 @@ def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Orig
     from sdstop.cli import output
 
     if sys.stdin is None:
-        raise Problem("--from -: standard input is closed")
+        raise Problem("cannot read standard input: closed")
     if output.is_terminal(sys.stdin):
-        output.say("sdstop: paste, then press Ctrl+D on a line of its own")
+        output.say("sdstop: paste the text, then press Ctrl+D on an empty line")
     return read(sys.stdin.buffer)
 
 
@@ -306,10 +306,10 @@ def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
     """Report why the deep profile has no request sizes."""
     from sdstop.cli import output
 
-    why = "request sizes cannot be counted with --root" if root != "/" else "counting requires root"
+    why = "not possible with --root" if root != "/" else "counting requires root"
     if IO_SIZES not in collectors:
-        why = f"--collectors leaves out the source {IO_SIZES.name}"
-    output.say(f"sdstop: --profile deep: without request sizes: {why}")
+        why = f"excluded by --collectors (source {IO_SIZES.name})"
+    output.say(f"sdstop: --profile deep: request sizes unavailable: {why}")
 
 
 def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> SizeCounting:
@@ -320,7 +320,7 @@ def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> S
     if os.geteuid() != 0:
         raise Problem("--io-sizes requires root; run with sudo")
     if IO_SIZES not in collectors:
-        raise Problem(f"--io-sizes needs the source {IO_SIZES.name}, which --collectors leaves out", 2)
+        raise Problem(f"cannot use --io-sizes: --collectors excludes the source {IO_SIZES.name}", 2)
     seconds: float | None = getattr(options, "duration", None)
     counting = SizeCounting(LONGEST if seconds is None else seconds + _MARGIN)
     if counting.failure:

@@ -185,7 +185,7 @@ def duration(seconds: float | None) -> str:
     return f"{sign}{days}d{hours:02d}"
 
 
-NOT_DATED = "time not known"
+NOT_DATED = "time unknown"
 
 
 _LATEST = 253_402_300_799.0
@@ -254,7 +254,7 @@ def lasting(since: float, until: float | None, seconds: float, *, before: bool =
     """
     if until is None and not seconds:
         return f"seen at {utc(since)}" if dated(since) or since > UNDATED else NOT_DATED
-    begun = f"{utc(since)} or before" if before and dated(since) else utc(since)
+    begun = f"{utc(since)} or earlier" if before and dated(since) else utc(since)
     if not dated(since) and since <= UNDATED:
         begun = "the first frame"
     shown = f"since {begun}" if until is None else f"over: {begun} to {utc(until)}"

@@ -40,7 +40,7 @@ _MOST_LACKING = 20
 class Headline(Struct, frozen=True):
     """Summary of a judgement.
 
-    `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` lists
+    `found` summarizes the findings, or their absence; it is "" if sources had no usable data instead. `rest` lists
     the gaps. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded. `unjudged` are
     existing devices without a verdict because their source was not recorded.
     """
@@ -111,7 +111,7 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     code = max((_CODES[finding.severity] for finding in bad), default=UNKNOWN if unknown else OK)
     rest = []
     if unseen:
-        rest.append(f"not seen: {named(list(unseen))}")
+        rest.append(f"no usable data: {named(list(unseen))}")
     unjudged = ", ".join(filter(None, (_unjudged(judgement.unchecked, node) for node in nodes)))
     if unjudged and not bad:
         rest.append(f"state not recorded: {unjudged}")
@@ -128,13 +128,13 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
 def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> str:
     if bad:
         causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
-        more = f"; {len(bad) - len(causes)} more by the same cause" if len(bad) > len(causes) else ""
+        more = f"; {plural(len(bad) - len(causes), 'consequence')}" if len(bad) > len(causes) else ""
         others = [f"{finding.rule} {subject_text(finding)}" for finding in causes[1:]]
         worst = "; ".join([safe(finding_text(causes[0]), LONGEST), *([named(others)] if others else [])])
         return f"{plural(len(causes), 'finding')}: {worst}{more}"
     if not judgement.judged:
-        return "nothing was judged"
-    return "no findings in what was recorded" if lacking else "no findings"
+        return "nothing checked"
+    return "no findings in the recorded data" if lacking else "no findings"
 
 
 def named(names: Sequence[str], most: int = _MOST) -> str:
@@ -170,7 +170,7 @@ def _not_checked(verdicts: Sequence[Unchecked]) -> str:
     rules = sorted({verdict.rule for verdict in verdicts})
     commonest = max(reasons, key=lambda reason: len(reasons[reason]))
     said = f"{rules[0] if len(rules) == 1 else f'{len(rules)} rules'} not checked"
-    return f"{said} ({'mostly: ' if len(reasons) > 1 else ''}{safe(commonest, LONGEST // 2)})"
+    return f"{said} ({'mainly: ' if len(reasons) > 1 else ''}{safe(commonest, LONGEST // 2)})"
 
 
 def _unjudged(verdicts: Iterable[Unchecked], node: SeenNode) -> str:
@@ -196,7 +196,7 @@ def _unseen(names: Sequence[str], runs: Mapping[str, Run], *, strict: bool) -> d
         if run.outcome in _FAULTY or denied or (run.ok and run.defects):
             found[name] = f"{run.word}: {run.reason}"
     if not found and not any(run.ok for run in runs.values()):
-        found["anything: no source brought data"] = ""
+        found["any source"] = ""
     return found
 
 

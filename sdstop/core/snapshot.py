@@ -194,7 +194,7 @@ class Run(Struct, frozen=True, eq=False):
     @property
     def word(self) -> str:
         """The outcome for display; a partial run is not shown as ok."""
-        return "partly" if self.partial else self.outcome.value
+        return "partial" if self.partial else self.outcome.value
 
 
 class Snapshot(Struct, frozen=True, eq=False):

@@ -239,11 +239,11 @@ def _nodes(answers: Answers, rows: Rows) -> tuple[FleetNode, ...]:
         by = counted.get(key, {})
         silence = ""
         if key in down:
-            silence = "its target is down"
+            silence = "target down"
         elif "nodes" in answers and key in quiet and key not in ages:
-            silence = "it is no longer scraped"
+            silence = "no longer scraped"
         elif ages.get(key, 0.0) > STALE_SECONDS:
-            silence = "it is scraped, but takes no samples (or its clock is behind)"
+            silence = "scraped, but no new samples (or its clock is slow)"
         found.append(
             FleetNode(
                 key=key,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, number, percent, rate, safe, timestamp
+from sdstop.core.format import duration, number, percent, plural, rate, safe, timestamp
 from sdstop.fleet.picture import FleetFinding, FleetNode, FleetState
 
 SCHEMA = "sdstop.fleet/1"
@@ -24,7 +24,7 @@ def heading(picture: FleetState, url: str) -> str:
 def summary(picture: FleetState) -> str:
     """Return the number of nodes by state: `298 nodes: 1 critical, 6 with warnings, 2 silent`."""
     if picture.failed:
-        return "nothing is known"
+        return "no data"
     if picture.total is None:
         return "number of nodes unknown"
     parts = [
@@ -41,9 +41,9 @@ def summary(picture: FleetState) -> str:
 def remarks(picture: FleetState) -> list[str]:
     """Return failed queries, then the server's warnings and infos."""
     return [
-        *(f"not answered: {line}" for line in picture.troubles),
-        *(f"warning of the server: {line}" for line in picture.warnings),
-        *(f"remark of the server: {line}" for line in picture.infos),
+        *(f"query failed: {line}" for line in picture.troubles),
+        *(f"server warning: {line}" for line in picture.warnings),
+        *(f"server notice: {line}" for line in picture.infos),
     ]
 
 
@@ -70,7 +70,7 @@ def fleet_text(picture: FleetState, url: str) -> str:
         calm = sum(1 for node in picture.nodes if not node.severity and not node.silence)
         more = picture.total - sum(1 for node in picture.nodes if node.age is not None)
         if calm or more > 0:
-            lines += ["", f"{calm + max(more, 0)} nodes more, without a finding that matters"]
+            lines += ["", f"{plural(calm + max(more, 0), 'more node')} without problems"]
     return "\n".join([*lines, ""])
 
 
@@ -78,7 +78,7 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
     def name(key: tuple[str, str]) -> str:
         return safe(picture.name(key), 60)
 
-    yield "Nodes, the worst first", [
+    yield "Nodes, worst first", [
         (UNKNOWN if n.silence and not n.severity else MARKS[n.severity], safe(n.name, 60), counts(n) or n.silence,
          said(n.worst))
         for n in picture.nodes if n.severity or n.silence
@@ -86,7 +86,12 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
     yield (
         "Silent nodes",
         [
-            (UNKNOWN, safe(n.name, 60), f"for {duration(n.age)}" if n.age is not None else "not seen lately", n.silence)
+            (
+                UNKNOWN,
+                safe(n.name, 60),
+                f"for {duration(n.age)}" if n.age is not None else "not seen lately",
+                n.silence,
+            )
             for n in picture.silent
         ],
     )
@@ -95,7 +100,7 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
          ", ".join(said(c) for c in a.claims))
         for a in picture.arrays
     ]  # fmt: skip
-    yield "Rebuilds, the longest first", [
+    yield "Rebuilds, longest first", [
         ("     ", name(r.node), safe(r.array, 60), safe(r.operation, 40), safe(r.state, 40), f"{percent(r.done)}%",
          f"{rate(r.speed)}/s", f"{duration(r.remaining)} left")
         for r in picture.rebuilds

@@ -230,7 +230,7 @@ def node_picture(
         for row in rows(name)[:1]
         if (said := row.label(label))
     ]  # fmt: skip
-    facts += [("Stalled for I/O", f"{percent(row.value)}% of a minute") for row in rows("stalled")[:1]]
+    facts += [("I/O pressure", f"{percent(row.value)}% of a minute") for row in rows("stalled")[:1]]
     claims = sorted(
         (finding_of_series(row, key) for row in rows("findings")), key=lambda c: (-c.severity.rank, c.rule, c.subject)
     )

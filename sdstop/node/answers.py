@@ -159,7 +159,7 @@ def hotplug(callback: Callable[[], None]) -> str:
         monitor.filter_by("block")
         monitor.start()
     except (ImportError, OSError) as error:
-        return f"hot-plug is not noticed at once: {error}"
+        return f"hot-plug events unavailable, changes appear later: {error}"
 
     def watch() -> None:
         first: float | None = None

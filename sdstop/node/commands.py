@@ -67,12 +67,12 @@ class CommandRunner:
         key = command_key(argv)
         command = next((command for command in self._allowed if command.allows(argv)), None)
         if command is None:
-            raise Failed(key, "no collector in use declares this command, so it is not run")
+            raise Failed(key, "no active collector declares this command")
         program = self._find(argv[0])
         if program is None:
             raise Absent(key, f"{argv[0]} is not installed")
         if len(self._hanging(program)) >= MOST_ABANDONED:
-            raise Failed(key, f"{argv[0]} was abandoned {MOST_ABANDONED} times: it hangs and cannot be killed")
+            raise Failed(key, f"{argv[0]} disabled after {MOST_ABANDONED} runs that hang and cannot be killed")
         stdout, stderr = os.memfd_create("stdout"), os.memfd_create("stderr")
         try:
             pid = self._start(key, program, argv, stdout, stderr)
@@ -118,7 +118,7 @@ class CommandRunner:
             )
         except PermissionError as error:
             self._active.discard(mark)
-            raise Denied(key, f"{program} may not be executed by this user") from error
+            raise Denied(key, f"{program}: permission denied") from error
         except (OSError, ValueError) as error:
             self._active.discard(mark)
             raise Failed(key, f"{program} cannot be started: {error}") from error
@@ -138,12 +138,12 @@ class CommandRunner:
             if self._ended(pid, self._grace):
                 self._reap(pid)
                 if too_much:
-                    raise Failed(key, f"printed more than {RUNAWAY >> 20} MiB and was ended")
-                raise TimedOut(key, f"no answer within {deadline:g} s ({doing}), ended by {number.name}")
+                    raise Failed(key, f"output exceeded {RUNAWAY >> 20} MiB; killed")
+                raise TimedOut(key, f"timed out after {deadline:g} s ({doing}); ended by {number.name}")
         with self._lock:
             self._running.discard(pid)
             self._abandoned.setdefault(program, set()).add(pid)
-        raise TimedOut(key, f"no answer within {deadline:g} s, and process {pid} cannot be killed: {_doing(pid)}")
+        raise TimedOut(key, f"timed out after {deadline:g} s; process {pid} cannot be killed: {_doing(pid)}")
 
     def _ended(self, pid: int, seconds: float, files: tuple[int, ...] = ()) -> bool:
         """Wait for the end, but keep the zombie: while it exists, its process group number is not reused."""
@@ -206,6 +206,6 @@ def _doing(pid: int) -> str:
         state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
         where = Path(f"/proc/{pid}/wchan").read_text("ascii", "replace").strip()
     except (OSError, IndexError):
-        return "state not known"
-    words = f"{state}, {_STATES.get(state, 'state not known')}"
-    return words if where in {"", "0"} else f"{words}, waits in {where}"
+        return "state unknown"
+    words = f"{state}, {_STATES.get(state, 'state unknown')}"
+    return words if where in {"", "0"} else f"{words}, waiting in {where}"

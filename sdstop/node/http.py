@@ -156,7 +156,7 @@ class HttpClient:
         sending anything, for a request that is not on the allow-list, which is a bug.
         """
         if not self._allowed(method, target):
-            raise ValueError(f"{method} {target.partition('?')[0]} is not a request that sdstop sends")
+            raise ValueError(f"{method} {target.partition('?')[0]} is not in the allow-list of requests")
         listed = list(headers.items() if isinstance(headers, Mapping) else headers)
         end = time.monotonic() + seconds
         with self._running:

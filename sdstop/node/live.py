@@ -46,7 +46,7 @@ def unreadable(key: str, error: OSError | ValueError) -> Unreadable:
         return Absent(key, _ABSENT[number])
     if number in {errno.EACCES, errno.EPERM}:
         if os.geteuid() == 0:
-            return Denied(key, "refused even to root: a container, kernel lockdown or a security module keeps it")
+            return Denied(key, "denied even to root (container, kernel lockdown or security module)")
         privilege = "root, or the capability CAP_DAC_READ_SEARCH" if number == errno.EACCES else "root"
         return Denied(key, f"requires {privilege}; run with sudo")
     if isinstance(error, OSError):
@@ -135,7 +135,7 @@ class LiveHost(Host):
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
         """Run a command that a collector declares."""
         if self._root:
-            raise Denied(command_key(argv), "a command cannot be asked of --root, only of the node itself")
+            raise Denied(command_key(argv), "commands are not run with --root")
         return self._runner.run(argv, deadline)
 
     def answer(self, question: str) -> Any:
@@ -143,14 +143,14 @@ class LiveHost(Host):
         key = f"answer:{question}"
         if question == GATEWAY:
             if self._client is None:
-                raise Absent(key, "no gateway was asked")
+                raise Absent(key, "no gateway queried yet")
             return self._client.state()
         declared = self._questions.get(question)
         own = declared.answer if declared is not None else None
         if own is None and question not in self._libraries:
-            raise Failed(key, "no collector in use declares this question, so it is not answered")
+            raise Failed(key, "no active collector declares this query")
         if self._root:
-            raise Denied(key, "cannot be asked of --root, only of the node itself")
+            raise Denied(key, "not available with --root")
         now = time.monotonic()
         taken, said = self._answers.get(question, (-math.inf, None))
         if declared is not None and now - taken < declared.holds:
@@ -180,7 +180,7 @@ class LiveHost(Host):
         if self._gateway is None:
             return super().request(method, path, body, deadline)
         if self._root:
-            raise Denied(http_key(method, path, body), "a gateway cannot be asked of --root, only of the node itself")
+            raise Denied(http_key(method, path, body), "gateways are not queried with --root")
         if self._client is None:
             self._client = self._gateway()
         return self._client.request(method, path, body, deadline)
@@ -191,7 +191,7 @@ class LiveHost(Host):
         text = self.text(path)
         took = time.monotonic() - began
         if took > seconds:
-            raise TimedOut(path, f"answered after {took:.0f} s, {seconds:g} s are allowed")
+            raise TimedOut(path, f"took {took:.0f} s (limit {seconds:g} s)")
         return text
 
     def rests(self, what: str) -> bool:
@@ -227,7 +227,7 @@ class LiveHost(Host):
         if fd is None:
             fd = self._reopened(self._walk(path), flags, os.O_PATH | os.O_NOFOLLOW)
         if fd is None:
-            raise OSError(errno.ELOOP, "a link leads out of the root")
+            raise OSError(errno.ELOOP, "a link leads outside the root")
         return fd
 
     def _reopened(self, path: str, flags: int, find: int) -> int | None:

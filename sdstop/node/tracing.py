@@ -77,9 +77,9 @@ class SizeCounting:
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         if not poll.poll(_ANSWER * 1000):
-            return f"tracefs did not answer within {_ANSWER:g} s"
+            return f"no response from tracefs within {_ANSWER:g} s"
         answer = self._socket.recv(4096)
-        return answer[1:].decode("utf-8", "replace") if answer else "the process that was to do it ended"
+        return answer[1:].decode("utf-8", "replace") if answer else "the helper process ended"
 
 
 def remove_leftovers(tracefs: Path = TRACEFS) -> bool:
@@ -217,13 +217,13 @@ def _write(path: Path, text: str) -> None:
 def _whose(instance: Path) -> str:
     with contextlib.suppress(OSError):
         if not _is_ours(instance):
-            return f"{instance} is there, and not as sdstop makes it: it is read, and left alone"
-    return "another sdstop is counting already: its counts are shown, as long as it does"
+            return f"{instance} exists and is not of sdstop; it is read and not changed"
+    return "another sdstop is already counting; its counts are shown"
 
 
 def _why(error: OSError) -> str:
     if error.errno in {errno.EPERM, errno.EACCES}:
-        return "refused even to root: a container, kernel lockdown or a security module keeps it"
+        return "denied even to root (container, kernel lockdown or security module)"
     if error.errno == errno.EINVAL:
-        return "this kernel has no hist triggers that count by size"
+        return "kernel lacks hist triggers that count by size"
     return f"{error.filename or 'tracefs'}: {error.strerror}"

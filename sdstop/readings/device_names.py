@@ -21,7 +21,7 @@ class DevicePath(Reading, frozen=True, kw_only=True):
     """
 
     family: ClassVar[str] = "device_path"
-    title: ClassVar[str] = "Names of devices"
+    title: ClassVar[str] = "Device names in configuration"
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", "{needle|path}")

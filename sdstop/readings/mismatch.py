@@ -16,7 +16,7 @@ class Mismatch(Reading, frozen=True, kw_only=True):
     """
 
     family: ClassVar[str] = "mismatch"
-    title: ClassVar[str] = "Copies that differ"
+    title: ClassVar[str] = "Data mismatches"
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False  # the numbers are exported with arrays and DRBD connections
     rows_of = Source("{origin}", "{needle}")

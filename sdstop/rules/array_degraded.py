@@ -214,7 +214,7 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
         cause=f"{missing} of {human.number(array.raid_disks)} members missing{where}; {doing}.",
         impact=_risk(array, members),
         values=(
-            Value("degraded", "members missing or not in sync", missing, "", of=array.raid_disks),
+            Value("degraded", "missing or out-of-sync members", missing, "", of=array.raid_disks),
             Value("tolerates", "further failures tolerated", left, "", below=None if left else 1),
             Value("spares", "spares", array.spares),
             Value("failed", "failed members still listed", array.failed),

@@ -88,7 +88,7 @@ def _other_paths(window: Window) -> dict[str, MultipathState]:
 
 
 def _as_path(finding: Finding, left: MultipathState) -> Finding:
-    """Return what is found of a disk that is one path of several: its requests take another one."""
+    """Return the finding for a disk that is one path of several: its requests take another one."""
     return replace(
         finding,
         severity=Severity.WARNING,

@@ -78,7 +78,7 @@ def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> I
         severity=Severity.WARNING,
         subject=f"{expander.expander}/changes",
         title="SAS LINK FLAPPING",
-        cause=f"{grown.changes} link changes in {human.duration(grown.seconds)}, as many links up as before.",
+        cause=f"{grown.changes} link changes in {human.duration(grown.seconds)}, the same number of links up.",
         impact="A link drops and returns: its commands can be retried or time out.",
         values=(
             Value("changes", "changes since the previous sample", grown.changes, "", above=limits["changes"]),

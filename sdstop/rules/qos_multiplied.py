@@ -25,7 +25,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _is_held(limit: Limit) -> bool:
-    """Return whether a limit of a volume is set and enforced; those of control groups are no limits of volumes."""
+    """Return whether a limit of a volume is set and enforced; those of control groups do not count."""
     return limit.kind != CGROUP and limit.limited not in {"none", None} and not limit.unheld
 
 

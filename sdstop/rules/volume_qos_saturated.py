@@ -197,7 +197,7 @@ def _advice(known: LimitAnalysis, binding: str) -> Iterator[Advice]:
             yield run("systemctl", "show", "-p", setting, *operands(unit), note=note)
     elif limit.kind == QEMU:
         yield "Raise the limit of this disk with virsh blkdeviotune and its options."
-        yield run("virsh", "blkdeviotune", *operands(limit.owner), "DISK", note="the limits in force")
+        yield run("virsh", "blkdeviotune", *operands(limit.owner), "DISK", note="the current limits")
     elif limit.kind == POWERFLEX:
         yield "Raise the limit of this mapping, or set 0 for unlimited."
         yield "IOPS limits are 11 or more, bandwidth limits whole MiB/s."

@@ -194,6 +194,6 @@ def _hanging(runner: CollectorRunner) -> list[Evidence]:
     if asked is not None:
         key, taken, monotonic = asked
         if key not in known or known[key].monotonic != monotonic:  # otherwise the read has just ended
-            detail = f"no answer within {runner.collector.deadline:g} s"
+            detail = f"timed out after {runner.collector.deadline:g} s"
             known[key] = Evidence(key, Outcome.TIMEOUT, b"", detail, taken, monotonic)
     return list(known.values())

@@ -37,7 +37,7 @@ class Commands(TimeTravel):
         *(bind(key_of(entry.key), f"view('{entry.key}')") for entry in VIEWS),
         *explained(
             Section.VIEWS,
-            "a finding: why; a number's row: the raw evidence",
+            "open: why of a finding, raw evidence of a value",
             bind("enter", "choose"),
             hint="why",
             rank=4,
@@ -51,37 +51,35 @@ class Commands(TimeTravel):
             hint="find",
             rank=2,
         ),
-        *explained(Section.ROWS, "next and previous hit, in any view", bind("n", "match(1)"), bind("N", "match(-1)")),
-        *explained(
-            Section.ROWS, "show the finding's thing in its view", bind("v", "lead", "view"), hint="its view", rank=5
-        ),
-        *explained(Section.ROWS, "pin the row above all views; unpin it", bind("p", "pin", "pin"), hint="pin", rank=6),
+        *explained(Section.ROWS, "next/previous hit, in any view", bind("n", "match(1)"), bind("N", "match(-1)")),
+        *explained(Section.ROWS, "go to the view of the finding", bind("v", "lead", "view"), hint="its view", rank=5),
+        *explained(Section.ROWS, "pin/unpin the row above all views", bind("p", "pin", "pin"), hint="pin", rank=6),
         *explained(
             Section.ROWS,
-            "next and previous member or path",
+            "next/previous member or path",
             bind("right_square_bracket", "sibling(1)"),
             bind("left_square_bracket", "sibling(-1)"),
         ),
-        *explained(Section.ROWS, "choose the columns of the table", bind("o", "columns")),
-        *explained(Section.ROWS, "copy the row (terminal's clipboard)", bind("y", "copy", "copy")),
+        *explained(Section.ROWS, "choose columns", bind("o", "columns")),
+        *explained(Section.ROWS, "copy the row to the terminal's clipboard", bind("y", "copy", "copy")),
         *explained(
-            Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="write", rank=10
+            Section.OTHER, "save the history buffer as a capture", bind("w", "write", "write"), hint="capture", rank=10
         ),
         *explained(
             Section.OTHER,
-            "ASCII, colour, mouse: on and off",
+            "toggle ASCII, color, mouse",
             bind("a", "ascii", "ascii"),
             bind("c", "colour", "colour"),
             bind("m", "mouse", "mouse"),
         ),
         *explained(
             Section.OTHER,
-            "the same by name: disks, sort queue, save FILE, quit",
+            "type a command: disks, sort queue, save FILE, quit",
             bind("colon", "command"),
             hint="command",
             rank=14,
         ),
-        *explained(Section.OTHER, "this page", bind("question_mark,f1", "keys", "help"), hint="help", rank=1),
+        *explained(Section.OTHER, "show this help", bind("question_mark,f1", "keys", "help"), hint="help", rank=1),
         *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave", "quit"), hint="quit", rank=11),
     ]
 
@@ -148,7 +146,7 @@ class Commands(TimeTravel):
             if wrong:
                 self.foot.say(wrong)
         else:
-            self.foot.say("v shows the view of a finding; select one")
+            self.foot.say("no finding selected; v goes to the view of a finding")
 
     def action_pin(self) -> None:
         """Pin or unpin the thing under the cursor."""
@@ -191,7 +189,7 @@ class Commands(TimeTravel):
             chosen[table.id or ""] = list(names)
         wrong = remember_columns(chosen)
         if wrong:
-            self.foot.say(f"columns not remembered: {wrong}", bad=True)
+            self.foot.say(f"columns not saved: {wrong}", bad=True)
 
     # -- saving -----------------------------------------------------------------------------------------------
 
@@ -206,12 +204,12 @@ class Commands(TimeTravel):
             if answer:
                 self.run_worker(self._write(answer), exclusive=True)
 
-        self.foot.ask(Prompt(f"write {count} frames to", capture_name(self.session), done))
+        self.foot.ask(Prompt(f"save {count} frames to", capture_name(self.session), done))
 
     async def _write(self, path: str) -> None:
-        self.foot.say(f"writing {path} ...")
+        self.foot.say(f"saving {path} ...")
         wrong = await asyncio.to_thread(write_capture, path, self.session.still())
-        self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
+        self.foot.say(f"not saved: {wrong}" if wrong else f"saved: {path}", bad=bool(wrong))
 
     def action_copy(self) -> None:
         """Copy the selected row, or the whole text of a sheet, to the terminal's clipboard."""
@@ -219,7 +217,7 @@ class Commands(TimeTravel):
         row = pane.chosen if not isinstance(self.screen, Sheet) else None
         shown = self._text() if row is None else plain(pane.row_line(row, pane.size.width)).strip()
         self.copy_to_clipboard(shown)
-        self.foot.say(f"{len(shown)} characters handed to the terminal's clipboard; `:save FILE` writes the screen")
+        self.foot.say(f"sent {len(shown)} characters to the terminal's clipboard; `:save FILE` saves the screen")
 
     def _pane(self) -> Pane:
         focused = self.screen.focused
@@ -231,7 +229,7 @@ class Commands(TimeTravel):
     def save(self, path: str) -> None:
         """Write the text of the sheet or the pane to a new file."""
         wrong = save_text(path, self._text())
-        self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
+        self.foot.say(f"not saved: {wrong}" if wrong else f"saved: {path}", bad=bool(wrong))
 
     # -- appearance -------------------------------------------------------------------------------------------
 
@@ -240,7 +238,7 @@ class Commands(TimeTravel):
         self.mouse = not self.mouse
         if isinstance(self._driver, TerminalDriver):
             self._driver.report_mouse(on=self.mouse)
-        self.foot.say("mouse on; Shift selects text" if self.mouse else "mouse off: the terminal selects text")
+        self.foot.say("mouse on; Shift selects text" if self.mouse else "mouse off: select text as usual")
 
     # -- by name ----------------------------------------------------------------------------------------------
 
@@ -274,7 +272,7 @@ class Commands(TimeTravel):
         """Run every collector immediately."""
         if self.feed is not None:
             self.feed.rescan()
-            self.foot.say("all sources are read again")
+            self.foot.say("refreshing all sources")
 
     def command(self, line: str) -> None:
         """Run a typed command."""

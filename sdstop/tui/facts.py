@@ -46,7 +46,7 @@ def fact_rows(thing: FactSubject, scene: Scene, width: int) -> list[Row]:
         note = "   stale: its source fails now" if stale else ""
         shown.append(words(text((f" {family.title}", STRONG), (note, scene.palette.severity(None)))))
         shown.extend(_fields(reading, scene, width))
-    return shown or [words(text((" nothing is known of it at this moment", FAINT)))]
+    return shown or [words(text((" no data at this time", FAINT)))]
 
 
 def _fields(reading: Reading, scene: Scene, width: int) -> list[Row]:

@@ -16,16 +16,16 @@ Lines = tuple[tuple[str, str], ...]
 """Pairs of keys or marks and their descriptions."""
 
 MARKS = (
-    ("!CRIT *WARN", "severity; INFO is allowed to be quiet"),
-    ("?UNKN", "could not be seen, and why; never the same as good"),
-    ("-", "the node does not say"),
-    ("! *", "before a row: a critical finding or a warning is about it"),
-    ("~", "stale: the last good data of a source that fails now"),
-    ("%CACHBL", "hits of the cacheable requests; %HIT is of all requests"),
-    ("8G x4/16G x8", "a link: as it is, and as both ends can; NEW: errors since the reading before"),
-    ("%TIME", "of a volume: time at its limit; limit and disks: which part of await is whose"),
-    ("≤640", "of several mappings together: what one of them has of it at most"),
-    ("x2.4", "multiple of the median of its peers in the array"),
+    ("!CRIT *WARN", "severity; INFO raises no alert"),
+    ("?UNKN", "unknown: could not be checked; not the same as OK"),
+    ("-", "no data"),
+    ("! *", "marks a row with a critical finding or a warning"),
+    ("~", "stale: last good value; its source fails now"),
+    ("%CACHBL", "hit rate of cacheable requests; %HIT: of all requests"),
+    ("8G x4/16G x8", "link: current / maximum of both ends; NEW: errors since the previous sample"),
+    ("%LIM", "volume: share of time at its limit; limit, disks: the two parts of await"),
+    ("≤640", "upper bound: the counter covers several mappings together"),
+    ("x2.4", "ratio to the median of its peers in the array"),
 )
 
 _MARGIN = 20
@@ -53,5 +53,5 @@ def help_rows(keys: Iterable[tuple[str, Lines]], palette: Palette, version: str,
             rows.append(words(text(f"    {shown:<15} ", (lines[0], FAINT))))
             rows.extend(words(text((" " * _MARGIN + line, FAINT))) for line in lines[1:])
         rows.append(words(()))
-    rows.append(words(text((f"  sdstop {palette.word(version)}: it changes nothing on the node.", FAINT))))
+    rows.append(words(text((f"  sdstop {palette.word(version)}: read-only, changes nothing on the node.", FAINT))))
     return rows

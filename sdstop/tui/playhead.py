@@ -197,7 +197,9 @@ class Playhead:
             return newest - seconds if ago[1] == "-" or look is None else look.now.taken + seconds
         clock = _CLOCK.match(text)
         if clock is None:
-            raise ValueError("a time is 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)")
+            raise ValueError(
+                "invalid time; use 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)"
+            )
         year, month, day, hour, minute, second = clock.groups()
         here = moment(newest) if text.endswith("Z") else zoned(newest)
         chosen = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)

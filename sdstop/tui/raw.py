@@ -74,7 +74,7 @@ def head_lines(quote: Quote, item: Evidence | None, palette: Palette) -> list[Li
     if item.taken is not None:
         facts.append(timestamp(item.taken))
     if item.duration is not None:
-        facts.append(f"took {wait(item.duration)} ms")
+        facts.append(f"read in {wait(item.duration)} ms")
     if item.exit is not None:
         facts.append(f"{'status' if item.key.startswith('http:') else 'exit'} {item.exit}")
     facts.append(f"{len(item.data)} bytes")
@@ -94,7 +94,7 @@ def _kind(key: str) -> tuple[str, str]:
         "slug": "command",
         "answer": "answer",
         "link": "link",
-        "list": "folder",
+        "list": "directory",
     }
     kind, colon, name = key.partition(":")
     if kind == "http":
@@ -110,7 +110,7 @@ def _content(item: Evidence, quote: Quote) -> str:
         with suppress(ValueError, RecursionError):  # not JSON: shown as it is
             shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False)
     if len(item.data) > LONGEST:
-        shown += f"\n... {len(item.data) - LONGEST} bytes more"
+        shown += f"\n... {len(item.data) - LONGEST} more bytes"
     if item.stderr:
         shown += "\n--- standard error ---\n" + item.stderr[:LONGEST].decode("utf-8", "surrogateescape")
     return shown.rstrip("\n")
@@ -123,7 +123,7 @@ def _json(item: Evidence, quote: Quote) -> str:
     shown = readable(item.data)
     with suppress(ValueError, RecursionError):
         shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False)
-    return f"{quote.excerpt}\n--- all of it ---\n{shown}"
+    return f"{quote.excerpt}\n--- full content ---\n{shown}"
 
 
 def _lines(foreign: str, mark: str, palette: Palette, width: int) -> list[Line]:

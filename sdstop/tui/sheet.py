@@ -133,7 +133,7 @@ class WhySheet(Sheet):
             if self.entry.key in current:
                 self.entry = current[self.entry.key]
             else:
-                note = f"not so at {scene.mode.value.lower()} time; as it was last seen"
+                note = f"not active at {scene.mode.value.lower()} time; last known state"
         mark = "".join(s.text for s in entry_mark(self.entry, scene.palette)).strip()
         self.pane.title = f"Why {mark} {scene.palette.word(self.entry.subject, 60)}"
         self.pane.put(why_rows(self.entry, scene, width), scene.palette, note)
@@ -204,7 +204,7 @@ class RawSheet(Sheet):
 
     def __init__(self, quote: Quote) -> None:
         """Create the sheet for quoted evidence."""
-        super().__init__("As it was read")
+        super().__init__("Raw evidence")
         self.head.title = "Evidence"
         self.quote = quote
         self._shown: tuple[object, ...] = ()

@@ -47,7 +47,7 @@ def verdict(scene: Scene, unknown: int) -> str:
     """Return the chip of a screen without critical findings and warnings: never "all is well" if unknown."""
     if not unknown and scene.headline.code != UNKNOWN:
         return LOAD_EXPLAINED if scene.is_load_explained else "no problem found"
-    return "unknown" if scene.look.judgement.judged else "nothing judged"
+    return "unknown" if scene.look.judgement.judged else "nothing checked"
 
 
 def moment_line(scene: Scene) -> Line:
@@ -56,7 +56,7 @@ def moment_line(scene: Scene) -> Line:
     if scene.silent is not None:
         return text((f" no data for {duration(scene.silent)} ", BANNER))
     if scene.sought is not None:
-        return text((f" {scene.mode.value} judging {utc(scene.sought)} ", CHIP))
+        return text((f" {scene.mode.value} loading {utc(scene.sought)} ", CHIP))
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
     return text((f" {scene.mode.value} {utc(taken)}{behind} ", CHIP))
 
@@ -94,7 +94,7 @@ def _notes(scene: Scene) -> list[str]:
         for note in (
             scene.palette.word(scene.trouble) if scene.silent is not None else "",
             "not root" if origin.privileged is False else "",
-            f"clock ran back {duration(back)}" if back >= 0.05 else "",
+            f"clock went back {duration(back)}" if back >= 0.05 else "",
             timestamp(scene.now.taken)[:10] if dated(scene.now.taken) else "",
             _note(scene),
         )
@@ -105,10 +105,10 @@ def _notes(scene: Scene) -> list[str]:
 def _note(scene: Scene) -> str:
     origin = scene.session.origin
     if scene.mode is Mode.LIVE:
-        late = f", {scene.late} frame{'s' * (scene.late != 1)} not judged" if scene.late else ""
+        late = f", {scene.late} frame{'s' * (scene.late != 1)} dropped" if scene.late else ""
         return "" if scene.silent is not None else f"every {scene.interval:g} s{late}"
     if origin.live:
-        return "recording goes on"
+        return "still recording"
     frames = scene.session.timeline.frames
     at = f"frame {scene.look.index + 1} of {len(frames)}"
     return at if origin.complete else f"{at}, capture incomplete"

@@ -46,7 +46,7 @@ def usable_terminal() -> str | None:
             return f"standard {name} is not a terminal"
     kind = os.environ.get("TERM", "")
     if kind in {"", "dumb", "unknown"}:
-        return f"TERM={kind or '(not set)'} cannot move its cursor"
+        return f"TERM={kind or '(not set)'} does not support cursor movement"
     return None
 
 

@@ -25,11 +25,11 @@ class TimeTravel(Shell):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *explained(
-            Section.TIME, "pause and go on; a capture: play", bind("space", "pause", "pause"), hint="pause", rank=7
+            Section.TIME, "pause/resume; in a capture: play", bind("space", "pause", "pause"), hint="pause", rank=7
         ),
         *explained(
             Section.TIME,
-            "next and previous frame",
+            "next/previous frame",
             bind("t", "step(1)"),
             bind("T", "step(-1)"),
             hint="step",
@@ -37,7 +37,7 @@ class TimeTravel(Shell):
         ),
         *explained(
             Section.TIME,
-            "next and previous event: a finding begins or ends",
+            "next/previous event: a finding starts or ends",
             bind("e", "event(1)"),
             bind("E", "event(-1)"),
             hint="event",
@@ -50,10 +50,10 @@ class TimeTravel(Shell):
             hint="go to time",
             rank=12,
         ),
-        *explained(Section.TIME, "back to the newest frame", bind("L", "newest", "newest", "live")),
+        *explained(Section.TIME, "go to the newest frame", bind("L", "newest", "newest", "live")),
         *explained(
             Section.TIME,
-            "longer and shorter interval; a capture: play at 1x, 10x, 60x",
+            "longer/shorter interval; in a capture: play at 1x, 10x, 60x",
             bind("plus,equals_sign", "pace(1)"),
             bind("minus", "pace(-1)"),
         ),
@@ -97,7 +97,7 @@ class TimeTravel(Shell):
             more = f", and {len(reached) - 1} more" if len(reached) > 1 else ""
             self.foot.say(f"{reached[0].said}{more}")
         else:
-            self.foot.say(f"no finding begins or ends {'later' if direction > 0 else 'earlier'}")
+            self.foot.say(f"no {'later' if direction > 0 else 'earlier'} event")
         self.paint()
 
     def action_newest(self) -> None:
@@ -141,7 +141,7 @@ class TimeTravel(Shell):
             return
         self.pace(stepped(INTERVALS, self.interval, direction))
         self.feed.set_interval(self.interval)
-        self.foot.say(f"every {self.interval:g} s")
+        self.foot.say(f"interval {self.interval:g} s")
         self.paint()
 
     def on_pane_time_chosen(self, message: Pane.TimeChosen) -> None:

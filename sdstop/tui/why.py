@@ -74,12 +74,12 @@ def why_rows(entry: FindingEntry, scene: Scene, width: int) -> list[Row]:
 def _when(entry: FindingEntry, scene: Scene) -> str:
     lasted = entry.lasted(scene.now.monotonic)
     if entry.since is None or lasted is None:
-        return "no time is known"
+        return "time unknown"
     if entry.until is None:
         if entry.since <= UNDATED:
-            return f"since the first frame, for {duration(lasted)}" if lasted else NOT_DATED
+            return f"since the first frame, at least {duration(lasted)}" if lasted else NOT_DATED
         # A finding active at the first frame may have begun earlier; the sources were not sampled before.
-        before = " or before" if entry.finding is not None and (entry.began or 0.0) <= scene.session.began else ""
+        before = " or earlier" if entry.finding is not None and (entry.began or 0.0) <= scene.session.began else ""
         return f"since {utc(entry.since)}{before}, for {duration(lasted)}"
     return f"from {utc(entry.since)} to {utc(entry.until)}, for {duration(lasted)}"
 
@@ -90,21 +90,21 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     for title, names in place_lines(finding):
         page.prose(f"{title}: {names}")
     if finding.advice:
-        page.title("What to do")
+        page.title("Action")
         for advice in finding.advice:
             page.prose(str(advice), bullet="  ", pasted=True)
     if finding.values:
         page.title("Compared")
         page.values(finding.values)
     if finding.refuted_by:
-        page.title("What would refute it")
+        page.title("Would be disproved by")
         page.prose(finding.refuted_by, bullet="  ")
     page.title("Evidence")
     for index, cite in enumerate(finding.evidence):
         page.cite(cite, index)
     others = {entry.key: entry for entry in scene.findings()}
     if finding.explains:
-        page.title("Explains")
+        page.title("Consequences")
         for key in finding.explains:
             other = others.get(key)
             page.choice(f"explains:{key}", other.summary if other else key, other)

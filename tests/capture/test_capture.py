@@ -196,14 +196,14 @@ def test_a_clock_that_does_not_go_forward(tmp_path: Path) -> None:
     origin, frames = open_capture(make(tmp_path / "c", {"manifest.json": {"frames": entries}, "static/x": ""}))
     assert [(f.taken, f.monotonic) for f in frames] == [(100, 9), (101, 10), (102, 11), (103, 12)]
     assert [f.ran is None for f in frames] == [False, True, True, False]
-    assert origin.note == "frames whose clock does not go forward, taken as 1 s apart: 2"
+    assert origin.note == "frames with a clock that does not advance, assumed 1 s apart: 2"
 
 
 def test_a_wall_clock_that_alone_is_known_and_runs_back(tmp_path: Path) -> None:
     entries = [{"taken": 100.0 + n} for n in (0, 2, -5, -4)]
     origin, frames = open_capture(make(tmp_path / "c", {"manifest.json": {"frames": entries}, "static/x": ""}))
     assert [(f.taken, f.monotonic) for f in frames] == [(100, 0), (102, 2), (95, 3), (96, 4)]
-    assert origin.note == "frames whose clock does not go forward, taken as 1 s apart: 1"
+    assert origin.note == "frames with a clock that does not advance, assumed 1 s apart: 1"
 
 
 def test_gaps_are_said(tmp_path: Path) -> None:
@@ -221,17 +221,17 @@ def test_gaps_are_said(tmp_path: Path) -> None:
         ("missing", "cannot be opened: No such file or directory"),
         ("nul\0", "invalid path"),
         ("empty", r"is not a capture \(no frames/ or static/\)"),
-        ("text", "is not a tar archive: it ends early"),
+        ("text", "is not a tar archive: it is cut off"),
         ("packed", "cannot be opened: Too many levels of symbolic links"),
-        ("fifo", "is neither a file nor a folder"),
-        ("fifo-in-it", "is neither a file nor a folder"),
+        ("fifo", "not a file or directory"),
+        ("fifo-in-it", "not a file or directory"),
         ("other.tar.gz", r"is not a capture \(no frames/ or static/\)"),
         ("two.tar.gz", r"is not a capture \(no frames/ or static/\)"),
-        ("cut.tar.gz", r"is not a capture \(no frames/ or static/\) \(the archive ends early\)"),
+        ("cut.tar.gz", r"is not a capture \(no frames/ or static/\) \(the archive is cut off\)"),
         ("text/x", "cannot be opened: Not a directory"),
         ("both", "holds two captures: capture.tar.gz and frames/; remove one of them"),
-        ("newer", "is of schema sdstop.capture/2, and this version opens sdstop.capture/1"),
-        ("strange", "is of schema .1., and this version opens sdstop.capture/1"),
+        ("newer", "has the unsupported capture schema sdstop.capture/2 .supported: sdstop.capture/1."),
+        ("strange", "has the unsupported capture schema .1. .supported: sdstop.capture/1."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_opened_says_why_in_one_line(tmp_path: Path, path: str, reason: str) -> None:
@@ -268,7 +268,7 @@ def test_a_link_is_refused_wherever_it_leads(tmp_path: Path, inside: str) -> Non
                 victim.rename(Path(folder) / "moved")
             victim.parent.mkdir(parents=True, exist_ok=True)
             victim.symlink_to(target)
-            with pytest.raises(OpenError, match=f"holds a symbolic link: {inside}$"):
+            with pytest.raises(OpenError, match=f"contains a symbolic link: {inside}$"):
                 open_capture(folder)
 
 
@@ -276,12 +276,12 @@ def test_what_is_no_file_is_refused_without_touching_it(tmp_path: Path) -> None:
     folder = make(tmp_path / "c", {"frames/0001/proc/mdstat": ""})
     odd = folder / "frames/0001/proc/diskstats"
     os.mkfifo(odd)  # would block for ever
-    with pytest.raises(OpenError, match=r"holds a FIFO: frames/0001/proc/diskstats$"):
+    with pytest.raises(OpenError, match=r"contains a FIFO: frames/0001/proc/diskstats$"):
         open_capture(folder)
     odd.unlink()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(odd))
-        with pytest.raises(OpenError, match="holds a socket"):
+        with pytest.raises(OpenError, match="contains a socket"):
             open_capture(folder)
 
 
@@ -290,21 +290,21 @@ def test_names_that_are_refused_in_a_folder(tmp_path: Path) -> None:
         with TemporaryDirectory(dir=tmp_path) as folder:
             make(Path(folder), {"static/": ""})
             (Path(folder) / "static" / os.fsdecode(name)).touch()
-            with pytest.raises(OpenError, match="holds an entry whose name has") as refusal:
+            with pytest.raises(OpenError, match="contains an entry whose name has") as refusal:
                 open_capture(folder)
             assert str(refusal.value).isprintable()
 
 
 def test_a_folder_has_the_limits_of_an_archive(tmp_path: Path) -> None:
     folder = make(tmp_path / "c", {f"static/{n}": "x" * 1000 for n in range(9)})
-    with pytest.raises(CaptureRefused, match="holds a file of more than 0 MiB: static/0"):
+    with pytest.raises(CaptureRefused, match="contains a file of more than 0 MiB: static/0"):
         read_folder(str(folder), ["static"], ReadLimits(member=999))
     deep = make(tmp_path / "d", {"static/" + "d/" * 40 + "x": ""})
     with pytest.raises(OpenError, match="more than 32 parts"):
         open_capture(deep)
     for limits, note in (
-        (ReadLimits(total=3500), "the folder holds more than 0 MiB: the rest was left out"),
-        (ReadLimits(members=4), "the folder has more than 4 entries: the rest was left out"),
+        (ReadLimits(total=3500), "the directory contains more than 0 MiB: rest ignored"),
+        (ReadLimits(members=4), "the directory has more than 4 entries: rest ignored"),
     ):
         contents = read_folder(str(folder), ["static"], limits)
         assert sorted(contents.files) == ["static/0", "static/1", "static/2"]
@@ -346,27 +346,27 @@ DAMAGES: list[tuple[Files, str]] = [
     ({"manifest.json": f'{{"frames": {"9" * 5000}}}'}, "manifest.json is damaged"),
     ({"manifest.json": b"\xff\xfe"}, "manifest.json is damaged"),
     ({"manifest.json": [1]}, "manifest.json is not a table"),
-    ({"manifest.json": {"frames": {"a": 1}}}, "the manifest's frames are not understood"),
-    ({"manifest.json": {"frames": [1]}}, "the manifest's frames are not understood"),
+    ({"manifest.json": {"frames": {"a": 1}}}, "unrecognized frames in the manifest"),
+    ({"manifest.json": {"frames": [1]}}, "unrecognized frames in the manifest"),
     ({"static/links.json": "{"}, "links.json is damaged"),
     ({"static/links.json": [1]}, "links.json is not a table"),
-    ({"static/links.json": {"/x": 1}}, "links.json has an entry that was not understood: link:/x"),
-    ({"static/links.json": {"/x": "\ud800"}}, "links.json has an entry that was not understood: link:/x"),
-    ({"static/links.json": {"/\ud800": "x"}}, r"links.json has an entry that was not understood: link:/\ud800"),
-    ({"static/lists.json": {"/x": "ab"}}, "lists.json has an entry that was not understood: list:/x"),
-    ({"static/lists.json": {"/x": [1]}}, "lists.json has an entry that was not understood: list:/x"),
-    ({"static/outcomes.json": {"/x": "absent"}}, "outcomes.json has an entry that was not understood: /x"),
-    ({"static/outcomes.json": {"/x": {"outcome": []}}}, "outcomes.json has an entry that was not understood"),
-    ({"static/outcomes.json": {"/x": {"outcome": "gone"}}}, "outcomes.json has an entry that was not understood"),
-    ({"static/outcomes.json": {"": {"outcome": "ok"}}}, "outcomes.json has an entry that was not understood"),
-    ({"static/commands/x/exit": "soon"}, "commands/x/exit was not understood"),
-    ({"static/commands/x/stdin": ""}, "commands/x/stdin was not understood"),
-    ({"static/commands/x": ""}, "commands/x was not understood"),
-    ({"index.jsonl": "{\n\n[]\n{}\n"}, "lines of the index not understood: 3"),
-    ({"index.jsonl": {"frame": 1, "key": "/x", "outcome": {}}}, "lines of the index not understood: 1"),
-    ({"index.jsonl": {"frame": 1, "key": 1, "outcome": "ok"}}, "lines of the index not understood: 1"),
-    ({"frames.jsonl": {"frame": -1, "kind": "frame"}}, "lines of the index not understood: 1"),
-    ({"static/large": b"x" * (LARGEST + 1)}, "static/large is larger than 4 MiB: the rest was left out"),
+    ({"static/links.json": {"/x": 1}}, "links.json has an unrecognized entry: link:/x"),
+    ({"static/links.json": {"/x": "\ud800"}}, "links.json has an unrecognized entry: link:/x"),
+    ({"static/links.json": {"/\ud800": "x"}}, r"links.json has an unrecognized entry: link:/\ud800"),
+    ({"static/lists.json": {"/x": "ab"}}, "lists.json has an unrecognized entry: list:/x"),
+    ({"static/lists.json": {"/x": [1]}}, "lists.json has an unrecognized entry: list:/x"),
+    ({"static/outcomes.json": {"/x": "absent"}}, "outcomes.json has an unrecognized entry: /x"),
+    ({"static/outcomes.json": {"/x": {"outcome": []}}}, "outcomes.json has an unrecognized entry"),
+    ({"static/outcomes.json": {"/x": {"outcome": "gone"}}}, "outcomes.json has an unrecognized entry"),
+    ({"static/outcomes.json": {"": {"outcome": "ok"}}}, "outcomes.json has an unrecognized entry"),
+    ({"static/commands/x/exit": "soon"}, "commands/x/exit is not recognized"),
+    ({"static/commands/x/stdin": ""}, "commands/x/stdin is not recognized"),
+    ({"static/commands/x": ""}, "commands/x is not recognized"),
+    ({"index.jsonl": "{\n\n[]\n{}\n"}, "unrecognized lines of the index: 3"),
+    ({"index.jsonl": {"frame": 1, "key": "/x", "outcome": {}}}, "unrecognized lines of the index: 1"),
+    ({"index.jsonl": {"frame": 1, "key": 1, "outcome": "ok"}}, "unrecognized lines of the index: 1"),
+    ({"frames.jsonl": {"frame": -1, "kind": "frame"}}, "unrecognized lines of the index: 1"),
+    ({"static/large": b"x" * (LARGEST + 1)}, "static/large is larger than 4 MiB: rest ignored"),
 ]  # fmt: skip
 
 
@@ -381,7 +381,7 @@ def test_damage_is_said_and_the_rest_opened(tmp_path: Path, files: Files, note: 
 
 def test_many_faults_make_a_short_note(tmp_path: Path) -> None:
     origin, _ = open_capture(make(tmp_path / "c", {f"static/commands/{n:02}/exit": "x" for n in range(20)}))
-    assert origin.note.endswith("commands/04/exit was not understood; and 15 more")
+    assert origin.note.endswith("commands/04/exit is not recognized; and 15 more")
 
 
 def test_numbers_too_large_for_a_clock(tmp_path: Path) -> None:
@@ -398,7 +398,7 @@ def test_what_exceeds_a_limit_is_left_out_and_said(tmp_path: Path, monkeypatch: 
     assert [f.number for f in frames] == [1, 2, 3]
     assert origin.complete is False
     assert origin.note == (
-        "manifest.json is damaged: more than 0 MiB; the index has more than 2 lines: the rest was left out; "
+        "manifest.json is damaged: more than 0 MiB; the index has more than 2 lines: rest ignored; "
         "only the first 3 frames are shown"
     )
 
@@ -456,7 +456,7 @@ def test_what_was_changed_by_hand_counts_and_is_said(tmp_path: Path) -> None:
         "frames/0003/new": "n",
     }
     origin, frames = open_capture(make(tmp_path / "c", INDEXED | changed))
-    assert (origin.complete, origin.note) == (True, "evidence changed after it was recorded: 1")
+    assert (origin.complete, origin.note) == (True, "evidence modified after recording: 1")
     assert by_key(frames[0])["/proc/mdstat"].data == b"edited"
     assert by_key(frames[1])["link:/l"].data == b"elsewhere"
     assert by_key(frames[2])["/new"].data == b"n"
@@ -465,7 +465,7 @@ def test_what_was_changed_by_hand_counts_and_is_said(tmp_path: Path) -> None:
 def test_what_was_lost_does_not_go_on_as_if_unchanged(tmp_path: Path) -> None:
     files = {name: data for name, data in INDEXED.items() if name != "frames/0002/proc/mdstat"}
     origin, frames = open_capture(make(tmp_path / "c", files | {"frames/0002/x": ""}))
-    assert (origin.complete, origin.note) == (False, "evidence lost: 1")
+    assert (origin.complete, origin.note) == (False, "lost evidence: 1")
     assert [host_of(frames[:n]).state["/proc/mdstat"].outcome for n in (1, 2, 3)] == ["ok", "failed", "ok"]
     assert "lost from the capture" in host_of(frames[:2]).state["/proc/mdstat"].detail
 
@@ -483,7 +483,7 @@ def test_frames_may_be_taken_out(tmp_path: Path) -> None:
     files["frames.jsonl"] = "".join(f'{{"frame": {n}, "kind": "frame", "taken": {n}}}\n' for n in (1, 2, 3))
     origin, frames = open_capture(make(tmp_path / "c", files))
     assert [f.number for f in frames] == [1, 3]
-    assert "frames taken out: 1" in origin.note
+    assert "removed frames: 1" in origin.note
     assert "missing frames: 2" in origin.note
 
 

@@ -139,7 +139,7 @@ def test_an_answer_may_be_larger_than_a_file(tmp_path: Path) -> None:
 def test_a_live_node_without_a_gateway_says_how_to_have_one() -> None:
     with pytest.raises(Absent, match=r"\[powerflex\] gateways"):
         LiveHost().get(ASK)
-    with pytest.raises(Absent, match="no gateway was asked"):
+    with pytest.raises(Absent, match="no gateway queried yet"):
         LiveHost().answer("powerflex.gateway")
 
 

@@ -145,7 +145,7 @@ def test_a_file_of_text_opens_as_well(tmp_path: Path) -> None:
     origin, _ = open_capture(file)
     assert origin.name == "ticket.txt"
     file.write_text("nothing that anybody knows\n")
-    with pytest.raises(OpenError, match="is not a tar archive"):
+    with pytest.raises(OpenError, match="is not a tar archive: it"):
         open_capture(file)
 
 
@@ -227,10 +227,10 @@ def test_no_view_shows_a_date_that_nobody_knows() -> None:
     assert (told["started"], told["ended"], finding["since"], finding["until"]) == (None, None, None, None)
     views = {"text": text_report(session), "html": page(session, series), "markdown": postmortem(session)}
     for name, shown in views.items():
-        assert "time not known" in shown, name
+        assert "time unknown" in shown, name
         assert not re.search(r"\b\d{4}-\d\d-\d\d\b|\d\d:\d\d:\d\d", shown), name
-    assert "1 frame, time not known: pasted text" in views["text"]
-    assert "1 frame, time not known: pasted text" in views["html"]
+    assert "1 frame, time unknown: pasted text" in views["text"]
+    assert "1 frame, time unknown: pasted text" in views["html"]
 
 
 def test_it_is_kept_without_a_date(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_the_exporter_and_the_dashboard_have_no_date_of_it_either(
     session.feed_all(frames)
     assert capture_name(session) == "sdstop-ticket_txt.tar.gz"
     assert session.ran_back == 0.0
-    assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time not known", "+3.0s")
+    assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time unknown", "+3.0s")
 
 
 def samples(*rates: int) -> str:

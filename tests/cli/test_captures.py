@@ -42,7 +42,7 @@ def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest
     assert execute(["--from", capture]) == 0
     out, err = capsys.readouterr()
     assert out == report
-    assert re.fullmatch(r"sdstop: .* is not a terminal, so this is the text report instead of the dashboard\n", err)
+    assert re.fullmatch(r"sdstop: .* is not a terminal; printing the text report\n", err)
 
 
 COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
@@ -54,7 +54,7 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
     ("rows", "code", "lines"),
     [
         ([CALM], 0, ["OK - no findings | critical=0 warning=0 info=0 unchecked=0"]),
-        ([], 3, ["UNKNOWN - nothing was judged | critical=0 warning=0 info=0 unchecked=0"]),
+        ([], 3, ["UNKNOWN - nothing checked | critical=0 warning=0 info=0 unchecked=0"]),
         (
             [CALM, Meter("x", word="y")],
             0,
@@ -63,7 +63,7 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
         (
             [Meter("x", word="y")],
             3,
-            [f"UNKNOWN - nothing was judged; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
+            [f"UNKNOWN - nothing checked; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
         ),
         (
             [WARNING],
@@ -102,12 +102,12 @@ def test_check_is_short_however_much_there_is_to_say(meters: Make, capsys: pytes
     assert execute(["check", "--from", meters(frame(1, rows))]) == 2
     first, *more = capsys.readouterr().out.splitlines()
     assert first.startswith("SDSTOP CRITICAL - 100 findings: too-loud loud/0")
-    assert " and 94 more; not seen: idle; too-loud not checked (it speaks)" in first
+    assert " and 94 more; no usable data: idle; too-loud not checked (it speaks)" in first
     assert first.endswith(" | critical=100 warning=0 info=0 unchecked=100")
     assert len(first) < 1000
     assert first.count("|") == 1
     assert more[0].startswith("CRITICAL: too-loud loud/0")
-    assert more[-1] == "and 52 more; sdstop report has them all"
+    assert more[-1] == "52 more; see 'sdstop report'"
     assert len(more) == 51
     assert not any("|" in line for line in more)
 
@@ -130,9 +130,9 @@ def test_check_does_not_call_good_what_it_did_not_see(
     path = meters(replace(seen, evidence=(*seen.evidence, refused)))
     assert execute(["check", "--from", path, *["--strict"] * strict]) == code
     line, *more = capsys.readouterr().out.splitlines()
-    assert line.startswith("SDSTOP UNKNOWN - not seen: idle | " if code == 3 else "SDSTOP OK - no findings | ")
+    assert line.startswith("SDSTOP UNKNOWN - no usable data: idle | " if code == 3 else "SDSTOP OK - no findings | ")
     assert line.count("|") == 1
-    assert more == ([f"NOT SEEN: idle ({outcome}: /idle: it / is so)"] if code == 3 else [])
+    assert more == ([f"NO USABLE DATA: idle ({outcome}: /idle: it / is so)"] if code == 3 else [])
 
 
 def test_a_rule_that_could_not_look_is_unknown_where_no_other_did(
@@ -141,7 +141,7 @@ def test_a_rule_that_could_not_look_is_unknown_where_no_other_did(
     assert execute(["check", "--from", meters(frame(1, Evidence(SIDE, data=b"x"), idle=MARK))]) == 3
     line, *more = capsys.readouterr().out.splitlines()
     reason = "(meters: not recorded in this capture)"
-    said = "nothing was judged; not recorded: meters; too-loud not checked"
+    said = "nothing checked; not recorded: meters; too-loud not checked"
     assert line.startswith(f"SDSTOP UNKNOWN - {said} {reason} | ")
     assert more == [f"NOT CHECKED: too-loud {reason}", "NOT RECORDED: meters"]
 
@@ -152,7 +152,7 @@ def test_what_nobody_recorded_is_told_below_the_line(tmp_path: Path, capsys: pyt
     (tmp_path / "frames" / "0001" / "proc" / "mdstat").write_text(MDSTAT)
     assert execute(["check", "--from", str(tmp_path)]) == 0
     line, *more = capsys.readouterr().out.splitlines()
-    assert line.startswith("SDSTOP OK - no findings in what was recorded; not recorded: ")
+    assert line.startswith("SDSTOP OK - no findings in the recorded data; not recorded: ")
     assert any(
         re.fullmatch(r"NOT CHECKED: cache-errors, .* \(dmcache: not recorded in this capture\)", m) for m in more
     )
@@ -181,8 +181,8 @@ def test_worst_wins_over_unknown(meters: Make, capsys: pytest.CaptureFixture[str
     path = meters(frame(1, [CRITICAL]))  # the other source did not answer
     assert execute(["check", "--from", path]) == 2
     line, *more = capsys.readouterr().out.splitlines()
-    assert "; not seen: idle | " in line
-    assert more == ["NOT SEEN: idle (no data yet)"]
+    assert "; no usable data: idle | " in line
+    assert more == ["NO USABLE DATA: idle (no data yet)"]
 
 
 def test_export_once(capture: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_capture_of_a_capture_finds_the_same(capture: str, tmp_path: Path, capsy
     packed = tmp_path / "again.tar.gz"
     assert execute(["capture", "--from", capture, "-o", str(packed)]) == 0
     out, err = capsys.readouterr()
-    assert (out, one_line(err)) == ("", f"sdstop: {packed}: 2 frames")
+    assert (out, one_line(err)) == ("", f"sdstop: {packed}: wrote 2 frames")
     reports = []
     for path in (capture, str(packed)):
         assert execute(["report", "--from", path, "--format", "json"]) == 0
@@ -224,11 +224,11 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     path = meters(frame(1, refusal(Outcome.DENIED, "needs root"), idle=MARK))
     assert execute(["doctor", "--from", path]) == 0
     assert capsys.readouterr().out == (
-        "node, from a capture: 1 of 2 sources work\n"
+        "node, from a capture: 1 of 2 sources ok\n"
         "\n"
-        "SOURCE  OUTCOME  TOOK     DESCRIPTION / ACTION\n"
-        "meters  denied   2.00 ms  Meters. /meters: needs root. /meters needs root (all of it)\n"
-        "idle    ok       100 ms   Never there\n"
+        "SOURCE  STATUS  TIME     DESCRIPTION / ACTION\n"
+        "meters  denied  2.00 ms  Meters. /meters: needs root. /meters requires root (all of it)\n"
+        "idle    ok      100 ms   Never there\n"
     )
 
 
@@ -248,7 +248,7 @@ def test_doctor_says_what_to_do(outcome: Outcome, said: str, meters: Make, capsy
 
 def test_doctor_says_what_a_privilege_would_add(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["doctor", "--from", meters(frame(1, [CALM]))]) == 0
-    assert "Meters. /meters needs root (all of it)\n" in capsys.readouterr().out
+    assert "Meters. /meters requires root (all of it)\n" in capsys.readouterr().out
 
 
 def test_rules_show_the_thresholds_in_force(meters: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

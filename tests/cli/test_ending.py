@@ -79,7 +79,7 @@ def test_a_capture_is_whole_although_it_was_not_judged(node: Path, tmp_path: Pat
     seconds, code, words = ended(argv, "judging")
     assert seconds <= OBEYED
     assert code == 143
-    assert "ended early, without findings" in words
+    assert "interrupted, without findings" in words
     again = run("report", "--from", path)
     assert (again.returncode, again.stderr) == (0, "")
 

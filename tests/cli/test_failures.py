@@ -47,10 +47,8 @@ def test_an_empty_capture_is_nothing_to_call_good(tmp_path: Path, capsys: pytest
     (tmp_path / "manifest.json").write_text("[[[")
     assert execute(["check", "--from", str(tmp_path)]) == 3
     line, *more = capsys.readouterr().out.splitlines()
-    assert re.match(
-        r"SDSTOP UNKNOWN - not seen: anything: no source brought data; not recorded: .*; \d+ rules not checked \(", line
-    )
-    assert more[0] == "NOT SEEN: anything: no source brought data"
+    assert re.match(r"SDSTOP UNKNOWN - no usable data: any source; not recorded: .*; \d+ rules not checked \(", line)
+    assert more[0] == "NO USABLE DATA: any source"
     assert all(each.startswith(("NOT CHECKED: ", "NOT RECORDED: ")) for each in more[1:])
 
 
@@ -116,7 +114,7 @@ def test_a_full_disk_leaves_what_was_there(words: list[str], capture: str, tmp_p
         argv = [sys.executable, "-c", code, *words, str(folder / name), "--from", capture]
         ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
         assert (ended.returncode, ended.stdout) == (1, "")
-        assert one_line(ended.stderr).endswith(f"{name} cannot be written: File too large")
+        assert one_line(ended.stderr).endswith(f"{name}: File too large")
     assert [path.name for path in folder.iterdir()] == ["old"]
     assert (folder / "old").read_text() == "precious"
 
@@ -128,7 +126,7 @@ def test_a_textfile_is_a_regular_file(
 ) -> None:
     before = os.lstat(path)
     assert execute(["export", *words, "--from", capture, "--textfile", path]) == 1
-    assert one_line(capsys.readouterr().err).endswith(f"{path} cannot be written: it is not a regular file")
+    assert one_line(capsys.readouterr().err).endswith(f"cannot write {path}: it is not a regular file")
     assert os.lstat(path).st_ino == before.st_ino
 
 
@@ -185,7 +183,7 @@ def test_an_internal_error_is_one_line(
     for words, code in (["report"], 1), (["check"], 3):
         assert execute([*words, "--from", capture]) == code
         line = one_line("".join(capsys.readouterr()))
-        assert "internal error: ZeroDivisionError: \\x1b[2Jnobody\\x0aexpected this; please report it" in line
+        assert "internal error: ZeroDivisionError: \\x1b[2Jnobody\\x0aexpected this (set SDSTOP_TRACEBACK=1" in line
     monkeypatch.setenv("SDSTOP_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         execute(["report", "--from", capture])

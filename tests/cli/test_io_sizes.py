@@ -73,7 +73,7 @@ def test_who_is_not_root_is_told_so(counted: list[Counted], monkeypatch: pytest.
 
 
 def test_a_source_that_was_left_out_counts_nothing(counted: list[Counted]) -> None:
-    with pytest.raises(Problem, match="needs the source io-sizes"):
+    with pytest.raises(Problem, match="excludes the source io-sizes"):
         watch.begin(parse("report", ["--io-sizes", "--collectors", "diskstats"]))
     assert counted == []
 

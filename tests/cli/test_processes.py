@@ -46,7 +46,7 @@ def test_a_full_or_closed_output_is_one_line(command: str, code: int, node: Path
     assert ended.returncode == code
     assert "Traceback" not in ended.stderr
     if command != "check":
-        assert one_line(ended.stderr) == "sdstop: standard output cannot be written: No space left on device"
+        assert one_line(ended.stderr) == "sdstop: cannot write to standard output: No space left on device"
     argv = f"exec {sys.executable} -m sdstop {' '.join(words)} >&-"
     closed = subprocess.run(["sh", "-c", argv], capture_output=True, text=True, check=False)
     assert closed.returncode == code
@@ -106,7 +106,7 @@ def test_a_live_capture_below_a_root_can_be_opened(node: Path, tmp_path: Path) -
     path = tmp_path / "made"
     ended = run("capture", "--root", node, "--duration", "500ms", "--interval", "100ms", "-o", path)
     assert ended.returncode == 0
-    assert re.fullmatch(rf"sdstop: {path}: \d+ frames\n", ended.stderr)
+    assert re.fullmatch(rf"sdstop: {path}: wrote \d+ frames\n", ended.stderr)
     again = run("report", "--from", path, "--format", "json")
     assert json.loads(again.stdout)["readings"]["disk"][0]["reads"] == 100
 
@@ -122,8 +122,8 @@ def test_check_sees_a_source_that_hangs(node: Path) -> None:
     ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert ended.returncode == 3
     first, *more = ended.stdout.splitlines()
-    assert re.match(r"SDSTOP UNKNOWN - not seen: .*mdraid", first)
-    assert any(line.startswith("NOT SEEN: mdraid (timeout: ") for line in more)
+    assert re.match(r"SDSTOP UNKNOWN - no usable data: .*mdraid", first)
+    assert any(line.startswith("NO USABLE DATA: mdraid (timeout: ") for line in more)
     assert ended.stderr == ""
 
 
@@ -153,7 +153,7 @@ def test_an_interrupted_capture_is_whole(number: int, code: int, node: Path, tmp
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
     assert process.returncode == code
-    assert re.fullmatch(rf"sdstop: {path}: \d+ frames?, ended early\n", err)
+    assert re.fullmatch(rf"sdstop: {path}: wrote \d+ frames?, interrupted\n", err)
     assert run("report", "--from", path).returncode == 0
 
 
@@ -178,7 +178,7 @@ def test_progress_and_colour_are_for_terminals_alone(node: Path) -> None:
     )
     words = ("report", "--root", str(node), "--duration", "400ms", "--interval", "200ms")
     plain = _on_terminal(*words, environment={"NO_COLOR": "1"})
-    assert "sdstop: watching for 0.4s" in plain
+    assert "sdstop: collecting for 0.4s" in plain
     assert not re.search(r"\x1b\[[0-9;]*m", plain)
     assert not re.search(r"\x1b\[[0-9;]*m", _on_terminal(*words, "--no-color"))
     coloured = _on_terminal(*words)

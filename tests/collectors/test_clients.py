@@ -59,7 +59,7 @@ def test_an_old_kernel_does_not_count_bytes() -> None:
 def test_nobody_is_asked_where_there_is_no_client() -> None:
     for text in (TCP.replace(":0801 ", ":0050 "), TCP.replace(" 01 ", " 0A ")):
         host = EvidenceHost.of({SOCKETS[0]: text})
-        with pytest.raises(Absent, match="no client is connected"):
+        with pytest.raises(Absent, match="clients connected"):
             CLIENTS.read(host)
         assert command_key(ASK) not in host.touched
 

@@ -121,7 +121,7 @@ def test_what_somebody_recorded_of_one_device_is_taken() -> None:
 def test_a_cut_line_costs_that_cache_alone() -> None:
     cut = shot({**NODE, STATUS_KEY: STATUS.replace("1 2 3 4 5 6 7 1 writeback 0 smq 0 rw -", "1 2")})
     run = cut.runs["dmcache"]
-    assert (run.word, run.reason) == ("partly", "vg-a/data: its line is cut off")
+    assert (run.word, run.reason) == ("partial", "vg-a/data: its line is cut off")
     rows = {row.cache: row for row in cut.rows(Cache).values()}
     assert (rows["vg-a/data"].read_hits, rows["vg-a/data"].read_misses, rows["vg-a/data"].used) == (1, None, 35 * 65536)
     assert (rows["fast"].state, rows["wc"].state) == (None, "ok")

@@ -102,7 +102,7 @@ def test_a_command_that_is_run_and_not_declared_is_seen_and_refused() -> None:
     live = noted(recorded, LiveHost(collectors=[recorded])).evidence["cmd:echo x"]
     assert (live.outcome, live.detail.partition(",")[0]) == (
         Outcome.FAILED,
-        "no collector in use declares this command",
+        "no active collector declares this command",
     )
     run = replace(recorded, needs=(Command(("echo", "x"), "a test"),))
     assert undeclared(run, EvidenceHost()) == []

@@ -296,7 +296,7 @@ def test_a_command_that_fails(said: str, error: type[Exception]) -> None:
 
 def test_a_pool_that_does_not_answer_is_hung_and_not_gone() -> None:
     items = [Evidence(key, data=text.encode()) for key, text in node(None).items()]
-    late = Evidence(STATUS, Outcome.TIMEOUT, detail="no answer within 8 s (D, waits in txg_wait_synced)")
+    late = Evidence(STATUS, Outcome.TIMEOUT, detail="timed out after 8 s (D, waiting in txg_wait_synced)")
     with pytest.raises(TimedOut, match="txg_wait_synced"):
         list(ZFS.read(EvidenceHost([*items, late])))
     sizes = Evidence(command_key(LIST), Outcome.TIMEOUT, detail="no answer")

@@ -163,12 +163,12 @@ def test_a_contradiction_leaves_that_thing_unchecked() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", ["changed after it was recorded", "end not shown"])
+@pytest.mark.parametrize("fault", ["modified after recording", "end not shown"])
 def test_damaged_evidence_makes_nothing_good(fault: str) -> None:
     made = session(frame(1, "a 1\nend\n", fault))
     assert made.head().judgement.ruled_out == ()
     assert made.headline().code == UNKNOWN
-    assert made.headline().text.startswith("not seen: boxes")
+    assert made.headline().text.startswith("no usable data: boxes")
 
 
 def test_what_is_not_understood_is_unread() -> None:
@@ -206,7 +206,7 @@ def test_good_is_said_of_what_was_recorded() -> None:
     made = Session(Origin("n", collectors=frozenset({"boxes", "other"})), (BOXES, other), (DENTED,))
     made.feed(frame(1, "a 1\nend\n"))
     said = made.headline()
-    assert (said.code, said.text) == (OK, "no findings in what was recorded; not recorded: other")
+    assert (said.code, said.text) == (OK, "no findings in the recorded data; not recorded: other")
     live = Session(Origin("n", live=True), (BOXES,), (DENTED,))
     live.feed(frame(1, "a 1\nend\n"))
     assert live.headline().text == "no findings"
@@ -214,7 +214,7 @@ def test_good_is_said_of_what_was_recorded() -> None:
 
 def test_where_nothing_was_judged_nothing_is_good() -> None:
     made = session(frame(1, "end\n"))
-    assert (made.headline().code, made.headline().text) == (UNKNOWN, "nothing was judged")
+    assert (made.headline().code, made.headline().text) == (UNKNOWN, "nothing checked")
 
 
 # --- memory ---------------------------------------------------------------------------------------------------

@@ -285,7 +285,7 @@ def test_the_rest_of_a_killed_run_is_in_nobodys_way_unsaid(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", ["c.tar", "c.zip", "c.tar.xz", "c.tar.zst", "c.gz", "c.sdstop"])
 def test_other_archives_are_not_written(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Unwritable, match=r"must end in \.tar\.gz, or be a folder to make"):
+    with pytest.raises(Unwritable, match=r"must end in \.tar\.gz, or be a new directory"):
         CaptureWriter(tmp_path / name, "node7")
 
 
@@ -302,7 +302,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["c", "c.tar.gz"])
 def test_a_capture_without_a_frame_leaves_nothing(tmp_path: Path, name: str) -> None:
-    with CaptureWriter(tmp_path / name, "node7") as writer, pytest.raises(Unwritable, match="would hold no frame"):
+    with CaptureWriter(tmp_path / name, "node7") as writer, pytest.raises(Unwritable, match="would contain no frame"):
         writer.finish(Conclusions([], "", ""))
     writer.close()
     assert list(tmp_path.iterdir()) == []
@@ -337,7 +337,7 @@ def test_a_run_killed_at_any_moment_leaves_whole_frames(tmp_path: Path, frames: 
         assert sum(end <= cut for end in ends) <= len(opened) <= sum(end <= cut + flushed for end in ends)
         assert states(opened) == known[: len(opened)]
         assert origin.complete is False
-        assert "the archive ends early" in origin.note
+        assert "the archive is cut off" in origin.note
 
 
 def test_a_folder_left_at_any_moment_has_whole_frames(tmp_path: Path, frames: list[Frame]) -> None:
@@ -345,13 +345,13 @@ def test_a_folder_left_at_any_moment_has_whole_frames(tmp_path: Path, frames: li
         for item in frames[:3]:
             writer.add(item)
     origin, opened = open_capture(tmp_path / "c")
-    assert (origin.complete, origin.note) == (False, "the recording was not finished")
+    assert (origin.complete, origin.note) == (False, "the recording is incomplete")
     assert states(opened) == states(frames[:3])
     half = tmp_path / "c/frames/0004/proc"
     half.mkdir(parents=True)
     (half / "diskstats").write_bytes(b"   8 0 sda 4")
     origin, opened = open_capture(tmp_path / "c")
-    assert (origin.complete, origin.note) == (False, "frame 4 was cut off and is left out")
+    assert (origin.complete, origin.note) == (False, "frame 4 is truncated; skipped")
     assert states(opened) == states(frames[:3])
 
 
@@ -397,7 +397,9 @@ def test_what_could_not_be_opened_is_not_written(
 ) -> None:
     monkeypatch.setattr(f"sdstop.exporters.capture.{limit}", {"MOST_FRAMES": 3, "_MOST_MEMBERS": 15}.get(limit, 15_000))
     with CaptureWriter(tmp_path / "c.tgz", "node7") as writer:
-        with pytest.raises(Unwritable, match=r"is as large as a capture may be; its [23] whole frames are kept in"):
+        with pytest.raises(
+            Unwritable, match=r"has reached the maximum size of a capture; its [23] whole frames are kept in"
+        ):
             add_all(writer, frames)
         writer.finish(Conclusions([], "", ""))
     origin, opened = open_capture(tmp_path / "c.tgz")

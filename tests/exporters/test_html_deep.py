@@ -59,8 +59,8 @@ def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
         f"{MARKED}{size}" for size in range(4096, 0, -512)
     ]
     assert f"{MARKED}4096: block of cachedev" in figure
-    assert f"{MARKED}512, 1024, 1536, 2048, 2560, 3072, 3584: cut by frames of 3584 (eth1, MTU 4000)" in figure
-    assert "requests a second of each size; solid is " in figure
+    assert f"{MARKED}512, 1024, 1536, 2048, 2560, 3072, 3584: split by frames of 3584 (eth1, MTU 4000)" in figure
+    assert "requests per second of each size; darkest is " in figure
     assert "512: mean" in figure
 
 
@@ -140,15 +140,15 @@ def test_new_errors_of_links_are_drawn_between_the_readings_that_told_them() -> 
     session, series = linked(old, later, later)
     told = {title: (said, shown) for title, said, shown in phy_errors(series, axis(series))}
     assert told.keys() == {
-        "SAS links: damaged words (invalid dwords)",
-        "SAS links: words of the wrong disparity",
-        "SAS links: losses of synchronization",
+        "SAS links: invalid dwords",
+        "SAS links: running disparity errors",
+        "SAS links: losses of dword sync",
     }
-    said, shown = told["SAS links: damaged words (invalid dwords)"]
-    assert "solid is 36000/h; 2 phys counted none" in said
+    said, shown = told["SAS links: invalid dwords"]
+    assert "darkest is 36000/h; 2 phys without errors" in said
     assert "phy-1:0:1 36000/h" in shown
-    assert "phy-1:0:3 180/h" in told["SAS links: losses of synchronization"][1]
-    assert "SAS links: losses of synchronization" in page(session, series)
+    assert "phy-1:0:3 180/h" in told["SAS links: losses of dword sync"][1]
+    assert "SAS links: losses of dword sync" in page(session, series)
     values = series.of("invalid_dwords")[""]["phy-1:0:1"]
     assert [value for value in values if value is not None] == [10.0, 0.0]
 
@@ -181,7 +181,7 @@ def test_a_deep_look_that_cannot_count_sizes_says_so(tmp_path: Path, capsys: pyt
     out = tmp_path / "c.tar.gz"
     words = ["capture", "--profile", "deep", "--duration", "0.2s", "--interval", "0.1s", "--root", str(tmp_path)]
     assert command.execute([*words, "--collectors", "diskstats", "-o", str(out)]) == 0
-    assert "--profile deep: without request sizes: --collectors leaves out" in capsys.readouterr().err
+    assert "--profile deep: request sizes unavailable: excluded by --collectors" in capsys.readouterr().err
 
 
 def test_a_device_that_is_idle_again_is_known_to_be() -> None:

@@ -38,7 +38,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
         "headline": {
             "code": 3,
             "result": "unknown",
-            "text": "not seen: idle; too-loud not checked (it speaks)",
+            "text": "no usable data: idle; too-loud not checked (it speaks)",
         },
         "hosts": [
             {
@@ -211,20 +211,20 @@ def test_text_of_a_finding() -> None:
         "\n"
         "FINDINGS\n"
         "  CRITICAL  a  LOUD METER\n"
-        "    too-loud, since 08:00:01Z or before (1.0s), confidence 90.0%\n"
+        "    too-loud, since 08:00:01Z or earlier (1.0s), confidence 90.0%\n"
         "    Why: a is loud.\n"
         "    Impact: Neighbors can wake up.\n"
         "      level  90.0%  > 50.0%\n"
         "    Evidence: /meters, frame 2\n"
     )
     assert (
-        "    Do: 1. Turn it down.\n"
-        "        2. journalctl -k | grep -w a -   # its noise\n"
-        "    Refuted by: silence\n"
+        "    Action: 1. Turn it down.\n"
+        "            2. journalctl -k | grep -w a -   # its noise\n"
+        "    Would be disproved by: silence\n"
         "    Harmless if: a concert is on\n"
-        "    Explains: other:thing\n"
+        "    Consequences: other:thing\n"
         "\n"
-        "CHECKED AND GOOD\n"
+        "PASSED\n"
         "  too-loud  b  it is calm\n"
         "\n"
         "NOT CHECKED\n"
@@ -239,7 +239,7 @@ def test_text_of_a_finding() -> None:
 
 def test_a_finding_that_ended_says_when() -> None:
     shown = text_report(session(frame(1, [LOUD]), frame(2, [CALM])))
-    assert "    too-loud, over: 08:00:01Z or before to 08:00:02Z (1.0s), confidence 90.0%\n" in shown
+    assert "    too-loud, over: 08:00:01Z or earlier to 08:00:02Z (1.0s), confidence 90.0%\n" in shown
 
 
 def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
@@ -248,22 +248,23 @@ def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
     made = session(frame(1, [CALM]), frame(2, [LOUD]), *back)
     shown = text_report(made)
     assert "5 frames over 4.0s, 2027-01-15 08:00:01Z to 2027-01-15 07:59:55Z, from a" in shown
-    assert "\nNote: the wall clock was set back by 9.0s: times are as shown then," in shown
+    note = "Note: the wall clock was set back by 9.0s; times are as it showed them, durations use the monotonic clock"
+    assert note in " ".join(shown.split())
     assert "  a  LOUD METER\n    too-loud, since 08:00:02Z (3.0s)" in shown
     assert "  b  LOUD METER\n    too-loud, seen at 07:59:55Z" in shown
     assert not re.search(r"-\d[\d.]* ?[smhd]", shown)
     ended = session(frame(1, [CALM]), frame(2, [LOUD]), *back[:2])
     assert "over: 08:00:02Z to 07:59:54Z (2.0s)" in text_report(ended)
-    assert document(made)["hosts"][0]["note"].startswith("the wall clock was set back by 9.0s: ")
+    assert document(made)["hosts"][0]["note"].startswith("the wall clock was set back by 9.0s; ")
     assert [f["since"] for f in document(made)["findings"]] == [1_800_000_002.0, 1_799_999_995.0]
     assert document(session(frame(1, [CALM]), frame(2, [CALM])))["hosts"][0]["note"] == ""
 
 
 def test_nothing_wrong_and_nothing_judged_are_two_things() -> None:
-    assert "NOTHING WAS JUDGED" not in text_report(session(frame(1, [CALM])))
+    assert "NOTHING CHECKED" not in text_report(session(frame(1, [CALM])))
     shown = text_report(session(frame(1, refusal(Outcome.DENIED, "needs root"))))
-    assert shown.startswith("node: unknown: not seen: idle; too-loud not checked (meters: denied, ")
-    assert "NOTHING WAS JUDGED" in shown
+    assert shown.startswith("node: unknown: no usable data: idle; too-loud not checked (meters: denied, ")
+    assert "NOTHING CHECKED" in shown
     assert "  meters  denied   2.00 ms  /meters: needs root\n" in shown
 
 
@@ -273,9 +274,9 @@ def test_what_is_known_of_a_capture_is_said() -> None:
     made.feed(frame(1, [CALM]))
     shown = text_report(made)
     assert shown.startswith(
-        "\\x1b[2J: unknown: not seen: idle\n1 frame 2027-01-15 08:00:01Z, from a capture\nNot root: "
+        "\\x1b[2J: unknown: no usable data: idle\n1 frame 2027-01-15 08:00:01Z, from a capture\nWithout root: "
     )
-    assert "The capture is not complete.\nNote: it ends early\n" in shown
+    assert "The capture is incomplete.\nNote: it ends early\n" in shown
 
 
 def test_a_hang_says_since_when() -> None:
@@ -304,18 +305,18 @@ ROWS = [
 
 def test_table_says_once_what_is_the_same_and_what_is_unknown() -> None:
     assert table.readings(schema(Meter), ROWS, 100) == [
-        "  The same in all: Size B 4K, Mood calm, Word w",
+        "  Equal in all rows: Size B 4K, Mood calm, Word w",
         "  Name  Room    Count  Level %  Model",
         "  m0    room-0      0        0  model 0",
         "  m1    room-1   1000     10.0  model 1",
         "  m2    room-2   2000     20.0  model 0",
         "  m3    room-3   3000     30.0  model 1",
-        "  Not reported: Time, Secret, Serial, Sizes",
+        "  No data: Time, Secret, Serial, Sizes",
     ]
 
 
 def test_wide_table_goes_on_below_with_its_labels() -> None:
-    assert table.readings(schema(Meter), ROWS[:2], 30)[2:8] == [
+    assert table.readings(schema(Meter), ROWS[:2], 30)[3:9] == [
         "  Name  Room    Count  Level %",
         "  m0    room-0      0        0",
         "  m1    room-1   1000     10.0",
@@ -328,14 +329,14 @@ def test_wide_table_goes_on_below_with_its_labels() -> None:
 def test_long_table_is_cut_and_says_so() -> None:
     rows = [Meter(f"m{n}", count=n) for n in range(table.MOST_ROWS + 5)]
     shown = table.readings(schema(Meter), rows, 100)
-    assert shown[-1] == "  and 5 more; --format json has them all"
+    assert shown[-1] == "  and 5 more; --format json lists them all"
     assert len([line for line in shown if line.startswith("  m")]) == table.MOST_ROWS
 
 
 def test_of_a_crowd_the_largest_come_first_and_those_that_do_nothing_are_counted() -> None:
     rows = [ProcessIo(n, 1.7e9 + n, f"p{n}", "root", None, n % 3 * n, 0) for n in range(9)]
     assert table.readings(schema(ProcessIo), rows, 100) == [
-        "  The same in all: User root, Written B 0",
+        "  Equal in all rows: User root, Written B 0",
         "  PID  Started               Name  Read B",
         "  8    2023-11-14 22:13:28Z  p8        16",
         "  5    2023-11-14 22:13:25Z  p5        10",
@@ -343,12 +344,10 @@ def test_of_a_crowd_the_largest_come_first_and_those_that_do_nothing_are_counted
         "  2    2023-11-14 22:13:22Z  p2         4",
         "  4    2023-11-14 22:13:24Z  p4         4",
         "  1    2023-11-14 22:13:21Z  p1         1",
-        "  Not reported: Command",
-        "  and 3 more of which every number is 0; --format json has them all",
+        "  No data: Command",
+        "  and 3 more with zeros only; --format json lists them all",
     ]
-    assert table.readings(schema(ProcessIo), rows[:1], 100) == [
-        "  1 of which every number is 0; --format json has them all"
-    ]
+    assert table.readings(schema(ProcessIo), rows[:1], 100) == ["  1 with zeros only; --format json lists them all"]
 
 
 def test_one_row_is_a_list() -> None:
@@ -373,11 +372,11 @@ def test_a_long_text_in_a_row_does_not_widen_the_column_of_the_others() -> None:
 
 
 def test_no_line_of_a_finding_is_wider_than_the_report() -> None:
-    written = text_report(replayed("draid-one-dimm", "bay60"), 100).split("CHECKED AND GOOD")[0]
+    written = text_report(replayed("draid-one-dimm", "bay60"), 100).split("PASSED")[0]
     assert "ruled out" in written
     assert "> 24h00" in written
     named = re.compile(
-        r" since \S+Z (?:or before )?\("
+        r" since \S+Z (?:or earlier )?\("
     )  # rule, subject and time are one line, however long the subject is
     assert max(len(line) for line in written.splitlines() if not named.search(line)) <= 100
 

@@ -106,7 +106,7 @@ def test_old_samples_are_not_shown(interval: float, limit: float, monkeypatch: p
     paths = "/metrics", "/-/ready"
     for path in paths:
         refused = answer(page, Request("GET", path))
-        assert (refused.status, refused.body) == (503, b"nothing was sampled yet\n")
+        assert (refused.status, refused.body) == (503, b"no sample yet\n")
     page.feed(frame(1, [Meter("a", count=1)]))
     now[0] += limit
     assert [answer(page, Request("GET", path)).status for path in paths] == [200, 200]

@@ -118,7 +118,7 @@ def test_without_its_sampler_it_ends_and_says_so(node: Path) -> None:
         os.kill(int(children[0]), signal.SIGKILL)
         assert process.wait(PATIENCE) == 1
         _, said = process.communicate()
-    assert said.startswith("sdstop: the process that reads the node is gone")
+    assert said.startswith("sdstop: the sampler process died")
 
 
 @pytest.mark.needs("promtool")
@@ -218,8 +218,8 @@ def test_what_goes_wrong_with_a_frame_or_a_file_costs_that_alone(tmp_path: Path)
         port = port_of(process)
         assert "internal error: " in process.stderr.readline()
         assert 'sdstop_meter_count_total{name="a",room="r"} 1\n' in get(port)[1]
-        said = until(lambda: next((line for line in process.stderr or () if "cannot be written" in line), ""))
-        assert said == f"sdstop: {path} cannot be written: No such file or directory\n"
+        said = until(lambda: next((line for line in process.stderr or () if "cannot write" in line), ""))
+        assert said == f"sdstop: cannot write {path}: No such file or directory\n"
         assert get(port, "/-/healthy")[0] == 200
     finally:
         process.terminate()

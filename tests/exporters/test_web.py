@@ -223,7 +223,7 @@ def test_certificates_inside_the_file(tmp_path: Path, certificate: tuple[Path, P
     assert RequestGuard(path, said.append, time.monotonic).secure
     path.chmod(0o644)
     RequestGuard(path, said.append, time.monotonic)
-    assert said == [f"sdstop: {path} can be read by every user of this machine: chmod o= it"]
+    assert said == [f"sdstop: {path} is world-readable; run chmod o= {path}"]
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,8 @@ def test_certificates_in_the_file_itself() -> None:
     [
         (f"basic_auth_users: {{a: {HASH}}}", "passwords are sent in clear text"),
         (f"{TLS}, min_version: TLS10}}", "TLS10 is not supported; minimum is TLS12"),
-        (f"{TLS}, client_auth_type: RequestClientCert}}", "RequestClientCert checks nothing"),
-        (f"{TLS}, curve_preferences: [CurveP256, X25519]}}", "OpenSSL's own order holds"),
+        (f"{TLS}, client_auth_type: RequestClientCert}}", "RequestClientCert verifies nothing"),
+        (f"{TLS}, curve_preferences: [CurveP256, X25519]}}", "OpenSSL's order applies"),
         (f"{TLS}}}\nbasic_auth_users: {{a: {HASH.replace('$10$', '$15$')}}}", "a cost of 15 takes seconds"),
     ],
 )
@@ -193,7 +193,7 @@ def test_secrets_that_everybody_can_read_are_told(tmp_path: Path) -> None:
     key.write_text("")
     path.chmod(0o644)
     key.chmod(0o644)
-    assert [line.split(" can be read by every user")[0] for line in exposed(path, load(path))] == [str(path), str(key)]
+    assert [line.split(" is world-readable")[0] for line in exposed(path, load(path))] == [str(path), str(key)]
     path.chmod(0o640)
     key.chmod(0o600)
     assert exposed(path, load(path)) == []

@@ -4,7 +4,7 @@ What is wrong with whom is fixed, so that tests and the benchmark can ask for it
 
     n000, n010...  a hot member on md0     n003  critical: a degraded array; and a source that fails
     n005, n055...  rebuild md0     n006  differs in MTU of eth2, kernel and DIMMs     n007  was silent for ten minutes
-    n008  has a volume at its limit      n009  its target is down
+    n008  has a volume at its limit      n009  target down
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def test_nodes(picture: FleetState) -> None:
         ("n001", Severity.WARNING), ("n008", Severity.WARNING), ("n010", Severity.WARNING),
     ]  # fmt: skip
     assert {n.name: n.silence for n in picture.silent} == {
-        "n007": "it is no longer scraped", "n009": "its target is down",
+        "n007": "no longer scraped", "n009": "target down",
     }  # fmt: skip
     assert picture.counts == {Severity.CRITICAL: 1, Severity.WARNING: 5, Severity.INFO: 1}
     first = picture.nodes[0]
@@ -103,7 +103,7 @@ def test_one_node_with_its_course(server: str) -> None:
     assert told.courses["array-degraded", "critical"][-1] == 1
     assert (told.failing, told.unchecked) == (("sas",), {"phy-errors": 1})
     assert ("Kernel", "6.1.0") in told.facts
-    assert ("Stalled for I/O", "25.0% of a minute") in told.facts
+    assert ("I/O pressure", "25.0% of a minute") in told.facts
 
 
 def test_once_with_a_selector(server: str) -> None:

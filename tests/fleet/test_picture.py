@@ -25,7 +25,7 @@ def test_nodes_stand_by_their_worst_and_silent_ones_before_warnings() -> None:
     ]  # fmt: skip
     assert [n.name for n in found.silent] == ["e", "d", "b"]
     assert [n.silence for n in found.silent] == [
-        "its target is down", "it is no longer scraped", "it is scraped, but takes no samples (or its clock is behind)",
+        "target down", "no longer scraped", "scraped, but no new samples (or its clock is slow)",
     ]  # fmt: skip
     assert found.counts[Severity.CRITICAL] == 1
 
@@ -71,7 +71,7 @@ def test_text_and_json_let_nothing_hostile_out() -> None:
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert 'link-saturated eth\\x1b[31m0\\x0a"\\u202e' in shown
-    assert "1 nodes more" in shown
+    assert "1 more node without problems" in shown
     written = fleet_json(picture(ANSWERS), "http://p")
     assert "\x1b" not in written
     told = json.loads(written)
@@ -132,7 +132,7 @@ def test_one_question_that_fails_costs_that_one_alone() -> None:
     assert found.total == 2
 
 
-@pytest.mark.parametrize("error", [ServerError("no answer within 15 s"), ServerError("is overloaded", 503)])
+@pytest.mark.parametrize("error", [ServerError("timed out after 15 s"), ServerError("is overloaded", 503)])
 def test_a_server_that_does_not_answer_is_asked_twice_and_then_less_and_less(error: ServerError) -> None:
     asker = Asker("sdstop_findings", error=error)
     watcher = FleetWatcher(asker)

@@ -96,7 +96,7 @@ def test_a_degraded_array_is_alerted_and_seen(tmp_path: Path) -> None:
             with tmux(tmp_path, f"{command} || sleep 600", (80, 24)) as screen:
                 until(lambda: "array-degraded md0" in screen())
                 shown = screen()
-                assert re.search(r"127\.0\.0\.1:1 .* its target is down", shown)
+                assert re.search(r"127\.0\.0\.1:1 .* target down", shown)
                 assert re.search(r"1 nodes +1 CRIT +1 \?UNKN", shown)
                 screen("Enter")
                 assert "!CRIT array-degraded" in until(lambda: "Kernel 6.1.0" in screen() and screen())

@@ -76,7 +76,7 @@ def test_a_signal_is_a_negative_exit(runner: Callable[[str], CommandRunner]) -> 
     [["rm", "x"], ["probe", "--option"], ["probe", "a", "b"], ["probe", "a b"], ["probe", ""], ["probe", "$(x)"], []],
 )
 def test_what_is_not_on_the_list_is_refused(runner: Callable[[str], CommandRunner], argv: list[str]) -> None:
-    with pytest.raises(Failed, match="no collector in use declares this command"):
+    with pytest.raises(Failed, match="no active collector declares this command"):
         runner("echo ran").run(argv, 60)
 
 
@@ -99,7 +99,7 @@ def test_a_program_that_is_none_fails(tmp_path: Path) -> None:
 
 
 def test_a_command_that_hangs_is_ended(runner: Callable[[str], CommandRunner]) -> None:
-    with pytest.raises(TimedOut, match=r"no answer within 0\.2 s \(S, sleeping.*ended by SIGTERM"):
+    with pytest.raises(TimedOut, match=r"timed out after 0\.2 s \(S, sleeping.*ended by SIGTERM"):
         runner(f"exec sleep {LONG}").run(["probe"], 0.2)
 
 
@@ -129,7 +129,7 @@ def test_long_output_is_cut(runner: Callable[[str], CommandRunner]) -> None:
 
 def test_endless_output_is_ended(runner: Callable[[str], CommandRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "RUNAWAY", LARGEST)
-    with pytest.raises(Failed, match="printed more than 4 MiB"):
+    with pytest.raises(Failed, match="output exceeded 4 MiB"):
         runner("exec cat /dev/zero").run(["probe"], 60)
 
 

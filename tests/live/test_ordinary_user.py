@@ -30,7 +30,7 @@ from tests.tui.tmux import Tmux
 
 pytestmark = pytest.mark.live
 
-HINT = "answer:psutil.processes needs root, for other users' processes (which processes do the I/O)"
+HINT = "answer:psutil.processes requires root, for other users' processes (which processes do the I/O)"
 
 
 @pytest.fixture(scope="module")
@@ -67,19 +67,19 @@ def reports(user: User) -> dict[str, str]:
 def test_doctor_says_what_root_would_add(user: User) -> None:
     code, out, err = done(user.start("doctor"))
     assert (code, err) == (0, "")
-    assert re.match(r"\S+, live, not as root: \d+ of \d+ sources work, \d+ of them partly", out)
+    assert re.match(r"\S+, live, not as root: \d+ of \d+ sources ok, \d+ of them partial", out)
     said = one_space(out)
     assert HINT in said
     assert re.search(
-        r" processes partly \S+ ms Processes' I/O\. answer:psutil\.processes: denied for \d+ of \d+ ", said
+        r" processes partial \S+ ms Processes' I/O\. answer:psutil\.processes: denied for \d+ of \d+ ", said
     )
     assert not re.search(r"^\S+ +failed ", out, re.MULTILINE)
 
 
 def test_the_report_says_so_at_its_top(reports: dict[str, str]) -> None:
     out = reports["text"]
-    assert "Not root: some sources are missing; `sdstop doctor` lists them." in one_space(out)
-    assert re.search(r"^  processes +partly .*answer:psutil.processes: denied for \d+ of \d+ ", out, re.MULTILINE)
+    assert "Without root: some sources are missing; `sdstop doctor` lists them." in one_space(out)
+    assert re.search(r"^  processes +partial .*answer:psutil.processes: denied for \d+ of \d+ ", out, re.MULTILINE)
 
 
 def test_what_was_denied_is_no_row_and_no_zero(user: User, reports: dict[str, str]) -> None:
@@ -136,7 +136,7 @@ def test_captures_are_for_their_owner_alone(user: User, name: str) -> None:
         assert stat.S_IMODE(kept.st_mode) == (0o700 if each.is_dir() else 0o600)
     code, out, err = done(user.start("report", "--from", path))
     assert (code, err) == (0, "")
-    assert "Not root: some sources are missing" in out
+    assert "Without root: some sources are missing" in out
     if name == "made.tar.gz":
         with tarfile.open(path) as archive:
             assert all(member.mode & 0o077 == 0 for member in archive)
@@ -153,7 +153,7 @@ def test_where_one_may_not_write_is_said_in_a_line(user: User, command: str, wor
     path = user.copy.parent / "roots" / "made"
     code, out, err = done(user.start(command, *words, path))
     assert (code, out) == (1, "")
-    assert re.fullmatch(rf"sdstop: {path}.*cannot be written: Permission denied\n", err)
+    assert re.fullmatch(rf"sdstop: cannot write {path}.*: Permission denied\n", err)
     assert not path.exists()
 
 
@@ -163,8 +163,8 @@ def test_check_judges_what_may_be_seen(user: User) -> None:
     first, *below = out.splitlines()
     word = re.fullmatch(r"SDSTOP (OK|WARNING|CRITICAL|UNKNOWN) - .* \| critical=\d+ .*", first)
     assert word is not None, out
-    assert all(re.match(r"(CRITICAL|WARNING|PARTLY SEEN|NOT CHECKED): ", line) for line in below), out
-    assert any(re.match(r"PARTLY SEEN: processes \(.*denied for \d+ of \d+ processes", line) for line in below), out
+    assert all(re.match(r"(CRITICAL|WARNING|PARTIAL DATA|NOT CHECKED): ", line) for line in below), out
+    assert any(re.match(r"PARTIAL DATA: processes \(.*denied for \d+ of \d+ processes", line) for line in below), out
     assert word[1] == ("OK", "WARNING", "CRITICAL", "UNKNOWN")[code]
     assert "denied" not in first
 
@@ -224,17 +224,17 @@ def test_the_dashboard_says_it_on_every_screen(window: Callable[..., Tmux], size
     for key, title in (
         ("2", "Arrays and disks"),
         ("4", "Interfaces"),
-        ("!", "Looked at and found good"),
+        ("!", "Passed"),
         ("?", "Help"),
     ):
         shown.press(key)
         assert "not root" in shown.until(title).splitlines()[0]
     shown.press("6")
-    shown.until("Who does the I/O", "hidden: only root sees them")
+    shown.until("Top I/O processes", "hidden: root only")
     if size == SMALL:
         shown.press("66")  # its third page
-    text = shown.until("Sources of evidence", "partly")
-    assert re.search(r"^.*[ ▸]processes +partly ", text, re.MULTILINE)  # what is not good comes first
+    text = shown.until("Data sources", "partial")
+    assert re.search(r"^.*[ ▸]processes +partial ", text, re.MULTILINE)  # what is not good comes first
     assert "Traceback" not in text
     shown.press("q")
     shown.until("left with 0")

@@ -166,7 +166,7 @@ class TestCounting:
     def test_a_second_one_says_that_there_is_one_and_takes_nothing_from_it(self, tracefs: Path) -> None:
         with SizeCounting(60.0, tracefs):
             with SizeCounting(60.0, tracefs) as second:
-                assert "another sdstop is counting" in second.failure
+                assert "another sdstop is already counting" in second.failure
             assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
 
 
@@ -185,8 +185,8 @@ class TestRefusal:
     @pytest.mark.parametrize(
         ("number", "said"),
         [
-            (errno.EPERM, "refused even to root"), (errno.EACCES, "refused even to root"),
-            (errno.EINVAL, "this kernel has no hist triggers"), (errno.ENOMEM, "Cannot allocate memory"),
+            (errno.EPERM, "denied even to root"), (errno.EACCES, "denied even to root"),
+            (errno.EINVAL, "kernel lacks hist triggers"), (errno.ENOMEM, "Cannot allocate memory"),
         ],
     )  # fmt: skip
     @pytest.mark.parametrize("what", ["open", "write", "mkdir"])
@@ -209,7 +209,7 @@ class TestRefusal:
     def test_a_keeper_that_dies_before_it_answers(self, tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tracing, "_begin", lambda _: os.kill(os.getpid(), signal.SIGKILL))
         with SizeCounting(60.0, tracefs) as counting:
-            assert counting.failure == "the process that was to do it ended"
+            assert counting.failure == "the helper process ended"
 
 
 class TestCrash:

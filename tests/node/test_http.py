@@ -222,7 +222,7 @@ def test_a_gzip_body_is_decompressed() -> None:
 def test_what_is_not_on_the_allow_list_is_not_sent() -> None:
     with (
         HttpClient(Endpoint("127.0.0.1", 1), lambda *_: False) as client,
-        pytest.raises(ValueError, match="DELETE /x is not a request that sdstop sends") as refused,
+        pytest.raises(ValueError, match="DELETE /x is not in the allow-list of requests") as refused,
     ):
         client.request("DELETE", "/x?secret", {}, None, 1)
     assert "secret" not in str(refused.value)

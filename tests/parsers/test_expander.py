@@ -54,7 +54,7 @@ class Node(EvidenceHost):
         self.asked.append(shown or key)
         for part, error in self.errors.items():
             if part in key or part in shown:
-                raise error(key, "no answer within 5 s" if error is TimedOut else "Invalid argument")
+                raise error(key, "timed out after 5 s" if error is TimedOut else "Invalid argument")
         return super()._take(key, shown)
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
@@ -109,7 +109,7 @@ def test_the_rule_reads_the_text_and_cites_it() -> None:
 def test_one_expander_that_does_not_answer_costs_only_itself() -> None:
     host = two(silent="smp_rep_general /dev/bsg/expander-1:0")
     rows = list(SAS.read(host))
-    assert (expander(rows).state, expander(rows).reason) == ("no answer", "no answer within 5 s")
+    assert (expander(rows).state, expander(rows).reason) == ("no answer", "timed out after 5 s")
     assert phys(rows)["phy-1:0:1"].invalid_dwords is None
     assert phys(rows)["phy-1:0:1"].rate is not None
     assert expander(rows, "expander-2:0").state == "answers"
@@ -186,13 +186,13 @@ def test_where_smp_is_turned_off_nobody_is_asked() -> None:
 def test_a_silent_expander_is_unchecked() -> None:
     evidence = [Evidence(key, data=text.encode()) for key, text in files(Phy(1, 5, 5)).items()]
     key = "cmd:smp_rep_general /dev/bsg/expander-1:0"
-    silent = Evidence(key, Outcome.TIMEOUT, detail="no answer within 5 s (D, in uninterruptible sleep)")
+    silent = Evidence(key, Outcome.TIMEOUT, detail="timed out after 5 s (D, in uninterruptible sleep)")
     session = Session(Origin("n"), [SAS], [PHY_ERRORS])
     said = session.feed(Frame(1, 0.0, 0.0, (*evidence, silent))).judgement
     assert not said.findings
     assert not said.ruled_out
     assert [row.subject for row in said.unchecked] == ["expander-1:0"]
-    assert "expander does not respond (no answer within 5 s (D, in" in said.unchecked[0].reason
+    assert "expander does not respond (timed out after 5 s (D, in" in said.unchecked[0].reason
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_late_answer_counts_as_none(tmp_path: Path, monkeypatch: pytest.Monkey
     assert host.promptly("/count", 5.0) == "7\n"
     clock = iter(range(0, 1000, 12))
     monkeypatch.setattr("sdstop.node.live.time.monotonic", lambda: float(next(clock)))
-    with pytest.raises(TimedOut, match="answered after 12 s, 5 s are allowed"):
+    with pytest.raises(TimedOut, match=r"took 12 s \(limit 5 s\)"):
         LiveHost(str(tmp_path)).promptly("/count", 5.0)
 
 

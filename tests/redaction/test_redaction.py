@@ -116,7 +116,7 @@ def test_the_same_name_is_the_same_everywhere_and_keeps_its_shape() -> None:
     )
     again, _ = made(*EVERYWHERE)
     assert again.map() == known.map()
-    other = Redactor(Pseudonyms(b"another key of at least 16"), BUILTIN)
+    other = Redactor(Pseudonyms(b"another key of minimum 16"), BUILTIN)
     other.learn(Frame(1, 1.0, 1.0, EVERYWHERE))
     assert other.text(SERIAL) not in {SERIAL, serial}
 
@@ -258,7 +258,9 @@ def test_a_capture_is_copied_without_names(tmp_path: Path, target: str, capsys: 
     words = ["capture", "--from", str(capture(tmp_path)), "-o", str(out), "--redact", str(key)]
     assert command.execute(words) == 0
     said = capsys.readouterr().err
-    assert re.search(r"; replaced [3-9] names from \d+ sources; the map is in \S+\.map\.json, which stays here$", said)
+    assert re.search(
+        r"; replaced [3-9] names from \d+ sources; mapping saved in \S+\.map\.json \(keep it private\)$", said
+    )
     assert "no name" not in said
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     mapped = Path(f"{out}.map.json")
@@ -302,7 +304,7 @@ def test_a_capture_with_a_name_left_in_it_is_taken_away(
     monkeypatch.setattr(Redactor, "origin", lambda self, _: Origin(self.text(f"{HOST} {SERIAL}")))
     out = tmp_path / "out.tar.gz"
     assert command.execute(["capture", "--from", str(capture(tmp_path)), "-o", str(out), "--redact"]) == 1
-    assert "was taken away again: 1 names were left" in capsys.readouterr().err
+    assert "1 names survived redaction" in capsys.readouterr().err
     assert not out.exists()
 
 
@@ -316,7 +318,7 @@ def test_a_report_has_no_names_either(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("mode", "text", "why"), [(0o644, "x" * 32, "others can read"), (0o600, "short", "at least 16")]
+    ("mode", "text", "why"), [(0o644, "x" * 32, "readable by others"), (0o600, "short", "minimum 16")]
 )
 def test_a_key_that_is_none_is_refused(
     tmp_path: Path, mode: int, text: str, why: str, capsys: pytest.CaptureFixture[str]

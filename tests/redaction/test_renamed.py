@@ -150,7 +150,7 @@ def test_no_renamed_name_is_left(story: str, tmp_path: Path, capsys: pytest.Capt
         writer.finish()
     assert command.execute(["capture", "--from", str(source), "-o", str(out), "--redact"]) == 0
     said = capsys.readouterr().err
-    assert re.search(r"; replaced \d+ names? from \d+ sources?; the map is in", said), said
+    assert re.search(r"; replaced \d+ names? from \d+ sources?; mapping saved in", said), said
     with tarfile.open(out) as archive:
         for member in archive:
             file = archive.extractfile(member)

@@ -116,7 +116,7 @@ def test_a_spare_that_stands_in(text: str, missing: int, spares: int) -> None:
 def test_suspended_is_said_although_zpool_hangs() -> None:
     session = Session(Origin("n"), COLLECTORS, [ZFS_POOL_DEGRADED, ZFS_NO_SLOG])
     items = [Evidence(key, data=text.encode()) for key, text in node(None, state="SUSPENDED").items()]
-    items.append(Evidence(STATUS, Outcome.TIMEOUT, detail="no answer within 8 s (D, waits in txg_wait_synced)"))
+    items.append(Evidence(STATUS, Outcome.TIMEOUT, detail="timed out after 8 s (D, waiting in txg_wait_synced)"))
     session.feed(Frame(1, 1.7e9, 0.0, tuple(items)))
     judgement = session.head().judgement
     (finding,) = judgement.findings
@@ -128,11 +128,11 @@ def test_suspended_is_said_although_zpool_hangs() -> None:
 
 def test_a_pool_that_does_not_answer_is_not_called_good() -> None:
     items = [Evidence(key, data=text.encode()) for key, text in node(None).items()]
-    items.append(Evidence(STATUS, Outcome.TIMEOUT, detail="no answer within 8 s"))
+    items.append(Evidence(STATUS, Outcome.TIMEOUT, detail="timed out after 8 s"))
     session = Session(Origin("n"), COLLECTORS, [ZFS_POOL_DEGRADED])
     session.feed(Frame(1, 1.7e9, 0.0, tuple(items), {"zfs-state": RunMark(0.0, 0.1), "zfs": RunMark(0.0, 8.0)}))
     (said,) = session.head().judgement.unchecked
-    assert (said.subject, "no answer within 8 s" in said.reason) == ("tank", True)
+    assert (said.subject, "timed out after 8 s" in said.reason) == ("tank", True)
 
 
 @pytest.mark.parametrize("state", ["FAULTED", "UNAVAIL"])

@@ -272,7 +272,7 @@ class TestRounds:
         sent = {item.key: (item.outcome, item.detail, item.monotonic) for frame in frames for item in frame[2]}
         assert sent == {
             "/first": (Outcome.OK, "", 100.0),
-            "/second": (Outcome.TIMEOUT, "no answer within 2 s", 100.0),
+            "/second": (Outcome.TIMEOUT, "timed out after 2 s", 100.0),
         }
         assert [len(frame[2]) for frame in frames] == [2, 0]  # said once
         table.step(after=1.0)

@@ -165,11 +165,11 @@ def lost(item: Evidence) -> Evidence:
 
 
 def cut(item: Evidence) -> Evidence:
-    return replace(item, data=item.data[: len(item.data) // 2], fault="changed after it was recorded")
+    return replace(item, data=item.data[: len(item.data) // 2], fault="modified after recording")
 
 
 def scrambled(item: Evidence) -> Evidence:
-    return replace(item, data=GARBAGE, fault="changed after it was recorded")
+    return replace(item, data=GARBAGE, fault="modified after recording")
 
 
 def emptied(item: Evidence) -> Evidence:

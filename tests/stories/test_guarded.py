@@ -229,7 +229,7 @@ SECTIONS = {
     "readings": (text, "_readings"),
     "Timeline": (postmortem, "_timeline"),
     "Topology": (postmortem, "storage_diagram"),
-    "Findings, with evidence": (postmortem, "_findings"),
+    "Findings and evidence": (postmortem, "_findings"),
     "topology": (html, "drawn_topology"),
     "time": (html, "plots"),
     "evidence": (html, "raw_evidence"),
@@ -253,7 +253,7 @@ def test_a_part_of_a_report_that_raises_costs_that_part(name: str, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(module, function, boom)
         bad = made()
-    assert "annot be shown, a bug: Injected: in a test" in bad
+    assert "annot be shown, internal error: Injected: in a test" in bad
     assert "Injected" not in good
     guarded = {(part, name if where.startswith("finding ") else where) for part, where in session.guard.counts}
     assert guarded == {(Part.REPORT, name)}
@@ -295,7 +295,7 @@ async def test_a_view_that_raises_is_one_line_and_the_others_are_shown(monkeypat
                 patch.setattr(entry.made_of, "show", boom)
                 shown.app.paint()
                 text = await shown.press()
-                assert "cannot be shown, a bug: Injected: in a test" in text
+                assert "cannot be shown, internal error: Injected: in a test" in text
                 assert text.splitlines()[0] == whole.splitlines()[0]
             shown.app.paint()
             assert "a bug" not in await shown.press()

@@ -192,7 +192,7 @@ def test_a_finding_quotes_evidence_that_is_there(name: str) -> None:
 def test_the_readme_says_what_must_be_found_and_that_it_is_synthetic(name: str) -> None:
     readme = readme_of(name)
     assert f"Synthetic: written by `python -m tests.make_fixtures {name}`." in readme
-    must, _, must_not = readme.partition("Must not be said:")
+    must, _, must_not = readme.partition("Must not be reported:")
     assert "```toml" not in must
     assert must_not
     for rule, severity, subject in expected(name).found:
@@ -361,14 +361,14 @@ async def test_a_story_is_one_alarm_in_every_view(
 ) -> None:
     del payload, past
     text = run(capsysbinary, "report", "--from", story(name).path)[1]
-    assert text.startswith("san1: 1 finding: 1 critical; 2 more follow from it\n")
+    assert text.startswith("san1: 1 finding: 1 critical; 2 consequences\n")
     assert re.search(r"\n  CRITICAL  eth1  .*\n    mtu-misaligned, ", text)
     assert re.search(r"\n      CRITICAL  cachedev  .*\n        cache-sub-block-io, ", text)
     assert re.search(r"\n      CRITICAL  cachedev  .*\n        cache-bypassed, ", text)
     assert text.index("  cache-sub-block-io, ") < text.index("  cache-bypassed, ")
     said = run(capsysbinary, "check", "--from", story(name).path)[1]
     assert said.startswith("SDSTOP CRITICAL - 1 finding: mtu-misaligned eth1: ")
-    assert "; 2 more by the same cause" in said
+    assert "; 2 consequences" in said
     report = json.loads(run(capsysbinary, "report", "--format", "json", "--from", story(name).path)[1])
     assert [(f["rule"], len(f["explains"])) for f in report["findings"]] == [
         ("mtu-misaligned", 2), ("cache-sub-block-io", 1), ("cache-bypassed", 0)
@@ -585,7 +585,8 @@ def the_check_is_right(name: str, text: str) -> None:
     assert len(first) < 600
     assert re.search(r" \| critical=\d+ warning=\d+ info=\d+ unchecked=\d+$", first)
     assert all(
-        re.match(r"(CRITICAL|WARNING|NOT SEEN|PARTLY SEEN|NOT CHECKED|NOT RECORDED): [^|]+$", line) for line in more
+        re.match(r"(CRITICAL|WARNING|NO USABLE DATA|PARTIAL DATA|NOT CHECKED|NOT RECORDED): [^|]+$", line)
+        for line in more
     )
     for rule, _, subject in expected(name).last:
         assert f"{rule} {subject}: " in text

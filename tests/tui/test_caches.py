@@ -110,7 +110,7 @@ async def test_a_wide_screen_says_why_and_names_the_cause() -> None:
     async with screen(story(before=9000).session(20, says(BYPASSED, cause)), WIDE) as shown:
         await shown.press("3")
         assert "frames cut blocks" in shown.text()
-        assert shown.line("Explains") != ""
+        assert shown.line("Consequences") != ""
 
 
 async def test_caches_of_several_sources_stand_side_by_side_and_a_failing_one_is_stale() -> None:
@@ -170,26 +170,26 @@ async def test_a_view_without_caches_says_why_in_one_line() -> None:
     node = CacheNode(later={0: [Evidence("/told/caches", Outcome.DENIED, detail="needs root")]})
     async with screen(node.session(3)) as shown:
         text = await shown.press("3")
-        assert "no cache is seen; told: denied: /told/caches: needs root" in text
+        assert "no cache found; told: denied: /told/caches: needs root" in text
         assert "Request sizes" not in text
         assert "last 4" not in text
         await shown.press("enter", "j", "s")
-        assert "no cache is seen" in shown.text()
+        assert "no cache found" in shown.text()
 
 
 async def test_a_node_without_caches_is_told_so() -> None:
     async with screen(CacheNode(lambda _: [], lambda _: []).session(3)) as shown:
-        assert "no cache is seen on this node" in await shown.press("3")
+        assert "no cache on this node" in await shown.press("3")
 
 
 async def test_what_nobody_recorded_is_told_by_name() -> None:
     async with screen(CacheNode(lambda _: []).session(3)) as shown:
-        assert "no cache is seen; not recorded: second" in await shown.press("3")
+        assert "no cache found; not recorded: second" in await shown.press("3")
 
 
 async def test_any_node_has_the_view() -> None:
     async with screen(Node().session(2)) as shown:
-        assert "no cache is seen" in await shown.press("3")
+        assert "no cache found" in await shown.press("3")
 
 
 # --- over time --------------------------------------------------------------------------------------------
@@ -238,8 +238,8 @@ async def test_sizes_stand_beside_what_frames_make_of_long_requests() -> None:
         text = await shown.press("3")
         assert "all flashcaches together" in text
         assert "last 30s" in text
-        assert "60.9% of requests are no whole 4K block of the cache" in text
-        assert "MTU 9000 of p1p1 (8228-8739 is right): frames of 8704 bytes cut 128K requests as marked" in text
+        assert "60.9% of requests are not a whole 4K block of the cache" in text
+        assert "MTU 9000 of p1p1 (8228-8739 fit): frames of 8704 bytes split 128K requests as marked" in text
         block = shown.line(" 4096 ")
         assert "39.1" in block
         assert f"◂ cache block  {TIMES}18" in block
@@ -250,20 +250,20 @@ async def test_sizes_stand_beside_what_frames_make_of_long_requests() -> None:
 async def test_totals_are_called_totals() -> None:
     async with screen(story().session(0), WIDE) as shown:
         text = await shown.press("3")
-        assert "totals since the counter began" in text
+        assert "totals since the counter started" in text
         assert "9.0M" in shown.line("     512 ")
 
     def idle(second: int) -> list[object]:
         return [flashcache(0, lambda _: 4000), histogram(0, lambda _: 4000)]
 
     async with screen(CacheNode(idle).session(9)) as shown:  # type: ignore[arg-type]
-        assert "totals: none came of late" in await shown.press("3")
+        assert "totals: no recent requests" in await shown.press("3")
 
 
 async def test_a_path_in_whole_blocks_marks_the_block_alone() -> None:
     async with screen(story(before=8700).session(30)) as shown:
         text = await shown.press("3")
-        assert "0% of requests are no whole 4K block" in text
+        assert "0% of requests are not a whole 4K block" in text
         assert f"◂ cache block  {TIMES}32" in text
         assert text.count(TIMES) == 1
 
@@ -274,7 +274,7 @@ async def test_without_aoe_nothing_is_cut() -> None:
         text = await shown.press("3")
         assert "frames of" not in text
         assert TIMES not in text
-        assert "100% of requests are no whole 4K block" in text
+        assert "100% of requests are not a whole 4K block" in text
 
 
 async def test_an_initiator_does_not_see_what_its_frames_become() -> None:
@@ -286,7 +286,7 @@ async def test_an_initiator_does_not_see_what_its_frames_become() -> None:
     )
     async with screen(node.session(20)) as shown:
         text = await shown.press("3")
-        assert "etherd/e0.1: frames of 8704 bytes cut 128K requests as marked, at the target" in text
+        assert "etherd/e0.1: frames of 8704 bytes split 128K requests as marked, at the target" in text
         assert "│" not in text
 
 
@@ -313,7 +313,7 @@ async def test_a_device_that_is_no_cache_has_its_sizes_too() -> None:
 
     async with screen(CacheNode(told).session(10)) as shown:  # type: ignore[arg-type]
         text = await shown.press("3", "j")
-        assert "no cache is seen" in text
+        assert "no cache found" in text
         assert "Request sizes of sda" in text
         assert "20.0%     200" in shown.line(" 64K ")
         assert "70.0%     700" in shown.line(" 68K-128K ")
@@ -324,7 +324,7 @@ async def test_a_device_that_is_no_cache_has_its_sizes_too() -> None:
 async def test_where_nothing_counts_sizes_it_is_said() -> None:
     node = CacheNode(lambda second: [dm_cache(second)])
     async with screen(node.session(10)) as shown:
-        assert "request sizes are not counted here" in await shown.press("3")
+        assert "no request sizes; --io-sizes counts them" in await shown.press("3")
 
 
 async def test_the_arc_leads_to_the_sizes_of_the_pools_below_it() -> None:
@@ -334,8 +334,8 @@ async def test_the_arc_leads_to_the_sizes_of_the_pools_below_it() -> None:
     for size in (SMALL, WIDE):
         async with screen(session, size) as shown:
             text = await shown.press("3")
-            assert "arc does not count sizes; what goes on to the pool: see tank" in text
-            assert "not counted here" not in text
+            assert "arc reports no sizes; for I/O to the pool see tank" in text
+            assert "no request sizes" not in text
             assert "Request sizes of tank" in await shown.press("j")
 
 
@@ -353,12 +353,12 @@ async def test_a_size_leads_to_its_evidence() -> None:
 async def test_a_changed_mtu_is_compared_with_what_was_before() -> None:
     async with screen(story(45, before=9000).session(70), WIDE) as shown:
         text = await shown.press("3")
-        assert "MTU of p1p1 9000 -> 8700 at 14:14:05Z, frames carry 8704 -> 8192" in text
+        assert "MTU of p1p1 9000 -> 8700 at 14:14:05Z; payload 8704 -> 8192" in text
         assert "before, 44s" in text
         assert "since, 25s" in text
         assert shown.line(" bypassed ").split()[1::2][:2] == ["62.0", "0"]
-        assert shown.line(" hit of cacheable   6").split()[3::2][:2] == ["65.8", "68.0"]
-        assert shown.line(" no whole 4K  ").split()[3::2][:2] == ["60.9", "0"]
+        assert shown.line(" cacheable hits     6").split()[2::2][:2] == ["65.8", "68.0"]
+        assert shown.line(" not whole 4K ").split()[3::2][:2] == ["60.9", "0"]
         assert "since the change 25s" in text
 
 

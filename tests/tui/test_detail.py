@@ -32,7 +32,7 @@ async def shown_of(node: Node, device: str) -> str:
 
 async def test_beside_a_busy_device_it_is_said_whose_processes_they_are() -> None:
     line = await shown_of(node(Load(reads=50, queue=1.0, busy=0.9)), "sda")
-    assert "the whole node: qemu (41) r 2.0M" in line, line
+    assert "whole node: qemu (41) r 2.0M" in line, line
 
 
 async def test_beside_an_idle_device_nobody_is_named() -> None:
@@ -40,4 +40,4 @@ async def test_beside_an_idle_device_nobody_is_named() -> None:
 
 
 async def test_a_request_in_flight_is_not_idle() -> None:
-    assert "the whole node" in await shown_of(node(Load(queue=1.0)), "sda")
+    assert "whole node" in await shown_of(node(Load(queue=1.0)), "sda")

@@ -262,7 +262,7 @@ async def test_a_thing_that_is_gone_says_so() -> None:
         opened.subject = type(opened.subject)("sdz", tuple((family, "sdz") for family, _ in opened.subject.parts))
         shown.app.paint()
         text = await shown.press()
-        assert "nothing is known of it at this moment" in text
+        assert "no data at this time" in text
         await shown.press("right_square_bracket")
         assert "no other" in shown.lines()[-1]
         assert opened.query_one(TimeBar).lines == 3

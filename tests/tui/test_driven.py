@@ -131,7 +131,7 @@ def test_time_bar(size: tuple[int, int], drive: Drive) -> None:
     window.until("stripe-convoy md0 began")
     window.until("REPLAY 08:23:1")
     window.press("E")
-    window.until("no finding begins or ends earlier")
+    window.until("no earlier event")
     window.click("━", "▲")
     window.until("├▲━")
     window.press("b")

@@ -55,31 +55,31 @@ def told(kind: str) -> Session:
 async def test_its_key_turns_the_pages_of_a_small_screen() -> None:
     async with screen(told("story")) as shown:
         text = await shown.press("6")
-        assert "Who does the I/O" in text
+        assert "Top I/O processes" in text
         assert "75.0 ██" in shown.line(" cpu 0 ")
         assert "NUMA nodes" not in text
         text = await shown.press("6")
         assert "Memory modules" in text
         assert "NUMA nodes" in text
-        assert "Who does the I/O" not in text
+        assert "Top I/O processes" not in text
         text = await shown.press("6")
-        assert "Sources of evidence" in text
+        assert "Data sources" in text
         assert "Memory modules" not in text
         text = await shown.press("6")
-        assert "Who does the I/O" in text
+        assert "Top I/O processes" in text
         await shown.press("1", "6")
-        assert "Who does the I/O" in shown.text()
+        assert "Top I/O processes" in shown.text()
 
 
 async def test_a_page_is_marked_by_what_is_said_of_it() -> None:
     async with screen(told("story")) as shown:
         await shown.press("6")
-        assert "Hardware *" in shown.line("turns the page")
-        assert "?UNKN" not in shown.line("turns the page")
+        assert "Hardware *" in shown.line("6: next page")
+        assert "?UNKN" not in shown.line("6: next page")
     node = HostNode(later={3: [refused("/proc/mdstat", Outcome.DENIED, "needs root")]})
     async with screen(node.session()) as shown:
         await shown.press("6")
-        assert "Sources 2 ?UNKN" in shown.line("turns the page")
+        assert "Sources 2 ?UNKN" in shown.line("6: next page")
 
 
 async def test_the_key_on_a_sheet_takes_it_away_and_turns_no_page() -> None:
@@ -92,9 +92,9 @@ async def test_the_key_on_a_sheet_takes_it_away_and_turns_no_page() -> None:
 async def test_a_large_screen_has_all_of_it_and_the_key_goes_from_pane_to_pane() -> None:
     async with screen(told("story"), WIDE) as shown:
         text = await shown.press("6")
-        for title in ("Processors and memory", "Memory modules", "NUMA nodes", "Who does the I/O", "Sources of evi"):
+        for title in ("Processors and memory", "Memory modules", "NUMA nodes", "Top I/O processes", "Data sources"):
             assert title in text
-        assert "turns the page" not in text
+        assert "6: next page" not in text
         await shown.press("6")
         assert shown.app.focused is not None
         assert shown.app.focused.id == "modules"
@@ -155,8 +155,8 @@ async def test_a_line_leads_to_the_modules_that_stand_in_it_and_to_the_firmware_
 async def test_what_names_do_not_prove_is_not_guessed() -> None:
     async with screen(told("no socket")) as shown:
         text = await shown.press("6", "6")
-        assert text.count("which slots are its own is not known") == 2
-        assert "socket not known" in text
+        assert text.count("its slots are unknown") == 2
+        assert "socket unknown" in text
         assert shown.line("DIMM 1").split() == ["DIMM", "1", "▆▆", "16G", "2133", "2R", "DIMM", "2", "░░", "empty"]
     async with screen(told("no channel")) as shown:
         await shown.press("6", "6")
@@ -171,12 +171,12 @@ async def test_what_names_do_not_prove_is_not_guessed() -> None:
 @pytest.mark.parametrize(
     ("node", "said"),
     [
-        (HostNode(), "memory modules are not known: /sys/firmware/dmi/tables/DMI: not recorded"),
-        (HostNode(later={1: [refused(TABLE, Outcome.DENIED, "needs root")]}), "memory modules are not known: denied"),
-        (HostNode(memory=()), "NUMA nodes are not known: not recorded: numa"),
+        (HostNode(), "memory modules unknown: /sys/firmware/dmi/tables/DMI: not recorded"),
+        (HostNode(later={1: [refused(TABLE, Outcome.DENIED, "needs root")]}), "memory modules unknown: denied"),
+        (HostNode(memory=()), "NUMA nodes unknown: not recorded: numa"),
         (
             HostNode(memory=(), later={1: [Evidence("list:/sys/devices/system/node", Outcome.ABSENT)]}),
-            "NUMA nodes are not known: this node does not say any",
+            "NUMA nodes unknown: not reported by this node",
         ),
     ],
 )
@@ -192,7 +192,7 @@ async def test_what_is_not_there_is_told_in_a_line(node: HostNode, said: str) ->
 async def test_nodes_stand_against_what_is_near_to_them() -> None:
     async with screen(told("story"), (240, 60)) as shown:
         await shown.press("6")
-        first, second, unknown = (shown.line(name) for name in ("▸node0", " node1 ", " not known   "))
+        first, second, unknown = (shown.line(name) for name in ("▸node0", " node1 ", " unknown   "))
         assert first.split()[:2] == ["▸node0", "75"]
         assert "64G" in first
         assert " 50 " in first
@@ -203,7 +203,7 @@ async def test_nodes_stand_against_what_is_near_to_them() -> None:
         assert " 90 " in second
         assert "83:00.0(15) 85:00.0(15)" in second
         assert "p1p2" in second
-        assert unknown.split()[:2] == ["not", "known"]
+        assert unknown.split()[:2] == ["unknown", "-"]
         assert "eth0" in unknown
 
 
@@ -255,5 +255,5 @@ async def test_hostile_names_do_no_harm() -> None:
 async def test_nothing_known() -> None:
     async with screen(Node().session(1)) as shown:
         await shown.press("6", "j", "tab", "6", "j", "tab", "k")
-        assert "memory modules are not known" in shown.text()
-        assert "NUMA nodes are not known" in shown.text()
+        assert "memory modules unknown" in shown.text()
+        assert "NUMA nodes unknown" in shown.text()

@@ -57,7 +57,7 @@ async def test_pause_holds_the_moment_while_frames_go_on_being_recorded() -> Non
         await shown.press("space")
         text = await arrive(shown, 5)
         assert " PAUSED 14:13:22Z -5.0s " in text.splitlines()[0]
-        assert "recording goes on" in text
+        assert "still recording" in text
         assert len(shown.app.session.timeline.frames) == 8
         banner = next(s for line in shown.segments() for s in line if "PAUSED" in s.text)
         assert {"playbg", "playfg"} <= roles(banner.style)
@@ -86,7 +86,7 @@ async def test_branch_to_a_time_and_what_no_time_is() -> None:
         await shown.press("b")
         assert "14:13:45Z -5.0s" in await shown.type("14:13:45")
         await shown.press("b")
-        assert "a time is 13:58" in await shown.type("soon")
+        assert "invalid time; use 13:58" in await shown.type("soon")
         await shown.press("b")
         assert "14:13:45Z" in await shown.press("5", "escape")
 
@@ -114,7 +114,7 @@ async def test_an_event_that_was_reached_is_named() -> None:
         assert "14:13:23Z" in text
         assert "odd in frame 4" in text
         assert text.splitlines()[-1].strip() == "odd node began"
-        assert "no finding begins or ends earlier" in await shown.press("E")
+        assert "no earlier event" in await shown.press("E")
         assert (await shown.press("e")).splitlines()[-1].strip() == "odd node ended"
 
 
@@ -164,7 +164,7 @@ async def test_the_interval_is_the_feeds() -> None:
     node, feed = live_node()
     async with screen(session_of(node), frames=feed) as shown:  # type: ignore[arg-type]
         await arrive(shown, 2)
-        assert "every 2 s" in await shown.press("plus")
+        assert "interval 2 s" in await shown.press("plus")
         await shown.press("minus", "minus", "minus")
         assert feed.interval == 0.5
     async with screen(node.session(2)) as shown:
@@ -195,7 +195,7 @@ async def test_filter_narrows_as_it_is_typed_and_escape_clears_it() -> None:
         text = await shown.press("escape")
         assert "sda " in text
         assert "Arrays and disks" in text
-        assert "nothing was judged" in await shown.press("escape")
+        assert "nothing checked" in await shown.press("escape")
 
 
 async def test_giving_a_filter_up_shows_all() -> None:
@@ -210,7 +210,7 @@ async def test_letters_of_a_filter_are_no_commands() -> None:
         assert shown.app.is_running
         assert " /  q2 ?" in shown.lines()[-1]
         assert 'invalid pattern "?": nothing to repeat' in shown.lines()[-1]
-        assert "nothing was judged" in shown.text()
+        assert "nothing checked" in shown.text()
         await shown.press("ctrl+u", "left", "right", "home", "end", "backspace")
         assert " /  " not in shown.lines()[-1]
 
@@ -257,9 +257,9 @@ async def test_sorting_by_name_and_by_key() -> None:
 
 async def test_every_view_has_its_key_and_says_when_there_is_nothing() -> None:
     async with screen(Node().session(2)) as shown:
-        for key, said in (("5", "HBAs, SAS phys"), ("7", "no cluster is known"), ("8", "no volume or limit is known")):
+        for key, said in (("5", "HBAs, SAS phys"), ("7", "no cluster found"), ("8", "no volume or limit found")):
             assert said in await shown.press(key)
-        assert "nothing was judged" in await shown.press("1")
+        assert "nothing checked" in await shown.press("1")
 
 
 async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
@@ -334,11 +334,11 @@ async def test_what_is_remembered_is_written_as_a_capture(tmp_path: Path) -> Non
         await shown.press("end", "ctrl+u")
         await shown.type(str(target))
         await shown.app.workers.wait_for_complete()
-        assert f"written: {target}" in await shown.press()
+        assert f"saved: {target}" in await shown.press()
         await shown.press("w", "end", "ctrl+u")
         await shown.type(str(target))
         await shown.app.workers.wait_for_complete()
-        assert "not written" in await shown.press()
+        assert "not saved" in await shown.press()
     origin, frames = open_capture(target)
     assert origin.name == "node-1"
     assert len(frames) == 5
@@ -401,10 +401,10 @@ async def test_a_screen_is_saved_as_text_and_never_over_another_file(tmp_path: P
     target = tmp_path / "screen.txt"
     async with screen(Node(DISKS, busy).session(3), (200, 30)) as shown:
         await shown.press("2", "colon")
-        assert f"written: {target}" in await shown.type(f"save {target}")
+        assert f"saved: {target}" in await shown.type(f"save {target}")
         assert "nvme0n1" in target.read_text()
         await shown.press("colon")
-        assert "not written: File exists" in await shown.type(f"save {target}")
+        assert "not saved: File exists" in await shown.type(f"save {target}")
 
 
 async def test_copying_hands_over_safe_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,38 +38,38 @@ def session(*, privileged: bool | None, seen: bool = True) -> Session:
     return made
 
 
-@pytest.mark.parametrize(("privileged", "said"), [(False, "3 hidden: only root sees them"),
-                                                  (True, "3 hidden: even from root")])  # fmt: skip
+@pytest.mark.parametrize(("privileged", "said"), [(False, "3 hidden: root only"),
+                                                  (True, "3 hidden: also from root")])  # fmt: skip
 async def test_processes_that_hide_are_counted(privileged: bool, said: str) -> None:  # noqa: FBT001  # a table
     async with screen(session(privileged=privileged), WIDE) as shown:
-        assert said in shown.line("Who does the I/O")
+        assert said in shown.line("Top I/O processes")
         assert "fio" in shown.text()
         await shown.press("6")
-        assert said in shown.line("Who does the I/O")
+        assert said in shown.line("Top I/O processes")
 
 
 async def test_processes_that_nobody_recorded_are_not_waited_for() -> None:
     async with screen(Node().session(3)) as shown:
         text = await shown.press("6")
         assert "not recorded: processes" in text
-        assert "needs two looks" not in text
+        assert "needs two samples" not in text
     later = {1: [processes(1, seen=True)]}
     async with screen(Node(later=later).session(3)) as shown:
-        assert "not known yet: needs two looks" in await shown.press("6")
+        assert "needs two samples" in await shown.press("6")
 
 
 async def test_processes_that_nobody_can_count_hide_too() -> None:
     said = json.dumps([{"pid": 1, "hidden": True}]).encode()
     later = {second: [Evidence("answer:psutil.processes", data=said + b" " * second)] for second in (1, 6)}
     async with screen(Node(later=later).session(6), WIDE) as shown:
-        line = shown.line("who does the I/O")
-        assert "others hidden: only root sees them" in line
-        assert "no process that may be seen does any I/O now" in line
+        line = shown.line("top I/O processes")
+        assert "others hidden: root only" in line
+        assert "no visible process is doing I/O" in line
 
 
 async def test_nobody_is_said_to_be_idle_who_is_not_seen() -> None:
     async with screen(session(privileged=False, seen=False), WIDE) as shown:
-        assert "no process that may be seen does any I/O now" in shown.text()
+        assert "no visible process is doing I/O" in shown.text()
 
 
 @pytest.mark.parametrize("size", [SMALL, WIDE])
@@ -125,8 +125,8 @@ async def test_a_line_that_is_cut_off_says_so() -> None:
 async def test_totals_since_boot_are_not_taken_for_what_is_now() -> None:
     async with screen(Node(files=stack(2773, 61)).session(3)) as shown:
         await shown.press("4")
-        assert shown.line("timeouts").endswith("61 connections, 9417 timeouts since boot")
-        assert shown.line(" backlog").endswith("2 packets dropped, 19 times out of budget since boot")
+        assert shown.line("timeouts").endswith("61 connections, 9417 retransmission timeouts since boot")
+        assert shown.line(" backlog").endswith("2 packets dropped, 19 budget overruns (time_squeeze) since boot")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ async def test_totals_since_boot_are_not_taken_for_what_is_now() -> None:
     [
         ((), "not recorded: processes"),
         ((refused("answer:psutil.processes", Outcome.DENIED, "ptrace"),), "processes: denied: answer:psutil.processes"),
-        ((Evidence("answer:psutil.processes", data=b"[]"),), "not known yet: needs two looks"),
+        ((Evidence("answer:psutil.processes", data=b"[]"),), "needs two samples"),
     ],
 )
 async def test_why_nobody_is_named(evidence: tuple[Evidence, ...], said: str) -> None:

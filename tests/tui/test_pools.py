@@ -52,7 +52,7 @@ async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
         tree = "scrub draid1:4d:8c:1s-0 vda vdb vdc spare-3 vdd draid1-0-0 vde vdf vdg vdh spares"
         assert heads == tree.split()
         assert "offline" in seen.line("vdd ")
-        assert "3" in seen.line("Disks in no array or pool")
+        assert "3" in seen.line("Disks outside arrays and pools")
         assert "tank" in (await seen.press("1")).split("Disks, folded")[1]
 
 
@@ -110,7 +110,7 @@ async def test_what_has_no_device_here_stands_above() -> None:
     async with screen(session, WIDE) as seen:
         assert "112G of 1000G  1.0 GiB/s  ETA" in seen.line("pool1 rebalance")
         text = await seen.press("2")
-        assert "Rebuilds of what has no device here  1" in text
+        assert "Rebuilds without a local device  1" in text
         assert "112G of 1000G  1.0 GiB/s  ETA" in seen.line("pool1 rebalance")
 
 

@@ -149,7 +149,7 @@ async def test_of_a_crowded_family_the_largest_come_first() -> None:
         text = await shown.press("0")
         lines = [line for line in shown.lines() if " ACME" in line]
         assert [line.lstrip("▸ ").split()[0] for line in lines] == ["large", "small"]
-        assert "and 30 more of which every number is 0" in text
+        assert "and 30 more with zeros only" in text
 
 
 async def test_what_a_source_says_no_more_is_called_stale() -> None:

@@ -50,7 +50,7 @@ async def test_a_node_that_was_not_seen_whole_is_not_called_good(verdicts: tuple
 
 async def test_where_no_rule_had_data_nothing_is_called_good() -> None:
     async with screen(replayed("iostat-only", "lent")) as shown:
-        assert "nothing judged" in shown.lines()[0]
+        assert "nothing checked" in shown.lines()[0]
 
 
 LOADED = RuledOut("load", "20 tasks waiting for I/O in each sample; explained by device-saturated:sda",

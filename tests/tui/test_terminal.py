@@ -249,7 +249,7 @@ def test_the_mouse_is_on_unless_it_is_not_wanted() -> None:
 def test_a_quiet_second_costs_few_bytes() -> None:
     with terminal(size=(200, 60)) as shown:
         shown.press("6")
-        shown.until(lambda sent: b"Sources of evidence" in sent)
+        shown.until(lambda sent: b"Data sources" in sent)
         painted = len(shown.sent)
         shown.until(lambda sent: sent.count(b"LIVE", painted) >= 5)
         before = len(shown.sent)
@@ -297,7 +297,7 @@ def test_dumb_terminals_and_terminals_unknown(monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setattr(sys, "stderr", None)
             for kind in ("dumb", "", "unknown"):
                 monkeypatch.setenv("TERM", kind)
-                assert "cannot move its cursor" in str(usable_terminal())
+                assert "does not support cursor movement" in str(usable_terminal())
             monkeypatch.delenv("TERM")
             assert "not set" in str(usable_terminal())
             monkeypatch.setenv("TERM", "screen")
@@ -394,12 +394,12 @@ def test_output_that_goes_elsewhere_is_no_dashboard(where: str, tmux: Callable[.
 
 def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:
     window = tmux((200, 60))
-    window.until("Disks, folded", "who does the I/O")
+    window.until("Disks, folded", "top I/O processes")
     window.run("resize-window", "-x", "60", "-y", "15")
     window.until("Disks, folded")
     window.run("resize-window", "-x", "39", "-y", "7")
     deadline = time.monotonic() + PATIENCE
-    while window.screen().strip() != "nothing judged 0 ?":  # the node is watched without rules
+    while window.screen().strip() != "nothing checked 0 ?":  # the node is watched without rules
         assert time.monotonic() < deadline, window.screen()
         time.sleep(0.1)
     window.run("resize-window", "-x", "80", "-y", "24")

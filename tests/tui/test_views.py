@@ -29,7 +29,7 @@ async def test_what_nobody_recorded_is_listed_as_not_at_fault() -> None:
     async with screen(Node().session(3, says(FINE, UNRECORDED))) as shown:
         text = await shown.press("!")
         assert "?UNKN" not in text
-        assert "Not to be seen here, and nothing is at fault  1" in text
+        assert "Not applicable or not recorded  1" in text
         assert "dmcache: not recorded in this capture" in shown.line("cache-err")
 
 
@@ -102,7 +102,7 @@ async def test_members_stand_under_their_array_in_slot_order() -> None:
         assert "raid10 near=2  6 disks  512K chunk  1G  active" in shown.line("▸md0")
         at = [text.index(f"\n {member} ") for member in MEMBERS]
         assert at == sorted(at)
-        assert "Disks in no array" not in text
+        assert "Disks outside arrays" not in text
 
 
 async def test_a_rebuild_has_a_bar() -> None:
@@ -139,7 +139,7 @@ async def test_the_disk_under_the_cursor_is_described() -> None:
         assert "SPEEDY 9000" in text
         assert "pci-0000:03:00.0-sas-phy4-lun-0" in text
         assert "mq-deadline" in text
-        assert "carries dm-3" in text
+        assert "used by dm-3" in text
 
 
 async def test_volumes_have_the_name_that_people_gave_them() -> None:
@@ -235,7 +235,7 @@ async def test_a_network_that_was_not_recorded_says_so_in_both_panes() -> None:
     async with screen(replayed("scaleio-cloud", "n")) as shown:
         text = await shown.press("4")
         assert "interfaces: not recorded" in text
-        assert "TCP and paths: not recorded" in text
+        assert "TCP and path MTU: not recorded" in text
 
 
 # --- host -------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ async def test_sources_tell_their_outcome_and_reason() -> None:
         assert shown.line("mdraid ").split()[1] == "?denied"
         assert "needs root" in shown.line("mdraid ")
         assert shown.line(" diskstats").split()[1] == "ok"
-        assert "not recorded" in shown.line(" processes")
+        assert "not recorded" in shown.line(" processes  ")
 
 
 async def test_processors_memory_and_pressure() -> None:
@@ -261,7 +261,7 @@ async def test_processors_memory_and_pressure() -> None:
     later = {n: [Evidence("/proc/stat", data=stat.format(n * 60, n * 40).encode())] for n in range(1, 5)}
     async with screen(Node(files=files, later=later).session(3), (120, 40)) as shown:
         text = await shown.press("6")
-        assert "60.0" in shown.line("  0 ██")
+        assert "60.0" in shown.line(" cpu 0 ")
         assert " memory  75.0 " in text
         assert "1.50 2.50 3.50" in text
         assert "some  12.5" in text
@@ -274,8 +274,8 @@ async def test_all_findings_good_unknown_and_ended() -> None:
     session = Node().session(3, says(HUNG, FINE, BLIND))
     async with screen(session, (120, 30)) as shown:
         text = await shown.press("!")
-        assert [text.index(t) for t in ("In force", "Could not be seen", "Looked at and found good")] == sorted(
-            text.index(t) for t in ("In force", "Could not be seen", "Looked at and found good")
+        assert [text.index(t) for t in ("Active", "Not checked", "Passed")] == sorted(
+            text.index(t) for t in ("Active", "Not checked", "Passed")
         )
         assert "stripe-convoy: queue is even over 3 columns" in text
         assert "14:13:20" in shown.line("!CRIT")
@@ -313,7 +313,7 @@ async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[i
         for keys in ((), ("g",), ("pagedown", "pagedown"), ("G",)):
             seen = (await shown.press(*keys)).splitlines()
             assert [line[: len(said)] for line, said in zip(seen[2:], head, strict=False)] == head
-            assert seen[2 + lines].startswith("─ As it was read ")
+            assert seen[2 + lines].startswith("─ Raw evidence ")
             assert len(seen) == size[1]
         assert any("sdbz" in line for line in shown.lines()[2 + lines :])
         await shown.press("y")
@@ -411,4 +411,4 @@ async def test_the_first_line_counts_what_the_list_of_unknown_things_has_lines_o
     same = [Unchecked(why, rule="volume-below-promise") for why in ("nobody waits", "told together")]
     async with screen(Node().session(3, says(*blind, *same, UNRECORDED))) as shown:
         assert shown.lines()[0].endswith(" 3 ?  0 pass  1 n/a")
-        assert "Could not be seen  3" in await shown.press("!")
+        assert "Not checked  3" in await shown.press("!")

@@ -92,9 +92,9 @@ async def test_the_volume_under_the_cursor_has_its_limit_use_and_finding() -> No
     async with screen(told(), WIDE) as shown:
         text = await shown.press("8")
         assert "*WARN volume-qos-saturated 100% of 26.0 MiB/s" in text
-        assert "powerflex, total · 500 IOPS · 26.0 MiB/s · break-even 53.2K a request: above it" in text
-        assert "100% of its bandwidth limit · at it 100%" in text
-        assert "await 48.0 ms: limit 42.0, disks 6.00" in text
+        assert "powerflex, total · 500 IOPS · 26.0 MiB/s · break-even 53.2K per request: bandwidth binds above" in text
+        assert "100% of its bandwidth limit · at limit 100%" in text
+        assert "await 48.0 ms = limit 42.0 + disks 6.00" in text
         assert "thin 104 GiB · pool fast of c1 · mapped to 10.0.0.9" in text
         await shown.press("tab")
         assert "rule volume-qos-saturated" in await shown.press("enter")
@@ -105,7 +105,7 @@ async def test_what_is_told_for_several_together_is_a_range() -> None:
         await shown.press("8")
         shown.app.main.shown.point(("shared", "10.0.0.9", "powerflex", "total"))
         text = await shown.press()
-        assert "60.0 to 100% of its IOPS limit · told for 2 together" in text
+        assert "60.0 to 100% of its IOPS limit · sum of 2 mappings" in text
 
 
 async def test_a_row_leads_to_its_facts() -> None:
@@ -142,7 +142,7 @@ async def test_without_volumes_a_line_says_so() -> None:
     here.append(Evidence("list:/sys/bus/rbd/devices"))
     async with screen(Node(later={1: here}).session(2)) as shown:
         text = await shown.press("8", "j", "enter", "s", "tab")
-        assert "no volume of a cluster is known here, and nothing limits the I/O of anybody" in text
+        assert "no cluster volumes, no I/O limits" in text
 
 
 def test_a_wait_is_split_on_one_scale() -> None:

@@ -66,6 +66,6 @@ async def walk(shown: Screen, seed: int, steps: int = 0, seconds: float = 0.0) -
             raise AssertionError(done[-30:]) from app.failure
         assert app.is_running, done[-30:]
         for line in shown.lines():
-            assert "cannot be shown, a bug" not in line, (line, done[-30:])
+            assert "cannot be shown, internal error" not in line, (line, done[-30:])
         assert app.screen.size == Size(*app.size), done[-30:]
     return done

@@ -86,7 +86,7 @@ def readme(scenario: Scenario, run: Run, course: Course) -> str:
         "",
         f"Recorded by `python -m tests.vm record {scenario.name}` in a virtual machine (QEMU, full emulation),",
         f"Debian's Linux {run.release}: {len(course.frames)} frames in {seconds:.0f} s, in `capture.tar.gz`;",
-        f"`sdstop --from fixtures/vm-{scenario.name}` opens them. What was done to the machine is said in",
+        f"`sdstop --from fixtures/vm-{scenario.name}` opens them. The scenario is",
         f"`tests/vm/scenarios/{scenario.name}.toml`.",
         "",
         scenario.about,
@@ -94,9 +94,9 @@ def readme(scenario: Scenario, run: Run, course: Course) -> str:
     if scenario.sos:
         lines += [
             "",
-            f"`{SOSREPORT}` is what Debian's own `sos report` made of the same machine right after, cut down to",
-            "what tells of disks, arrays and the node. `sdstop report --from` opens it as one moment: the same arrays,",
-            "members and disks, the same findings as far as they need no rate; what could not be checked, it says.",
+            f"`{SOSREPORT}` was made by Debian's own `sos report` on the same machine right after, reduced to",
+            "disks, arrays and the node. `sdstop report --from` opens it as a single snapshot: the same arrays,",
+            "members and disks, and the same findings unless they need a rate; the others are reported as not checked.",
         ]
     if scenario.shows:
         lines += ["", scenario.shows.strip()]
@@ -105,7 +105,7 @@ def readme(scenario: Scenario, run: Run, course: Course) -> str:
         span = _span(expect.since, expect.until)
         words = [f"`{said.rule}` of `{said.subject}`, {said.severity}" for said in expect.found]
         lines.append(f"- {span}: {'; '.join(words) or 'nothing'}")
-        lines += [f"  (`{said.rule}` of `{said.subject}` may be said, too)" for said in expect.allowed]
+        lines += [f"  (`{said.rule}` of `{said.subject}` may be reported, too)" for said in expect.allowed]
     return "\n".join(lines) + "\n"
 
 

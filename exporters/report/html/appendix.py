@@ -45,7 +45,7 @@ def raw_evidence(session: Session, episodes: Iterable[Episode]) -> Iterator[Mark
         yield fold(
             [el("code", key), el("span", f" frame {frame}{_origin_text(item)}", class_="dim")],
             el("pre", block(kept, MOST), class_="one"),
-            el("p", f"{rest} characters more are in the capture", class_="dim") if rest > 0 else None,
+            el("p", f"{rest} more characters in the capture", class_="dim") if rest > 0 else None,
             id_=evidence_anchor(key, frame),
         )
 
@@ -53,10 +53,10 @@ def raw_evidence(session: Session, episodes: Iterable[Episode]) -> Iterator[Mark
 def _origin_text(item: Evidence | None) -> str:
     """Return when and how evidence was taken, as far as recorded."""
     if item is None:
-        return ", the excerpt alone: the frame itself is no longer remembered"
+        return ", excerpt only: the frame has expired"
     told = [
         timestamp(item.taken) if item.taken is not None else "",
-        f"took {wait(item.duration)} ms" if item.duration is not None else "",
+        f"read in {wait(item.duration)} ms" if item.duration is not None else "",
         "" if item.outcome is Outcome.OK else str(item.outcome),
         f"exit {item.exit}" if item.exit else "",
     ]
@@ -74,13 +74,13 @@ def what_we_ran(session: Session, ran: Sequence[EvidenceEntry] | None = None) ->
         title = plural(len(rows), _PLURAL.get(kind, kind))
         yield el("div", el("h3", title), shown_rows) if kind in {"command", "request"} else fold([title], shown_rows)
     if len(everything) > MOST_ASKED:
-        yield el("p", f"and {len(everything) - MOST_ASKED} more, which the capture has", class_="dim")
+        yield el("p", f"and {len(everything) - MOST_ASKED} more in the capture", class_="dim")
     if not everything:
-        yield el("p", "the frames are no longer remembered", class_="dim")
+        yield el("p", "the frames have expired", class_="dim")
 
 
-_PLURAL = {"list": "folder listing", "link": "link", "answer": "answer"}
-_ASKED = ("what", "first", "answers kept", "ms at most", "bytes", "outcome")
+_PLURAL = {"list": "directory listing", "link": "link", "answer": "answer"}
+_ASKED = ("what", "first", "answers kept", "max ms", "bytes", "outcome")
 
 
 def _asked(each: EvidenceEntry) -> Iterable[Markup | str]:
@@ -130,9 +130,9 @@ def _family(family: type[Reading], rows: Sequence[Reading]) -> Markup:
     return fold(
         [f"{declared.title} ({count})"],
         table(map(heading, said), body, right=sides) if rows else None,
-        el("p", f"Not reported: {', '.join(silent)}", class_="dim") if silent and rows else None,
-        el("p", f"and {len(rows) - MOST_ROWS} more; --format json has them all", class_="dim")
+        el("p", f"No data: {', '.join(silent)}", class_="dim") if silent and rows else None,
+        el("p", f"and {len(rows) - MOST_ROWS} more; --format json lists them all", class_="dim")
         if len(rows) > MOST_ROWS
         else None,
-        el("p", f"{idle}; --format json has them all", class_="dim") if idle else None,
+        el("p", f"{idle}; --format json lists them all", class_="dim") if idle else None,
     )

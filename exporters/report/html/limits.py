@@ -20,9 +20,9 @@ def limits(window: Window) -> tuple[str, Markup] | None:
         return None
     known.sort(key=lambda each: (-(each.share or 0.0), each.limit.subject))
     rows = [_row(each) for each in known[:MOST]]
-    said = "mean share of the limit that is nearer, in the window's last readings; above 100 % is a burst"
+    said = "mean use of the limit that is closer, in the last samples; above 100% is a burst"
     if len(known) > MOST:
-        said += f"; {len(known) - MOST} less used ones are not drawn"
+        said += f"; {len(known) - MOST} less used ones omitted"
     return said, drawing.bars(rows, title="Use of the limits on volumes")
 
 
@@ -32,7 +32,7 @@ def _row(each: LimitAnalysis) -> tuple[str, float, str, bool]:
         quantity(limit.iops, "per_second") if limit.iops is not None else "",
         quantity(limit.bandwidth, "bytes_per_second") if limit.bandwidth is not None else "",
     ]
-    waited = f", {percent(each.at_limit)}% of the time at it" if each.at_limit else ""
+    waited = f", at limit {percent(each.at_limit)}% of time" if each.at_limit else ""
     least = "" if each.certain else "up to "
     told = f"{least}{percent(share)}% of {each.binding or 'it'} ({', '.join(filter(None, bounds))}){waited}"
     return safe(limit.subject.removeprefix("vol:"), 31), share, told[:70], share >= AT

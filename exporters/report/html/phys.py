@@ -12,10 +12,10 @@ from sdstop.exporters.report.series import ReportSeries
 MOST = 24
 
 _KINDS = {
-    "invalid_dwords": "damaged words (invalid dwords)",
-    "disparity_errors": "words of the wrong disparity",
-    "sync_losses": "losses of synchronization",
-    "reset_problems": "failed link resets",
+    "invalid_dwords": "invalid dwords",
+    "disparity_errors": "running disparity errors",
+    "sync_losses": "losses of dword sync",
+    "reset_problems": "link reset problems",
 }
 
 
@@ -30,11 +30,11 @@ def phy_errors(series: ReportSeries, axis: drawing.DiagramAxis) -> Iterator[tupl
             continue
         top = most[counted[0]]
         rows = [(f"{safe(phy, 12)} {_hourly(most[phy])}", held[phy]) for phy in counted[:MOST]]
-        said = f"new ones an hour between two readings, the most of each phy beside it; solid is {_hourly(top)}"
+        said = f"increase per hour between two samples, with the maximum of each phy; darkest is {_hourly(top)}"
         if len(counted) > MOST:
-            said += f"; {len(counted) - MOST} phys with fewer are not drawn"
+            said += f"; {len(counted) - MOST} phys with fewer omitted"
         quiet = len(phys) - len(counted)
-        said += f"; {quiet} phys counted none" if quiet else ""
+        said += f"; {quiet} phys without errors" if quiet else ""
         title = f"SAS links: {what}"
         yield title, said, drawing.heat(rows, top, axis, title=title, shown=_hourly)
 

@@ -113,11 +113,11 @@ def _members(series: ReportSeries, look: Look, axis: drawing.DiagramAxis) -> Ite
         means = {device: fmean(v) for device in shown if (v := [x for x in members[device] if x is not None])}
         most = max(means, key=lambda device: means[device])
         said = (
-            f"requests outstanding at each member; solid is {number(top)} or more; the most: {safe(most)}, "
-            f"{number(means[most])} on average of {number(fmean(means.values()))}"
+            f"queue of each member; darkest is {number(top)} or more; longest: {safe(most)}, "
+            f"mean {number(means[most])} (all: {number(fmean(means.values()))})"
         )
         if len(ordered) > len(shown):
-            said += f"; {len(ordered) - len(shown)} members more are not drawn"
+            said += f"; {len(ordered) - len(shown)} more members omitted"
         drawn = drawing.heat(rows, top, axis, title=f"Queue of the members of {array}", shown=number)
         yield _figure(f"Members of {array}", said, drawn)
 
@@ -129,7 +129,7 @@ def _rebuilds(series: ReportSeries, axis: drawing.DiagramAxis) -> Iterator[Marku
         if not known:
             continue
         low, high = min(known), max(known)
-        said = f"from {done(low)} to {done(high)}% done while it was watched"
+        said = f"from {done(low)} to {done(high)}% done while observed"
         # A few minutes of a rebuild that takes days would be a flat line: scale to the observed progress.
         if high - low < 0.5:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
@@ -157,9 +157,9 @@ def _disks(series: ReportSeries, axis: drawing.DiagramAxis) -> Iterator[Markup]:
     if not chosen or means[chosen[0]] < 0.02:
         return
     rows: list[tuple[str, Values]] = [(_short(name), disks[name]) for name in chosen]
-    said = "share of time with a request in flight; solid is all the time"
+    said = "share of time with a request in flight; darkest is 100%"
     if len(means) > len(chosen):
-        said += f"; {len(means) - len(chosen)} less busy ones are not drawn"
+        said += f"; {len(means) - len(chosen)} less busy ones omitted"
     drawn = drawing.heat(rows, 1.0, axis, title="Busy time of other devices", shown=lambda v: f"{percent(v)}%")
     yield _figure("Other devices", said, drawn)
 
@@ -174,7 +174,7 @@ def _dimms(look: Look) -> Iterator[Markup]:
     parts: list[Markup] = []
     y = 0.0
     for socket, channels in sorted(by_socket.items()):
-        parts.append(drawing.word(0, y + 12, "socket not known" if socket == "?" else f"socket {safe(socket, 20)}"))
+        parts.append(drawing.word(0, y + 12, "socket unknown" if socket == "?" else f"socket {safe(socket, 20)}"))
         y += 18
         for channel, slots in sorted(channels.items()):
             parts.append(drawing.word(drawing.LABEL - 6, y + 13, _channel(channel), right=True, dim=True))
@@ -194,7 +194,7 @@ def _channel(channel: str) -> str:
 def _filled(by_socket: Mapping[str, Mapping[str, Sequence[Dimm]]]) -> str:
     dimms = [dimm for channels in by_socket.values() for slots in channels.values() for dimm in slots]
     filled = sum(1 for dimm in dimms if dimm.size)
-    return f"{filled} of {len(dimms)} slots are filled; empty ones are dashed"
+    return f"{filled} of {len(dimms)} slots filled; empty slots are dashed"
 
 
 def _slot(dimm: Dimm, x: float, y: float) -> Iterator[Markup]:

@@ -65,14 +65,14 @@ def _drawn(
         count = counts.get(size, 0)
         said = f"{percent(count / total):>5}%  {', '.join(marks.get(size, ()))}"
         rows.append((_size(size), count / most, said[:60], size in marks))
-    told = f"{number(total)} requests {'since the counter began' if ever else 'in the last minute'}"
+    told = f"{number(total)} requests {'since the counter started' if ever else 'in the last minute'}"
     small = not_whole(counts, block) if block else None
     if small is not None:
-        told += f"; {percent(small)}% are not aligned to blocks of {bytes_(block)}"
+        told += f"; {percent(small)}% are not whole blocks of {bytes_(block)}"
     if len(counts) > len(often):
-        told += f"; {len(counts) - len(often)} rarer sizes are not drawn"
+        told += f"; {len(counts) - len(often)} rarer sizes omitted"
     if rest > 0:
-        told += f"; {rest} counters of fewer requests are not drawn"
+        told += f"; {rest} counters with fewer requests omitted"
     title = _title(counter, device)
     return title, told, drawing.bars(rows, title=title)
 
@@ -98,11 +98,11 @@ def sizes_over_time(
             (f"{MARKED if size in marks else ''}{_size(size)}", _thinned(by_size[str(size)], bounds)) for size in shown
         ]
         top = max(value for _, values in rows for value in values if value is not None)
-        said = f"requests a second of each size; solid is {number(top)}/s"
+        said = f"requests per second of each size; darkest is {number(top)}/s"
         if len(sums) > len(shown):
-            said += f"; {len(sums) - len(shown)} rarer sizes are not drawn"
+            said += f"; {len(sums) - len(shown)} rarer sizes omitted"
         if len(busy) > MOST_OVER_TIME:
-            said += f"; {len(busy) - MOST_OVER_TIME} counters of fewer requests are not drawn"
+            said += f"; {len(busy) - MOST_OVER_TIME} counters with fewer requests omitted"
         title = f"{_title(counter, device)}, over time"
         told: dict[str, list[str]] = {}
         for size in reversed(shown):
@@ -164,7 +164,7 @@ def _marks(window: Window, caches: Sequence[Cache], device: str) -> Mapping[int,
     block = _block(caches)
     for carried, where in _frames(window, caches, device).items():
         for size in pieces(carried, _LONG, block or _LONG):
-            marks.setdefault(size, {})[f"cut by frames of {carried} ({where})"] = None
+            marks.setdefault(size, {})[f"split by frames of {carried} ({where})"] = None
     return {size: list(said) for size, said in marks.items()}
 
 

@@ -216,7 +216,7 @@ def _osd_note(window: Window, things: Sequence[Thing]) -> str:
         known = [wait for wait in waits if wait is not None]
         if known:
             said.append(f"{words} {human.wait(median(known))} ms")
-    return f"median by the cluster: {', '.join(said)}" if said else ""
+    return f"median reported by the cluster: {', '.join(said)}" if said else ""
 
 
 def _odd(known: dict[Thing, Load | None]) -> set[Thing]:

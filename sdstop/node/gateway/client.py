@@ -78,10 +78,10 @@ class GatewayClient:
         """
         key = http_key(method, path, body)
         if not may_ask(method, path):
-            raise Failed(key, "is none of the requests that sdstop sends")
+            raise Failed(key, "not in the allow-list of requests")
         end = self._clock() + deadline
         if not self._lock.acquire(timeout=deadline):
-            raise TimedOut(key, "another request to the gateway is still under way")
+            raise TimedOut(key, "another request to the gateway is still pending")
         try:
             reply = self._ask(key, method, path, body, end)
         except (Denied, Failed, TimedOut) as error:

@@ -52,7 +52,7 @@ def exchange(
     """
     end = time.monotonic() + seconds
     if seconds <= 0:
-        raise HttpTimeout("no request sent: the time is up")
+        raise HttpTimeout("no request sent: deadline exceeded")
     try:
         with HttpClient(endpoint, may_send, largest=LARGEST_REPLY, connect=CONNECT) as client:
             return client.request(method, path, headers, body, seconds)

@@ -89,11 +89,9 @@ class FleetMain(Screen[None]):
             return
         for table in TABLES:
             rows = rows_of(table.key, picture, palette)
-            known = "nothing is known" if picture.failed else table.empty
+            known = "no data" if picture.failed else table.empty
             note = (
-                f"the worst {len(rows)} of {picture.total}"
-                if table.key == "1" and len(rows) < (picture.total or 0)
-                else ""
+                f"worst {len(rows)} of {picture.total}" if table.key == "1" and len(rows) < (picture.total or 0) else ""
             )
             self.tables[table.key].put(rows or [words(text((f" {known}", FAINT)))], palette, note)
 
@@ -130,15 +128,15 @@ class FleetDashboard(Shell):
             Section.ROWS, "search: web-0[1-3], crit > 0; Esc ends it", bind("slash,f3,f4", "filter"),
             hint="find", rank=3,
         ),
-        *explained(Section.ROWS, "next and previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
-        *explained(Section.TIME, "ask now", bind("r", "again"), hint="ask now", rank=5),
-        *explained(Section.TIME, "pause and go on", bind("space", "pause"), hint="pause", rank=6),
+        *explained(Section.ROWS, "next/previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
+        *explained(Section.TIME, "refresh now", bind("r", "again"), hint="refresh now", rank=5),
+        *explained(Section.TIME, "pause/resume", bind("space", "pause"), hint="pause", rank=6),
         *explained(
-            Section.TIME, "longer and shorter time between refreshes",
+            Section.TIME, "longer/shorter refresh interval",
             bind("plus,equals_sign", "pace(1)"), bind("minus", "pace(-1)"), hint="pace", rank=7,
         ),
-        *explained(Section.OTHER, "ASCII, colour: on and off", bind("a", "ascii"), bind("c", "colour")),
-        *explained(Section.OTHER, "this page", bind("question_mark,f1", "keys"), hint="help", rank=1),
+        *explained(Section.OTHER, "toggle ASCII, color", bind("a", "ascii"), bind("c", "colour")),
+        *explained(Section.OTHER, "show this help", bind("question_mark,f1", "keys"), hint="help", rank=1),
         *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave"), hint="quit", rank=8),
     ]  # fmt: skip
 
@@ -288,7 +286,7 @@ class FleetDashboard(Shell):
         if isinstance(self.screen, NodeSheet):
             self.poller.node(self.screen.key)
         self.poller.now()
-        self.foot.say("asked again")
+        self.foot.say("refreshed")
 
     def action_pause(self) -> None:
         """Pause or resume polling."""

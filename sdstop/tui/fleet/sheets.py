@@ -21,7 +21,7 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.strip import spark
 from sdstop.tui.widgets.table import LineTable
 
-_BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "ask again"), ("q", "quit"))
+_BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "refresh"), ("q", "quit"))
 
 
 def help_lines(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
@@ -84,10 +84,10 @@ class KeySheet(FleetSheet):
             yield from _wrapped(f"  {key:<15}", what, width)
         yield words(())
         yield from _wrapped("  LAST HOUR      ", "critical findings and warnings of a node, over the last hour", width)
-        yield from _wrapped("  SKEW           ", "busiest member of an array beside the mean of all; 1 is even", width)
-        yield from _wrapped("  ?UNKN          ", "could not be seen, and why; never the same as good", width)
+        yield from _wrapped("  SKEW           ", "busiest member of an array relative to the mean; 1 = balanced", width)
+        yield from _wrapped("  ?UNKN          ", "unknown: no data; not the same as OK", width)
         yield words(())
-        yield words(text((f"  sdstop {palette.word(self.version)}: it asks the server, and no node.", FAINT)))
+        yield words(text((f"  sdstop {palette.word(self.version)}: queries the server only, never the nodes.", FAINT)))
 
 
 class DifferenceSheet(FleetSheet):
@@ -108,9 +108,9 @@ class DifferenceSheet(FleetSheet):
         for value in found.values:
             shown = quantity(value.value, value.unit)
             yield words(text(f"  {palette.word(value.title, 40):<42}", (palette.word(shown), STRONG)))
-        yield from _listed("To do", [palette.word(line, 300) for line in found.steps], width)
+        yield from _listed("Action", [palette.word(line, 300) for line in found.steps], width)
         yield from _listed("Series", [palette.word(f"{c.key} {c.excerpt}", 600) for c in found.evidence], width)
-        yield from _listed("Refuted by", [palette.word(found.refuted_by, 300)], width)
+        yield from _listed("Disproved by", [palette.word(found.refuted_by, 300)], width)
 
 
 class NodeSheet(FleetSheet):
@@ -130,22 +130,22 @@ class NodeSheet(FleetSheet):
         told = self.told
         yield words(())
         if told is None:
-            yield words(text(("  asking ...", FAINT)))
+            yield words(text(("  loading ...", FAINT)))
             return
         facts = [("Job", self.key[0]), ("Instance", self.key[1]), *told.facts]
         said = "   ".join(f"{title} {palette.word(fact, 60)}" for title, fact in facts if fact)
-        yield from _wrapped("  ", f"{said}   asked {timestamp(told.asked)}", width)
+        yield from _wrapped("  ", f"{said}   updated {timestamp(told.asked)}", width)
         for line in told.troubles:
-            yield words(text((f"  not answered: {palette.word(line, 300)}", palette.severity(None))))
+            yield words(text((f"  query failed: {palette.word(line, 300)}", palette.severity(None))))
         node = next((n for n in self.fleet.nodes if n.key == self.key), None)
         if node is not None and node.silence:
             age = f" for {duration(node.age)}" if node.age is not None else ""
-            yield words(text((f"  ?UNKN silent{age}: {palette.word(node.silence)}", palette.severity(None))))
+            yield words(text((f"  ?UNKN no data{age}: {palette.word(node.silence)}", palette.severity(None))))
         yield from self._findings(told, palette)
         yield from self._courses(told, palette, width)
-        yield from _listed("Sources that fail", [palette.word(name, 60) for name in told.failing], width)
+        yield from _listed("Failing sources", [palette.word(name, 60) for name in told.failing], width)
         unchecked = [f"{palette.word(rule, 60)} ({count})" for rule, count in sorted((told.unchecked or {}).items())]
-        yield from _listed("Rules that could not look", unchecked, width)
+        yield from _listed("Unchecked rules", unchecked, width)
         yield from _listed("Differs from its peers", self._differs(palette), width)
         host = palette.word(short(self.key[1]), 100)
         yield from _listed("More", [f"ssh {host} sdstop   # the node itself, with the evidence"], width)
@@ -154,7 +154,7 @@ class NodeSheet(FleetSheet):
         yield words(())
         yield words(text(("  Active findings", STRONG), (f"  {len(told.claims)}", FAINT)))
         if not told.claims:
-            yield words(text(("    none that the server knows of", FAINT)))
+            yield words(text(("    none reported by the server", FAINT)))
         for claim in told.claims:
             mark = (WORDS[claim.severity], palette.severity(claim.severity))
             line = text("    ", mark, f" {palette.word(claim.rule, 40):<26} ", palette.word(claim.subject, 120))

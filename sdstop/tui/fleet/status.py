@@ -30,7 +30,7 @@ def status_line(picture: FleetState | None, condition: Condition, palette: Palet
     right = counts_line(picture, palette)
     brief = width < 100
     if picture is None:
-        moment = text(("asking ...", FAINT))
+        moment = text(("loading ...", FAINT))
     elif condition.trouble:
         old = f"no answer for {duration(time.time() - picture.asked)}" if not picture.failed else "no answer"
         moment = text((old, palette.severity(None)))

@@ -82,8 +82,8 @@ TABLES = (
     FleetTable(
         "1",
         "Nodes",
-        "nodes, the worst first",
-        "no node is known",
+        "nodes, worst first",
+        "no node found",
         (
             _NODE,
             TableColumn("crit", "CRIT", 5, _count(lambda n: n.critical), lambda p: p.item.critical, right=True),
@@ -111,7 +111,7 @@ TABLES = (
         "3",
         "Rebuilds",
         "rebuilds",
-        "nothing is rebuilt",
+        "no rebuild",
         (
             _NODE,
             TableColumn("array", "ARRAY", 8, _word(lambda r: r.array), lambda p: p.item.array, widest=24, rising=True),
@@ -163,8 +163,8 @@ TABLES = (
     FleetTable(
         "5",
         "Silent",
-        "nodes that are silent",
-        "no node is silent",
+        "nodes without data",
+        "every node reports",
         (
             _NODE,
             TableColumn("for", "FOR", 9, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True),
@@ -178,9 +178,9 @@ TABLES = (
         "nodes that differ from their peers",
         "no node differs from its peers (or too few peers)",
         (
-            TableColumn("what", "WHAT", 16, _name, lambda p: p.name, widest=40, rising=True),
+            TableColumn("what", "ASPECT", 16, _name, lambda p: p.name, widest=40, rising=True),
             TableColumn("rule", "RULE", 13, _word(lambda f: f.rule), lambda p: p.item.rule, keep=1, rising=True),
-            TableColumn("differs", "HOW IT DIFFERS", 30, _word(lambda f: f.summary), widest=110, comfort=45),
+            TableColumn("differs", "DIFFERENCE", 30, _word(lambda f: f.summary), widest=110, comfort=45),
         ),
     ),
     FleetTable(

@@ -106,7 +106,7 @@ def load_picture(finding: Finding | None, scene: Scene) -> Picture | None:
 def cluster_graphs(scene: Scene) -> Iterator[Graph]:
     """Yield the graph of the pool with most traffic."""
     for name, flow in cluster_flow(scene):
-        yield Graph(f"pool {name}", "as its cluster reports it", flow)
+        yield Graph(f"pool {name}", "as reported by the cluster", flow)
 
 
 def _folds(

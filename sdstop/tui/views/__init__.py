@@ -54,7 +54,7 @@ VIEWS = (
     ViewEntry("8", "Volumes", "volumes.Volumes", "volumes and their limits", "Vols"),
     ViewEntry("9", "Path", "path.PathView", "where the time of a request goes, from client to disk"),
     ViewEntry("0", "Readings", "readings.Readings", "readings that no other view shows", "Raw", spare=True),
-    ViewEntry("!", "Findings", "findings.Findings", "all findings: active, unknown, ended, ruled out", "Find"),
+    ViewEntry("!", "Findings", "findings.Findings", "all findings: active, not checked, resolved, passed", "Find"),
 )
 """All views, in tab order; the first is shown at the start."""
 

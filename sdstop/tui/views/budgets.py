@@ -13,7 +13,7 @@ from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, OTHER, PLAIN, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
 
-_FIXED = 80
+_FIXED = 75
 """Cells of a line, excluding its two bars."""
 
 
@@ -36,7 +36,7 @@ def _line(load: HbaLoad, node: FabricNode | None, shown: FabricState, scene: Sce
     style = PLAIN if severity is None else palette.severity(severity)
     return (
         *text((f" {load.hba.hba:<13}", style), (f"{near:<6}", FAINT), f"{disks:>9}"),
-        *text(("  could move ", FAINT), f"{rate(load.wants):>6}", (" of ", FAINT), f"{rate(load.carries):<6}"),
+        *text(("  up to ", FAINT), f"{rate(load.wants):>6}", (" of ", FAINT), f"{rate(load.carries):<6}"),
         *text(f"{percent(load.share):>5}% "),
         *_bar(load.share, top, room, style, palette),
         *text(("  now ", FAINT), f"{percent(now):>5}% "),

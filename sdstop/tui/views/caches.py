@@ -126,7 +126,7 @@ _COLUMNS = (
     TableColumn("reads", "r/s", 6, keep=2, style=READ, **_figure(_did("reads"), whole)),
     TableColumn("writes", "w/s", 6, keep=2, style=WRITE, **_figure(_did("writes"), whole)),
     TableColumn("hit", "%HIT", 5, scale=PERCENT, **_figure(_share(0), percent)),
-    TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13, scale=PERCENT,
+    TableColumn("cacheable", lambda w: "%HIT CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13, scale=PERCENT,
                 **_figure(_did("cacheable_hit_share"), percent)),
     TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True, scale=PERCENT),
     TableColumn("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
@@ -152,7 +152,7 @@ class Caches(View):
         self.scene: Scene | None = None
         self.changes = PayloadHistory()
         self.main = LineTable("Caches", _COLUMNS, id="caches")
-        self.mixture = Pane("Over time", id="cache-mixture", cursor=False)
+        self.mixture = Pane("History", id="cache-mixture", cursor=False)
         self.compared = Pane("Compared", id="cache-compared", cursor=False)
         self.why = Pane("Why", id="cache-why", cursor=False)
         self.sizes = Pane("Request sizes", id="cache-sizes")
@@ -268,11 +268,11 @@ def _rows(scene: Scene) -> list[Row]:
     taken = {id(s) for c in known if (s := sizes_of(c.cache, counted)) is not None}
     others = [s for s in counted if id(s) not in taken]
     if others:
-        listed.append(words(text(("Request sizes are counted of", STRONG), (f"  {len(others)}", FAINT))))
+        listed.append(words(text(("Request sizes are available for", STRONG), (f"  {len(others)}", FAINT))))
     for s in others:
         name = scene.palette.word(s.device or "all devices", 60)
         counter = scene.palette.word(s.counter, 20)
-        line = text(f"{name:<16} ", (f"counted by {counter}, {number(sum(s.counts.values()))} requests", FAINT))
+        line = text(f"{name:<16} ", (f"source {counter}, {number(sum(s.counts.values()))} requests", FAINT))
         listed.append(words(line, ("sizes", s.counter, s.device), SizesRow(s), f"{s.device} {s.counter}"))
     return listed
 
@@ -280,7 +280,7 @@ def _rows(scene: Scene) -> list[Row]:
 def no_cache_reason(scene: Scene) -> str:
     """Return in one line why no cache is shown, with incomplete sources; sources without caches are not listed."""
     said = scene.unseen(c.name for c in scene.session.collectors if Cache in c.families)
-    return f"no cache is seen; {said}" if said else "no cache is seen on this node"
+    return f"no cache found; {said}" if said else "no cache on this node"
 
 
 def _entry_of(cached: CacheRow, scene: Scene) -> FindingEntry | None:
@@ -306,11 +306,11 @@ def _average(cached: CacheRow, scene: Scene) -> str:
     word = scene.palette.word
     pools = [word(s.device, 30) for s in size_histograms(scene.window) if s.counter == "zpool"]
     if pools and cached.cache.kind in _OF_POOLS:
-        return f"{word(cached.cache.cache, 30)} does not count sizes; what goes on to the pool: see {', '.join(pools)}"
-    said = "request sizes are not counted here"
+        return f"{word(cached.cache.cache, 30)} reports no sizes; for I/O to the pool see {', '.join(pools)}"
+    said = "no request sizes; --io-sizes counts them"
     means = ((name, size) for name, size in (("reads", row.read_size), ("writes", row.write_size))) if row else ()
     shown = ", ".join(f"{name} {bytes_(size)}" for name, size in means if size is not None)
-    return f"{said}; on average: {shown}" if shown else said
+    return f"{said}; mean: {shown}" if shown else said
 
 
 _OF_POOLS = frozenset({"arc", "l2arc"})
@@ -320,7 +320,7 @@ _OF_POOLS = frozenset({"arc", "l2arc"})
 def _changed(change: PayloadChange, scene: Scene) -> str:
     watched = change.watched
     said = f"{'MTU' if watched.mtu else 'Payload'} of {scene.palette.word(watched.name, 30)}"
-    carried = f", frames carry {watched.carried(change.old)} -> {watched.carried(change.new)}" if watched.mtu else ""
+    carried = f"; payload {watched.carried(change.old)} -> {watched.carried(change.new)}" if watched.mtu else ""
     return f"{said} {change.old} -> {change.new} at {utc(change.taken)}{carried}"
 
 
@@ -328,11 +328,11 @@ def compared_lines(sides: tuple[CacheSide, CacheSide], cache: Cache, scene: Scen
     """Return the activity of a cache before and after a change, side by side."""
     heads = [f"{title} {duration(s.seconds)}" for title, s in zip(("before,", "since,"), sides, strict=True)]
     lines: list[Line] = [text((f"{'':<19}{heads[0]:<22}{heads[1]}", FAINT))]
-    block = f"no whole {bytes_(cache.block_size)}" if cache.block_size else "no whole block"
+    block = f"not whole {bytes_(cache.block_size)}" if cache.block_size else "not whole blocks"
     for title, read in (
         ("bypassed", _of("bypass_share")),
         ("hit", _of("hit_share")),
-        ("hit of cacheable", _of("cacheable_hit_share")),
+        ("cacheable hits", _of("cacheable_hit_share")),
         (block, lambda side: side.not_whole),
     ):
         parts = [(f" {title:<17}", FAINT)]
@@ -342,7 +342,7 @@ def compared_lines(sides: tuple[CacheSide, CacheSide], cache: Cache, scene: Scen
             line += [*text(f"{percent(value):>6} "), *bar(value, 12, scene.palette), *text("   ")]
         lines.append(tuple(line))
     evicted = [number(s.activity.evicted if s.activity is not None else None) for s in sides]
-    lines.append(text((" evicted a second ", FAINT), f"{evicted[0]:>6}{'':16}{evicted[1]:>6}"))
+    lines.append(text((" evicted per s    ", FAINT), f"{evicted[0]:>6}{'':16}{evicted[1]:>6}"))
     return lines
 
 

@@ -82,12 +82,12 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
         if cluster.leader:
             said += f", led by {word(cluster.leader, 30)}"
         if cluster.tolerates is not None:
-            said += f", may lose {cluster.tolerates or 'none'} more"
+            said += f", {cluster.tolerates or 'no'} more can fail"
         bad = next(iter(about(scene.in_force, cluster.cluster, "mdm-")), None)
         mark = PLAIN if bad is None else palette.severity(bad.severity)
         yield words(text((f" {'quorum':<{_NAME}} ", FAINT), (said, mark)), ("quorum", cluster.cluster), thing)
     if cluster.degraded or cluster.failed:
-        said = f"{bytes_(cluster.degraded)} lack a copy, {bytes_(cluster.failed)} cannot be reached"
+        said = f"{bytes_(cluster.degraded)} degraded, {bytes_(cluster.failed)} unavailable"
         yield words(text((f" {'data':<{_NAME}} ", FAINT), (said, style)), ("data", cluster.cluster), thing)
     yield from _links(cluster, scene)
     yield from _resources(cluster, scene)
@@ -211,10 +211,10 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
     drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
     found = next(iter(about(scene.in_force, pool.name, _RULE)), None)
     good = any(r.rule == _RULE and pool.name in r.subjects for r in scene.look.judgement.ruled_out)
-    said = "survives its loss" if good else "whether it survives is not known"
+    said = "loss tolerated" if good else "loss not checked"
     style = FAINT
     if found is not None:
-        said, style = "does not survive its loss" if found.severity is Severity.CRITICAL else "not safe to lose", (
+        said, style = "loss NOT tolerated" if found.severity is Severity.CRITICAL else "not safe to lose", (
             palette.severity(found.severity)
         )  # fmt: skip
     name = palette.word(pool.largest_domain or "-", 24)
@@ -241,7 +241,7 @@ def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
     line: list[Segment] = [*text((head, style)), *done, *text(tail)]
     yield words(tuple(line), key, thing, f"{where} {rebuild.operation}")
     if rebuild.limited_by:
-        policy = f"held by {palette.word(rebuild.limited_by, 200)}"
+        policy = f"throttled by {palette.word(rebuild.limited_by, 200)}"
         for part in textwrap.wrap(policy, max(width - _NAME - 3, 20)):
             yield words(text(" " * (_NAME + 2), (part, FAINT)))
 
@@ -259,7 +259,7 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
     if seen is not None and seen.eta is not None:
         yield f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}"
     elif rebuild.remaining is not None:
-        yield f"it says {duration(rebuild.remaining)} left"
+        yield f"cluster reports {duration(rebuild.remaining)} left"
 
 
 def headline(scene: Scene) -> str:

@@ -75,7 +75,7 @@ def title_of(entry: FindingEntry) -> str:
     finding = entry.finding
     if finding is not None:
         return finding.title or finding.rule.replace("-", " ").upper()[:40]
-    return "NOT SEEN" if entry.run is not None else "NOT CHECKED"
+    return "NO USABLE DATA" if entry.run is not None else "NOT CHECKED"
 
 
 def _texts(cause: Cause) -> tuple[tuple[str, str], ...]:

@@ -84,7 +84,7 @@ def _state(item: ClusterRow, _: int) -> Cell:
         said, good = entity.cluster.state, entity.cluster.healthy != 0
     else:
         down = _down(entity)
-        said, good = (f"{down} not well" if down else f"{counted(len(entity.below), 'node')}"), not down
+        said, good = (f"{down} unhealthy" if down else f"{counted(len(entity.below), 'node')}"), not down
     style = FAINT if good else palette.severity(entity.severity or Severity.WARNING)
     return text((palette.word(said or "-", 40), style))
 
@@ -128,7 +128,7 @@ def _where(item: ClusterRow, _: int) -> Cell:
     if entity.device is not None:
         path = entity.device.path or entity.device.device
         facts = [entity.device.pool or "-", path if entity.device.local else "", entity.device.model or ""]
-        here = f"here: {word(entity.device.local, 20)} " if entity.device.local else ""
+        here = f"local: {word(entity.device.local, 20)} " if entity.device.local else ""
         return text((here, PLAIN), (" ".join(word(fact, 60) for fact in facts if fact), FAINT))
     here = "this node " if entity.here else ""
     address = next((row.address for row in entity.nodes if row.address), "")
@@ -137,14 +137,14 @@ def _where(item: ClusterRow, _: int) -> Cell:
 
 _COLUMNS = (
     TableColumn("node", "NODE", 17, _name, lambda i: natural(i.entity.name), widest=34, rising=True),
-    TableColumn("role", "IS", 10, _role, keep=4, widest=16),
+    TableColumn("role", "ROLE", 10, _role, keep=4, widest=16),
     TableColumn("state", "STATE", 12, _state, keep=9, widest=24),
     TableColumn("devices", "DEV", 4, _devices, lambda i: i.entity.devices, right=True, keep=5),
     TableColumn("size", "SIZE", 5, _size, lambda i: i.entity.capacity, right=True, keep=7),
     TableColumn("used", "%USED", 5, _used, lambda i: i.entity.used, scale=PERCENT, keep=8, widest=20),
     TableColumn("rwait", "r_ms", 5, _waits("read_wait"), _waited("read_wait"), right=True, scale=MS, keep=2),
     TableColumn("wwait", "w_ms", 5, _waits("write_wait"), _waited("write_wait"), right=True, scale=MS, keep=2),
-    TableColumn("where", "POOL, ADDRESS", 14, _where, keep=6, widest=60),
+    TableColumn("where", "POOL/ADDRESS", 14, _where, keep=6, widest=60),
 )  # fmt: skip
 
 
@@ -165,7 +165,7 @@ class ClusterView(View):
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.glance = Pane("Clusters", id="cluster-glance")
-        self.main = self.hanging = TreeTable("Nodes by what fails together", _COLUMNS, id="cluster-nodes", bushy=2)
+        self.main = self.hanging = TreeTable("Nodes by failure domain", _COLUMNS, id="cluster-nodes", bushy=2)
         yield self.glance
         yield self.main
 
@@ -226,5 +226,5 @@ def no_cluster_reason(scene: Scene) -> str:
     """Return why no cluster is shown."""
     said = scene.unseen(SOURCES)
     if said:
-        return f"no cluster is known; {said}"
-    return "no cluster is known here: no gateway, Ceph, DRBD, Pacemaker, GlusterFS found"
+        return f"no cluster found; {said}"
+    return "no cluster found (PowerFlex gateway, Ceph, DRBD, Pacemaker, GlusterFS)"

@@ -21,7 +21,7 @@ def detail_rows(drive: DriveState, scene: Scene) -> list[Row]:
     lines = [
         _line("is", _make(drive, palette), palette),
         _line("sits", _place(drive, palette), palette),
-        _line("part of", _relations(drive, scene), palette),
+        _line("stack", _relations(drive, scene), palette),
         _line("queue", _queue(drive.device), palette),
     ]
     if not _idle(drive):
@@ -47,13 +47,13 @@ def _make(drive: DriveState, palette: Palette) -> list[str]:
     if d.size is not None:
         facts.append(bytes_(d.size))
     if d.rotational is not None:
-        facts.append("rotates" if d.rotational else "does not rotate")
+        facts.append("rotating" if d.rotational else "non-rotating")
     if d.state:
         facts.append(palette.word(d.state, 20))
     if d.read_only:
         facts.append("read-only")
     if d.iostats_enabled == 0:
-        facts.append("not accounted (iostats off)")
+        facts.append("no statistics (iostats off)")
     return facts
 
 
@@ -81,9 +81,9 @@ def _relations(drive: DriveState, scene: Scene) -> list[str]:
     above = sorted({name for other in upper if (name := other.device) is not None} - arrays, key=natural)
     below = sorted({name for other in lower if (name := other.device) is not None}, key=natural)
     if above:
-        facts.append(f"carries {_some(above, scene.palette)}")
+        facts.append(f"used by {_some(above, scene.palette)}")
     if below:
-        facts.append(f"stands on {_some(below, scene.palette)}")
+        facts.append(f"built on {_some(below, scene.palette)}")
     return facts
 
 
@@ -103,11 +103,11 @@ def _queue(d: BlockDevice | None) -> list[str]:
         facts.append(d.scheduler)
     facts.extend(
         f"{title} {bytes_(value)}"
-        for title, value in (("read-ahead", d.read_ahead), ("largest request", d.max_request))
+        for title, value in (("read-ahead", d.read_ahead), ("max request", d.max_request))
         if value is not None
     )
     if d.logical_block_size and d.physical_block_size:
-        facts.append(f"blocks {d.logical_block_size}/{d.physical_block_size}")
+        facts.append(f"sectors {d.logical_block_size}/{d.physical_block_size}")
     if d.write_cache:
         facts.append(d.write_cache)
     return facts
@@ -129,7 +129,7 @@ def _idle(drive: DriveState) -> bool:
 def _whole_node(scene: Scene, most: int) -> list[str]:
     """Return the node's busiest processes, marked as node-wide: the kernel does not report their devices."""
     facts = list(busiest(scene, most))
-    return [f"the whole node: {facts[0]}", *facts[1:]] if facts else []
+    return [f"whole node: {facts[0]}", *facts[1:]] if facts else []
 
 
 def busiest(scene: Scene, most: int) -> Iterator[str]:

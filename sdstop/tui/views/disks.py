@@ -202,7 +202,7 @@ class Disks(View):
         drive = item.drive if isinstance(item, DeviceRow | ArrayHeading | PoolHeading | VdevRow) else None
         if drive is None:
             self.detail.title = "Device"
-            self.detail.put([words(text((" Enter opens the row under the cursor", FAINT)))], scene.palette)
+            self.detail.put([words(text((" Enter opens the selected row", FAINT)))], scene.palette)
             return
         self.detail.title = f"Device {scene.palette.word(drive.name, 60)}"
         self.detail.put(detail_rows(drive, scene), scene.palette)
@@ -220,7 +220,7 @@ def _rows(scene: Scene) -> list[Row]:
     grouped: set[str] = set()
     elsewhere = [r for r in all_rebuilds(scene) if r.kind not in {"md", "zfs"}]
     if elsewhere:
-        rows.append(words(text(("Rebuilds of what has no device here", STRONG), (f"  {len(elsewhere)}", FAINT))))
+        rows.append(words(text(("Rebuilds without a local device", STRONG), (f"  {len(elsewhere)}", FAINT))))
         rows.extend(rebuild_row(rebuild, scene, named=True) for rebuild in elsewhere)
     for group in array_states(scene.window, scene.in_force):
         grouped.add(group.array.array)
@@ -235,8 +235,8 @@ def _rows(scene: Scene) -> list[Row]:
         rows.extend(_pool_rows(tree, scene, grouped))
     others = [d for d in scene.drives().values() if d.name not in grouped and shown(d)]
     for title, chosen in (
-        ("Disks in no array or pool" if pools else "Disks in no array", [d for d in others if d.whole]),
-        ("Built upon others", [d for d in others if not d.whole]),
+        ("Disks outside arrays and pools" if pools else "Disks outside arrays", [d for d in others if d.whole]),
+        ("Stacked devices", [d for d in others if not d.whole]),
     ):
         if not chosen:
             continue
@@ -247,7 +247,7 @@ def _rows(scene: Scene) -> list[Row]:
             for drive in sorted(chosen, key=lambda d: natural(d.name))
         )
     if not rows:
-        rows.append(words(text(("no block device is known yet", FAINT))))
+        rows.append(words(text(("waiting for block devices", FAINT))))
     return rows
 
 
@@ -338,7 +338,7 @@ def _heading(group: ArrayState, scene: Scene) -> Row:
         )
     peers = ""
     if group.peers.queue is not None:
-        peers = f"  peers: queue {number(group.peers.queue)}, wait {wait(group.peers.wait)} ms"
+        peers = f"  median of peers: queue {number(group.peers.queue)}, wait {wait(group.peers.wait)} ms"
     flag = group.drive.flag if group.drive is not None and group.severity is not None else ""
     style = scene.palette.severity(group.severity) if group.severity is not None else PLAIN
     painted = (
@@ -370,5 +370,5 @@ def _facts(array: Array, scene: Scene) -> list[str]:
         facts.append(bytes_(array.size))
     facts.append(word(array.state, 30))
     if array.spares:
-        facts.append(f"{array.spares} spare")
+        facts.append(counted(array.spares, "spare"))
     return facts

@@ -139,7 +139,7 @@ def _part(item: FabricRow, _: int) -> Cell:
     if item.node.kind == "hba":
         load = item.fabric.loads.get(item.node.name)
         share = load.share if load is not None else None
-        return text((f"could {percent(share)}%" if share else "", FAINT))
+        return text((f"up to {percent(share)}%" if share else "", FAINT))
     if item.node.kind == "disk":
         shown = ", ".join(f"{p.whole} {p.part}".rstrip() for p in memberships(item.scene.window, item.node.name))
         return palette.word(shown, 60)
@@ -163,15 +163,15 @@ def _last(subject: str) -> str:
 
 _COLUMNS = (
     TableColumn("device", "DEVICE", 17, _name, lambda i: natural(i.node.name), widest=28, rising=True),
-    TableColumn("made", "IS", 12, _made, keep=1, widest=30),
+    TableColumn("made", "TYPE", 12, _made, keep=1, widest=30),
     TableColumn("place", "PLACE", 6, _place, keep=8),
-    TableColumn("link", "LINK/CAN", 13, _link, lambda i: i.fabric.carries(i.node), widest=15, rising=True),
+    TableColumn("link", "LINK/MAX", 13, _link, lambda i: i.fabric.carries(i.node), widest=15, rising=True),
     TableColumn("disks", "DISKS", 5, _disks, lambda i: len(i.node.disks), right=True, keep=5),
     TableColumn("moves", "MiB/s", 7, _moves, lambda i: i.fabric.moves(i.node), right=True, scale=MIB),
     TableColumn("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.node), scale=PERCENT, keep=7, widest=16),
     TableColumn("new", "NEW", 4, _new, lambda i: i.fabric.new(i.node), right=True, keep=9),
     TableColumn("errors", "ERR", 5, _total, lambda i: i.fabric.total(i.node), right=True),
-    TableColumn("part", "PART OF", 11, _part, keep=6, widest=24),
+    TableColumn("part", "MEMBER OF", 11, _part, keep=6, widest=24),
     TableColumn("flag", "FLAG", 10, _flag, keep=2, widest=18),
 )
 
@@ -193,7 +193,7 @@ class FabricView(View):
         self.known = FabricTreeCache()
         self.shown: FabricState | None = None
         self.main = self.hanging = TreeTable("Fabric", _COLUMNS, id="fabric")
-        self.budgets = Pane("HBAs against what their links carry", id="budgets", cursor=False)
+        self.budgets = Pane("HBAs: possible load of the disks against the links", id="budgets", cursor=False)
         self.detail = Pane("Device", id="fabric-detail")
         yield self.budgets
         with Horizontal(id="fabric-halves"):
@@ -291,9 +291,9 @@ def _note(shown: FabricState, scene: Scene) -> str:
     if spans:
         facts.append(f"NEW in {duration(spans[0])}")
     elif run is not None and scene.rows(SasPhy)[0]:
-        facts.append(f"phys read {utc(run.taken)}, NEW after the next reading")
+        facts.append(f"phys read at {utc(run.taken)}, NEW needs a second one")
     elif tree.roots:
-        facts.append("no SAS phys here")
+        facts.append("no SAS phys")
     return f" {scene.palette.dot} ".join(facts)
 
 
@@ -302,10 +302,10 @@ def _nothing(scene: Scene) -> str:
     for name in ("hba", "sas"):
         run = scene.now.runs.get(name)
         if run is not None and run.outcome in BAD:
-            return f"HBAs are not known: {name}: {run.outcome.value}, {run.reason}"
+            return f"HBAs unknown: {name}: {run.outcome.value}, {run.reason}"
     known = [run for name in ("hba", "sas") if (run := scene.now.runs.get(name)) is not None]
     if not known:
-        return "HBAs are not known yet"
+        return "waiting for HBAs"
     if not any(run.recorded for run in known) and not scene.session.origin.live:
-        return "HBAs, SAS phys and the ways to disks were not recorded"
-    return "no disk here hangs on PCI, and there is no SAS"
+        return "HBAs, SAS phys and disk paths not recorded"
+    return "no PCI or SAS disks"

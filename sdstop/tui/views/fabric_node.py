@@ -72,10 +72,10 @@ def made(node: FabricNode, scene: Scene) -> list[str]:
     if node.hba is not None:
         return [word(name, 24) for name in (node.hba.driver, node.hba.kind) if name]
     if node.kind == "phy":
-        return ["link that is not up"]
+        return ["link down"]
     if node.device is not None:
         return [word(node.device.product or node.device.kind or "", 40)]
-    return ["SCSI host, its HBA is not known"] if node.kind == "host" else []
+    return ["SCSI host, HBA unknown"] if node.kind == "host" else []
 
 
 def fabric_node_rows(node: FabricNode, shown: FabricState, scene: Scene, width: int) -> list[Row]:
@@ -85,7 +85,7 @@ def fabric_node_rows(node: FabricNode, shown: FabricState, scene: Scene, width: 
     facts: list[tuple[str, Sequence[str]]] = [("is", _is(node, scene)), ("link", _link(node, scene))]
     facts.append(("moves", _moves(node, shown)))
     if node.kind == "disk":
-        facts += [("part of", _part(node, scene)), ("sits", _sits(node, palette))]
+        facts += [("member", _part(node, scene)), ("sits", _sits(node, palette))]
     found += [words(_line(name, said, palette)) for name, said in facts if said]
     found += _phys(node, shown, scene)
     return found
@@ -124,13 +124,13 @@ def _is(node: FabricNode, scene: Scene) -> list[str]:
         facts = [" ".join(facts)] if facts else []
         if device is not None:
             facts += [bytes_(device.size)] if device.size is not None else []
-            facts += [] if device.rotational is None else ["rotates" if device.rotational else "does not rotate"]
+            facts += [] if device.rotational is None else ["rotating" if device.rotational else "non-rotating"]
             facts += [f"firmware {word(device.revision, 16)}"] if device.revision else []
             facts += [f"serial {word(device.serial, 40)}"] if device.serial else []
     if node.hba is not None:
         facts += [word(node.hba.device_id, 20)] if node.hba.device_id else []
         facts += [node.hba.hba] if node.name != node.hba.hba else []
-        facts += ["near no known NUMA node" if node.hba.node is None else f"near node{node.hba.node}"]
+        facts += ["NUMA node unknown" if node.hba.node is None else f"on node{node.hba.node}"]
     if node.kind in {"hba", "host", "expander"}:
         facts.append(counted(len(node.disks), "disk"))
     facts += [word(host, 16) for host in node.hosts]
@@ -145,7 +145,7 @@ def _link(node: FabricNode, scene: Scene) -> list[str]:
         can = lanes(*supported_link(hba)) or "-"
         both = hba.max_width is not None and hba.port_max_width is not None
         above = f" ({hba.port})" if hba.port else ""
-        ends = f"both ends can {can}" if both else f"it can {can}, what the port can is not known"
+        ends = f"both ends support {can}" if both else f"device supports {can}, port unknown"
         return [f"PCIe {lanes(hba.speed, hba.width)}", f"{ends}{above}"]
     if node.device is None or not node.phys:
         return []
@@ -155,7 +155,7 @@ def _link(node: FabricNode, scene: Scene) -> list[str]:
     facts = [f"SAS {now} of {can or '-'}", f"from {owner}"]
     if port is not None and port.phys is not None and port.phys > 1:
         facts.append(f"{port.port} of {port.phys} phys")
-    return [*facts, f"carries {_rate(node.carries)}"] if node.carries else facts
+    return [*facts, f"capacity {_rate(node.carries)}"] if node.carries else facts
 
 
 def _rate(value: float) -> str:
@@ -167,11 +167,11 @@ def _moves(node: FabricNode, shown: FabricState) -> list[str]:
     moves, carries = shown.moves(node), shown.carries(node)
     if moves is None or not node.disks:
         return []
-    of = f" of {_rate(carries)} that its links carry" if carries else ""
+    of = f" of {_rate(carries)} link capacity" if carries else ""
     facts = [f"{_rate(moves)}{of}"]
     if load is not None and load.disks:
         share = f" ({percent(load.share)}%)" if load.share is not None else ""
-        facts.append(f"{counted(round(load.disks), 'disk')} could move {_rate(load.wants)}{share}")
+        facts.append(f"{counted(round(load.disks), 'disk')} could reach {_rate(load.wants)}{share}")
     return facts
 
 
@@ -214,7 +214,7 @@ def _phys(node: FabricNode, shown: FabricState, scene: Scene) -> Iterator[Row]:
     up = sum(phy.state == "up" for phy in node.owned)
     clean = up - sum(phy.state == "up" for phy in listed[len(own) :])
     if node.owned:
-        said = f"{clean} more of its phys are up at full rate and count no errors, {len(node.owned) - up} have no link"
+        said = f"{clean} more phys up at full rate without errors, {len(node.owned) - up} without link"
         yield words(text((f" {said}", FAINT)))
 
 
@@ -229,7 +229,7 @@ def _phy_line(phy: SasPhy, end: FabricNode | None, scene: Scene) -> Line:
     palette = scene.palette
     now = gigabits(phy.rate) or ("down" if phy.state not in {None, "Unknown"} else "-")
     link = f"{now}/{gigabits(phy.maximum_rate) or '-'}"
-    state = "nothing attached" if phy.state == "Unknown" else "-" if phy.state in {"up", None} else phy.state
+    state = "not attached" if phy.state == "Unknown" else "-" if phy.state in {"up", None} else phy.state
     leads = end.name if end is not None else phy.attached or state
     head = text((f" {palette.fit(palette.word(phy.phy, 24), 12)} ", _style(phy, scene)), f"{link:<9} ")
     return (*head, *text((f"{palette.fit(palette.word(leads, 40), 18)}  ", FAINT)))
@@ -245,7 +245,7 @@ def _counts(phy: SasPhy, shown: FabricState, scene: Scene) -> Line:
     fresh = shown.fresh.get(phy.phy)
     known = {name: value for name in COUNTERS if (value := getattr(phy, name)) is not None}
     if not any(known.values()):
-        return text(("no errors" if known else "" if phy.state == "Unknown" else "errors are not counted", FAINT))
+        return text(("no errors" if known else "" if phy.state == "Unknown" else "no error counters", FAINT))
     found: list[tuple[str, Style]] = []
     for name, title in zip(COUNTERS, _SHORT, strict=True):
         if not known.get(name):

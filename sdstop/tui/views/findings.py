@@ -39,22 +39,22 @@ class Findings(View):
         self.scene = scene
         rows: list[Row] = []
         in_force = scene.findings()
-        rows.append(heading("In force", len(in_force)))
+        rows.append(heading("Active", len(in_force)))
         rows.extend(entry_rows(in_force, scene) or [note_row("  none", scene)])
         unknown = scene.unknown()
         bad, calm = [c for c in unknown if not c.calm], [c for c in unknown if c.calm]
-        for title, entries in (("Could not be seen", bad), ("Ended", scene.ended())):
+        for title, entries in (("Not checked", bad), ("Resolved", scene.ended())):
             if entries:
                 rows.append(heading(title, len(entries)))
                 rows.extend(entry_rows(entries, scene))
         ruled_out = scene.look.judgement.ruled_out
         if ruled_out:
-            rows.append(heading("Looked at and found good", sum(len(r.subjects) for r in ruled_out)))
+            rows.append(heading("Passed", sum(len(r.subjects) for r in ruled_out)))
             rows.extend(words(_good(r, scene)) for r in ruled_out)
         if calm:
-            rows.append(heading("Not to be seen here, and nothing is at fault", len(calm)))
+            rows.append(heading("Not applicable or not recorded", len(calm)))
             rows.extend(entry_rows(calm, scene))
-        self.main.put(rows, scene.palette, f"{len(scene.session.rules)} rules")
+        self.main.put(rows, scene.palette, f"{len(scene.session.rules)} checks")
         self._tell()
 
     def moved(self, pane: Pane) -> None:

@@ -44,7 +44,7 @@ def gauge_lines(scene: Scene, width: int, accused: str = "", style: Style = PLAI
                 f"  {loads}",
                 ("  running ", FAINT),
                 number(n.tasks_running),
-                ("  waiting for I/O ", FAINT),
+                ("  blocked on I/O ", FAINT),
                 number(n.tasks_blocked),
             )
         )
@@ -55,10 +55,10 @@ def gauge_lines(scene: Scene, width: int, accused: str = "", style: Style = PLAI
         bad = row.resource == accused
         own, dim = (style, style) if bad else (PLAIN, FAINT)
         lines.append(
-            text((f" {name:<7}", dim), ("stalled %, 10 60 300 s:  some ", FAINT), (some, own), ("   all ", FAINT),
+            text((f" {name:<7}", dim), ("PSI %, 10/60/300 s:  some ", FAINT), (some, own), ("   full ", FAINT),
                  (full, own))
         )  # fmt: skip
-    return lines or [text((" nothing is known of the node yet", FAINT))]
+    return lines or [text((" waiting for node data", FAINT))]
 
 
 def _cpu_lines(scene: Scene, width: int) -> list[Line]:

@@ -34,7 +34,7 @@ def histogram_title(sizes: SizeHistogram, palette: Palette) -> str:
 def histogram_note(sizes: SizeHistogram, since: float) -> str:
     """Return the time range of the requests; `since` is nonzero if only those after a payload change are counted."""
     if sizes.seconds is None:
-        return "totals: none came of late" if sizes.idle else "totals since the counter began"
+        return "totals: no recent requests" if sizes.idle else "totals since the counter started"
     whole = sizes.seconds > PAST - 1
     return f"{'since the change' if since and not whole else 'last'} {duration(sizes.seconds)}"
 
@@ -53,7 +53,7 @@ def histogram_rows(
     total = sum(b.count for b in bins)
     rows = [words(line) for line in _heading(sizes, cached, chosen, scene.palette, width)]
     if not total:
-        rows.append(words(text((" no request was counted", FAINT))))
+        rows.append(words(text((" no requests counted", FAINT))))
     ticks = _ticks(bins, chosen)
     scale = max(
         (share for b, tick in zip(bins, ticks, strict=True) for share in (_seen(b, total), tick or 0.0)), default=0
@@ -106,19 +106,19 @@ def _heading(
     if share is not None and block:
         worst = cached.bypassed if cached is not None else None
         style = STRONG if worst is None or not share else palette.severity(worst)
-        yield text((f" {percent(share)}%", style), f" of requests are no whole {block_of(block)} of the cache")
+        yield text((f" {percent(share)}%", style), f" of requests are not a whole {block_of(block)} of the cache")
     for framing in framings:
         name = palette.word(framing.where, 30)
         said = f" {name}: "
         if framing.mtu is not None:
             right = aligned_mtus(block)[:1] if block and framing.payload % block else []
-            better = "".join(f" ({low}-{high} is right)" for low, high in right)
+            better = "".join(f" ({low}-{high} fit)" for low, high in right)
             said = f" MTU {framing.mtu} of {name}{better}: "
-        cut = f" cut {bytes_(LENGTH)} requests as marked" + ("" if framing.here else ", at the target")
+        cut = f" split {bytes_(LENGTH)} requests as marked" + ("" if framing.here else ", at the target")
         line = text((said, FAINT), f"frames of {framing.payload} bytes", (cut, FAINT))
         yield line if width_of(line) <= width else line[:-1]
     if sizes.lost:
-        said = f" {number(sizes.lost)} requests were not counted: the counter's table was full"
+        said = f" {number(sizes.lost)} requests not counted: the counter's table was full"
         yield text((said, palette.severity(None)))
 
 

@@ -50,8 +50,8 @@ class HostView(View):
         self.gauges = Pane("Processors and memory", id="gauges", cursor=False)
         self.modules = Pane("Memory modules", id="modules")
         self.nodes = LineTable("NUMA nodes", COLUMNS, id="nodes")
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="host-processes", steady=True)
-        self.sources = self.main = LineTable("Sources of evidence", SOURCES, id="sources", sort="outcome")
+        self.processes = LineTable("Top I/O processes", PROCESSES, id="host-processes", steady=True)
+        self.sources = self.main = LineTable("Data sources", SOURCES, id="sources", sort="outcome")
         self.left = Vertical(id="host-left")
         self.right = Vertical(id="host-right")
         yield self.pages
@@ -83,7 +83,7 @@ class HostView(View):
         super().point(key)
 
     def lead(self, finding: Finding) -> None:
-        """Turn to the page of what a finding is about."""
+        """Turn to the page of the object of a finding."""
         scene = self.scene
         if scene is None:
             return
@@ -159,7 +159,7 @@ class HostView(View):
             parts += text((f" {title} ", BANNER if at == self.page else PLAIN))
             parts += marks.get(title, ())
             parts += text("  ")
-        return (*parts, *text(("6 turns the page", FAINT)))
+        return (*parts, *text(("6: next page", FAINT)))
 
 
 def _is_hardware(name: str, scene: Scene) -> bool:

@@ -100,7 +100,7 @@ def _facts(cached: CacheRow) -> Line:
         facts.append(f"{word(cache.fast or '-', 40)} before {word(cache.slow or '-', 40)}")
     if cache.skips_from is not None:
         facts.append(
-            f"sequential bypass from {bytes_(cache.skips_from)}" if cache.skips_from else "no sequential bypass"
+            f"sequential bypass above {bytes_(cache.skips_from)}" if cache.skips_from else "sequential bypass off"
         )
     if cache.counts != "requests":
         facts.append(f"counts {word(cache.counts, 20)}")
@@ -160,12 +160,12 @@ def _legend(cached: CacheRow, height: int) -> list[Line]:
         for at in (2, 1, 0)
     ]
     if did is not None:
-        lines.append(text(("  hit of cacheable ", FAINT), f"{percent(did.cacheable_hit_share):>5}", ("%", FAINT)))
+        lines.append(text(("  cacheable hits   ", FAINT), f"{percent(did.cacheable_hit_share):>5}", ("%", FAINT)))
         lines += [
             text((f"  {title:<17}", FAINT), f"{number(value):>5}", ("/s", FAINT))
             for title, value in (
                 ("evicted by bypass", did.evicted), ("promoted", did.promotions), ("demoted", did.demotions),
-                ("cleaned", did.cleaned), ("no room", did.no_room),
+                ("cleaned", did.cleaned), ("no free block", did.no_room),
             )
             if value is not None
         ]  # fmt: skip
@@ -223,4 +223,4 @@ def _came_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float,
     return top, f"{number(_flow(cached.activity) if cached.activity else None)}/s"
 
 
-_TAIL = (("dirty", _dirty, _dirty_said), ("came", _came, _came_said))
+_TAIL = (("dirty", _dirty, _dirty_said), ("reqs", _came, _came_said))

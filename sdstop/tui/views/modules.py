@@ -53,7 +53,7 @@ def boards(scene: Scene) -> list[SocketSlots]:
     names = sorted({*sockets, *(name for name in slots if name is not None)}, key=natural)
     found = [SocketSlots(sockets.get(name), f"socket {name}", banks(slots.get(name, ()))) for name in names]
     if None in slots:
-        found.append(SocketSlots(None, "socket not known", banks(slots[None]), lost=True))
+        found.append(SocketSlots(None, "socket unknown", banks(slots[None]), lost=True))
     return found
 
 
@@ -137,7 +137,7 @@ def _draw(board: SocketSlots, detail: int, room: int, scene: Scene) -> Drawn:
         keys = tuple((Dimm, slot.slot) for bank in together for slot in bank.slots)
         things.append(FactSubject(f"{board.title}, {named}", keys))
     if not board.banks and row is not None:
-        lines.append(text(("which slots are its own is not known", FAINT)))
+        lines.append(text(("its slots are unknown", FAINT)))
         things.append(things[0])
     return lines, things
 
@@ -156,8 +156,8 @@ def _model(cpu: str) -> str:
 
 def _channels(row: MemorySocket, severity: Severity | None, palette: Palette, room: int) -> Line:
     if row.channels is None or row.used is None:
-        known = counted(row.dimms, "module") if row.dimms is not None else "modules not known"
-        return text((f"{known}, channels not known", FAINT))
+        known = counted(row.dimms, "module") if row.dimms is not None else "modules unknown"
+        return text((f"{known}, channels unknown", FAINT))
     style = PLAIN if severity is None or row.used >= row.channels else palette.severity(severity)
     most = "at most " if row.at_most else ""
     said = f"{most}{row.used} of {row.channels} channels"
@@ -212,7 +212,7 @@ def _note(scene: Scene) -> str:
     facts += _kinds(slot.type for slot in filled)
     facts += [f"{said} MT/s" for said in _kinds(_speed(slot) for slot in filled)]
     if any(row.virtual for row in scene.rows(MemorySocket)[0].values()):
-        facts.append("as a hypervisor tells it")
+        facts.append("as reported by the hypervisor")
     return f" {scene.palette.dot} ".join(scene.palette.word(fact, 40) for fact in facts)
 
 
@@ -231,8 +231,8 @@ def _kinds(said: Iterable[str | None]) -> list[str]:
 def _nothing(scene: Scene) -> str:
     run = scene.now.runs.get("dimms")
     if run is None:
-        return "memory modules are not known yet"
+        return "waiting for memory modules"
     said = scene.palette.word(run.reason, 200)
     if run.outcome in BAD:
-        return f"memory modules are not known: {run.outcome.value}, {said}"
-    return f"memory modules are not known: {said}" if said else "memory modules are not known"
+        return f"memory modules unknown: {run.outcome.value}, {said}"
+    return f"memory modules unknown: {said}" if said else "memory modules unknown"

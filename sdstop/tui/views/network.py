@@ -154,7 +154,7 @@ _COLUMNS = (
     TableColumn("failing", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
     TableColumn("dropped", "DROPPED", 7, keep=5, **_counted("rx_dropped", "rx_missed", "tx_dropped")),
     TableColumn("errors", "ERRORS", 7, keep=5, **_counted("rx_errors", "tx_errors")),
-    TableColumn("flaps", "LINKS", 5, keep=1, **_counted("carrier_changes")),
+    TableColumn("flaps", "FLAPS", 5, keep=1, **_counted("carrier_changes")),
     TableColumn("note", "", 12, _note, keep=1, widest=60),
 )  # fmt: skip
 
@@ -175,7 +175,7 @@ class Network(View):
         self.left = 0
         self.main = LineTable("Interfaces", _COLUMNS, id="interfaces")
         self.graph = Pane("Traffic", id="link-graph", cursor=False)
-        self.stack = Pane("TCP and paths", id="stack")
+        self.stack = Pane("TCP and path MTU", id="stack")
         yield self.main
         yield self.graph
         yield self.stack
@@ -187,9 +187,11 @@ class Network(View):
         stack = list(_stack(scene))
         self._share_lines(len(listed), len(stack))
         self.main.put(
-            listed or [note_row(_nothing(scene, "interfaces", "interfaces"), scene)], scene.palette, "counts since boot"
+            listed or [note_row(_nothing(scene, "interfaces", "interfaces"), scene)],
+            scene.palette,
+            "totals since boot",
         )
-        self.stack.put(stack or [note_row(_nothing(scene, "tcp", "TCP and paths"), scene)], scene.palette)
+        self.stack.put(stack or [note_row(_nothing(scene, "tcp", "TCP and path MTU"), scene)], scene.palette)
         self._show_graph()
 
     def _share_lines(self, interfaces: int, stack: int) -> None:
@@ -226,7 +228,7 @@ def _nothing(scene: Scene, collector: str, what: str) -> str:
     """Return why nothing is shown."""
     run = scene.now.runs.get(collector)
     if run is None:
-        return f"{what}: not known yet"
+        return f"{what}: no data yet"
     if run.outcome in BAD:
         return f"{what}: {run.outcome.value}, {run.reason}"
     if not run.recorded and not scene.session.origin.live:
@@ -291,7 +293,7 @@ def _about(name: str, scene: Scene) -> str:
     if bond is not None:
         facts.extend(word(f, 40) for f in (bond.mode, bond.hash_policy, bond.active_slave) if f)
     facts.extend(
-        f"veth to {word(link.upper if link.interface == name else link.interface, 20)}"
+        f"veth peer {word(link.upper if link.interface == name else link.interface, 20)}"
         for link in scene.rows(InterfaceLink)[0].values()
         if link.relation == "veth" and name in {link.interface, link.upper}
     )
@@ -308,26 +310,26 @@ def _stack(scene: Scene) -> Iterator[Row]:
         sent = number(activity.out_per_second) if activity else "-"
         again = number(activity.retransmitted_per_second) if activity else "-"
         share = percent(activity.retransmitted_ratio) if activity else "-"
-        line = text((" tcp      ", FAINT), f"{sent} segments/s, {again}/s sent again ({share}%)")
+        line = text((" tcp      ", FAINT), f"{sent} segments/s, {again}/s retransmitted ({share}%)")
         yield words(line, "tcp", Quote("/proc/net/snmp", scene.now.number, "Tcp:"))
     if tcp is not None:
-        more = f"{number(tcp.established)} connections, {number(tcp.timeouts)} timeouts since boot"
+        more = f"{number(tcp.established)} connections, {number(tcp.timeouts)} retransmission timeouts since boot"
         yield words(text(" " * 10, more), "tcp totals", Quote("/proc/net/netstat", scene.now.number, "TcpExt:"))
     dropped = sum(s.dropped for s in scene.rows(Softnet)[0].values())
     squeezed = sum(s.squeezed for s in scene.rows(Softnet)[0].values())
     if scene.rows(Softnet)[0]:
-        said = f"{number(dropped)} packets dropped, {number(squeezed)} times out of budget since boot"
+        said = f"{number(dropped)} packets dropped, {number(squeezed)} budget overruns (time_squeeze) since boot"
         line = text((" backlog  ", FAINT), said)
         yield words(line, "softnet", Quote("/proc/net/softnet_stat", scene.now.number))
     run = scene.now.run_of(PathMtu)
     for path in scene.rows(PathMtu)[0].values():
         source = path.source()
-        facts = f"{number(path.mtu)} on the path, {number(path.interface_mtu)} on {path.interface or '-'}"
+        facts = f"path MTU {number(path.mtu)}, {path.interface or '-'} {number(path.interface_mtu)}"
         line = text(
             (" path mtu ", FAINT), f"{scene.palette.word(path.destination, 60)}: {scene.palette.word(facts, 80)}"
         )
-        line = (*line, *text((f"   forgotten in {duration(path.expires)}", FAINT)))
+        line = (*line, *text((f"   expires in {duration(path.expires)}", FAINT)))
         quote = Quote(source.key, scene.now.number, source.needle) if source is not None else None
         yield words(line, ("path", path.destination), quote)
     if run is not None and not scene.rows(PathMtu)[0]:
-        yield words(text((" path mtu ", FAINT), "no path is known to be narrower than its interface"))
+        yield words(text((" path mtu ", FAINT), "no path MTU below its interface"))

@@ -92,7 +92,7 @@ def numa_rows(scene: Scene) -> list[NumaRow]:
         here = [h for h in hbas.values() if h.node == number_ and (disks[h.hba] or h.kind in KINDS)]
         shares = [busy[str(cpu)].busy for cpu in (cpus(row.cpus) or ()) if str(cpu) in busy] if row else []
         return NumaRow(
-            name="not known" if number_ is None else f"node{number_}",
+            name="unknown" if number_ is None else f"node{number_}",
             scene=scene,
             node=row,
             activity=activities.get(f"node{number_}"),
@@ -192,6 +192,6 @@ def node_rows(scene: Scene) -> Sequence[Row]:
     if found and any(item.node is not None for item in found):
         return [Row(item.name, item, None, f"{item.name} {' '.join((*_hbas(item), *_cards(item)))}") for item in found]
     if scene.now.runs.get("numa") is None:
-        return [note_row("NUMA nodes are not known yet", scene)]
-    why = scene.unseen(("numa",)) or "this node does not say any"
-    return [note_row(f"NUMA nodes are not known: {why}", scene)]
+        return [note_row("waiting for NUMA nodes", scene)]
+    why = scene.unseen(("numa",)) or "not reported by this node"
+    return [note_row(f"NUMA nodes unknown: {why}", scene)]

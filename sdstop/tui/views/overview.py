@@ -1,4 +1,4 @@
-"""Overview: the first finding in full with the picture that proves it, then the path, the devices and who does the I/O.
+"""Overview: the first finding in full with the picture that proves it, then path, devices and top processes.
 
 The panes depend on the node: one without content gives its rows to the next. The picture belongs to the
 finding under the cursor; selecting another swaps picture and numbers, and nothing else moves.
@@ -181,7 +181,7 @@ class Overview(View):
         self.second = Pane("Latency", id="second", cursor=False)
         self.strip = Pane("Path", id="strip", cursor=False)
         self.devices = FoldTable("Disks, folded by likeness", FOLD_COLUMNS, id="devices")
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False)
+        self.processes = LineTable("Top I/O processes", PROCESSES, id="processes", cursor=False)
         self.top = Horizontal(self.main, self.measured, id="overview-top")
         self.bottom = Horizontal(self.devices, self.processes, id="overview-bottom")
         yield from (self.health, self.top, self.picture, self.second, self.strip, self.bottom)
@@ -312,7 +312,7 @@ def _note(doers: Sequence[Row], hidden: str, scene: Scene) -> str:
     facts = ["2 Disks shows all"]
     if doers and all(row.key is None for row in doers):
         reasons = [plain(row.line(0)) for row in doers if row.line is not None]
-        facts.insert(0, f"who does the I/O: {'; '.join(filter(None, (*reasons, hidden)))}")
+        facts.insert(0, f"top I/O processes: {'; '.join(filter(None, (*reasons, hidden)))}")
     return f" {scene.palette.dot} ".join(facts)
 
 

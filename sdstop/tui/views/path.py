@@ -184,7 +184,7 @@ class PathView(View):
         rows = stage_rows(path, scene, width, total - listed - 1, noted=height >= _NOTED)
         self.stages.title = f"Path of {scene.palette.word(item.subject.name, 60)}: client to medium"
         self.stages.styles.height = min(len(rows) + 1, total - listed)
-        self.stages.put(rows, scene.palette, "own = await less the part below")
+        self.stages.put(rows, scene.palette, "own = await minus the stage below")
 
 
 def _rows(scene: Scene) -> list[Row]:

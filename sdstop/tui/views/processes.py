@@ -54,7 +54,7 @@ PROCESSES = (
 
 def hidden_to(scene: Scene) -> str:
     """Return from whom processes are hidden: only root sees all, and in a container not even root does."""
-    return "even from root" if scene.session.origin.privileged else "only root sees them"
+    return "also from root" if scene.session.origin.privileged else "root only"
 
 
 def process_rows(scene: Scene) -> tuple[list[Row], str]:
@@ -67,9 +67,9 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
     hidden = hidden_processes(summary) if summary is not None else ""
     note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
     if not listed:
-        seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
+        seen = "no visible process is doing I/O" if hidden else "no process is doing I/O"
         known = scene.now.run_of(ProcessActivity) is not None
         run = scene.now.runs.get("processes")
-        unseen = scene.unseen(("processes",)) if run is not None and not run.ok else "not known yet: needs two looks"
+        unseen = scene.unseen(("processes",)) if run is not None and not run.ok else "needs two samples"
         listed = [note_row(seen if known else unseen, scene)]
     return listed, note

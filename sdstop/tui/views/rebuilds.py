@@ -96,7 +96,7 @@ def _pace(rebuild: Rebuild, known: RebuildAnalysis | None, *, ranged: bool) -> l
         still = known.motion
         return [f"no progress for {'' if still.moved else 'at least '}{duration(still.unchanged)}"]
     if known is not None and known.at_end:
-        return ["all started, not all on the disks yet"]
+        return ["all issued, not all written yet"]
     rate = seen.rate if seen is not None and seen.rate is not None else rebuild.speed
     told = [] if rate is None else [quantity(rate, "bytes_per_second")]
     if seen is not None and seen.eta is not None and seen.latest is not None:

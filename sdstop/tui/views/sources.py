@@ -56,11 +56,11 @@ def _pace(item: SourceRow, _: int) -> Cell:
 SOURCES = (
     TableColumn("source", "SOURCE", 11, lambda i, _: i.scene.palette.word(i.run.collector, 30),
                 lambda i: i.run.collector, widest=14, rising=True),
-    TableColumn("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
+    TableColumn("outcome", "STATUS", 12, _outcome, _badness, rising=True),
     TableColumn("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
     TableColumn("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4,
                 scale=MS),
-    TableColumn("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
+    TableColumn("pace", "EVERY", 5, _pace, lambda i: i.pace, right=True, keep=2),
     TableColumn("reason", "REASON", 16, _reason, widest=120),
 )  # fmt: skip
 
@@ -76,5 +76,5 @@ def source_rows(scene: Scene) -> tuple[list[Row], str]:
     good = sum(run.ok for run in scene.now.runs.values()) - partly
     waiting = len(scene.session.collectors) - len(scene.now.runs)
     note = f"{good} ok"
-    note += f", {partly} partly" if partly else ""
-    return listed, note + (f", {waiting} without data yet" if waiting else "")
+    note += f", {partly} partial" if partly else ""
+    return listed, note + (f", {waiting} pending" if waiting else "")

@@ -48,7 +48,7 @@ def heading(path: DataPath, width: int) -> Line:
     shown += f" {'queue':>6}" if width >= NARROW else ""
     shown += f" {'await':>7} {'own':>7}"
     known = wait(path.longest)
-    forms = (f"where {known} ms go", f"of {known} ms", "wait") if path.longest else ("no waits known", "no waits", "")
+    forms = (f"where {known} ms go", f"of {known} ms", "wait") if path.longest else ("waits unknown", "no waits", "")
     return text((f"{shown}  {next((form for form in forms if len(form) <= bar), '')}", FAINT))
 
 

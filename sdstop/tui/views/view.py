@@ -97,7 +97,7 @@ class View(Container):
                 return
 
     def lead(self, finding: Finding) -> None:
-        """Select what a finding is about that has no row in a table: by default nothing."""
+        """Select the object of a finding if it has no row in a table: by default nothing."""
 
     def sibling(self, step: int) -> None:
         """Move to the next (1) or previous (-1) row of the same kind, such as a member or another path; else of any."""

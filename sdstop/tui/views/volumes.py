@@ -129,19 +129,19 @@ def split_bar(
 
 _COLUMNS = (
     TableColumn("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
-    TableColumn("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
+    TableColumn("owner", "OWNER", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
                 rising=True),
     TableColumn("iops", "IOPS", 6, **_figure(lambda i: i.iops, whole, most=True)),
     TableColumn("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
     TableColumn("bytes", "MiB/s", 6, scale=MIB, **_figure(lambda i: i.bytes, mebibytes, most=True)),
     TableColumn("pbytes", "%MiB", 5, widest=16, **_share(lambda i: i.bytes_share)),
-    TableColumn("time", "%TIME", 5, scale=PERCENT, **_figure(lambda i: i.at_limit, whole_percent, most=True)),
+    TableColumn("time", "%LIM", 5, scale=PERCENT, **_figure(lambda i: i.at_limit, whole_percent, most=True)),
     TableColumn("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
     TableColumn("wait", "await", 6, keep=8, **_waited(lambda i: i.wait)),
     TableColumn("own", "limit", 6, keep=7, **_waited(lambda i: i.split.limit if i.split else None)),
     TableColumn("disks", "disks", 6, keep=7, scale=MS,
                 **_figure(lambda i: i.split.disks if i.split else None, milliseconds)),
-    TableColumn("split", "WAIT: DISKS, LIMIT", 8, _split, keep=1, widest=30),
+    TableColumn("split", "WAIT disks|limit", 8, _split, keep=1, widest=30),
 )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ class Volumes(View):
         if scene is not None and self.strips.display:
             drawn = drawn_volumes(self.listed_items, item, self.strips.room)
             rows = strip_rows(drawn, scene, self.strips.size.width, self.strips.room)
-            self.strips.put(rows, scene.palette, "full height: at its limit")
+            self.strips.put(rows, scene.palette, "full height = limit")
         if item is not None:
             self.detail.title = item.scene.palette.word(item.name, 60)
             self.detail.put(list(_detail(item)), item.scene.palette)
@@ -224,7 +224,7 @@ def _searchable(item: LimitedVolume) -> str:
 def _note(listed: list[LimitedVolume], scene: Scene) -> str:
     limited = {item.name for item in listed if item.limit is not None and item.limit.limited not in {None, "none"}}
     names = {item.name for item in listed}
-    facts = [counted(len(names), "volume"), f"{len(limited)} limited"] if names else []
+    facts = [counted(len(names), "volume"), f"{len(limited)} with a limit"] if names else []
     return f" {scene.palette.dot} ".join(facts)
 
 
@@ -244,47 +244,47 @@ def _detail(item: LimitedVolume) -> Iterator[Row]:
 def _limits(item: LimitedVolume) -> Iterator[str]:
     limit, known = item.limit, item.known
     if limit is None or known is None:
-        yield "none is known"
+        yield "unknown"
         return
     yield f"{limit.kind}, {limit.direction}"
     if limit.limited == "none":
-        yield "none is set"
+        yield "no limit set"
     if limit.iops is not None:
         yield f"{number(limit.iops)} IOPS"
     if limit.bandwidth is not None:
         yield quantity(limit.bandwidth, "bytes_per_second")
     if limit.break_even is not None:
-        yield f"break-even {bytes_(limit.break_even)} a request: above it bandwidth binds, below it IOPS"
+        yield f"break-even {bytes_(limit.break_even)} per request: bandwidth binds above, IOPS below"
     if limit.iops_size:
-        yield f"a request counts once per {bytes_(limit.iops_size)}"
+        yield f"one I/O per {bytes_(limit.iops_size)}"
     if limit.group:
         yield f"shared in group {limit.group}"
     if limit.unheld:
-        yield f"nobody enforces it: {limit.unheld}"
+        yield f"not enforced: {limit.unheld}"
     if known.burst_left is not None:
-        yield f"a burst, {duration(known.burst_left)} left at most"
+        yield f"bursting, up to {duration(known.burst_left)} left"
 
 
 def _use(item: LimitedVolume) -> Iterator[str]:
     known = item.known
     if known is None or not known.samples:
         if known is not None and known.limit.limited not in {None, "none"}:
-            yield "nothing that is read counts what passes" if not known.measured else "not known yet"
+            yield "no counter" if not known.measured else "collecting data"
         return
     if known.binding:
         share = percent(known.share) if known.certain else f"{percent(known.low)} to {percent(known.share)}"
         yield f"{share}% of its {known.binding} limit"
     if not known.certain:
-        yield f"told for {known.limit.sharers} together"
-    yield f"at it {percent(known.at_limit)}% of {duration(known.seconds)}"
+        yield f"sum of {known.limit.sharers} mappings"
+    yield f"at limit {percent(known.at_limit)}% of {duration(known.seconds)}"
     if known.size is not None:
         yield f"requests of {bytes_(known.size)}"
     if known.headroom is not None:
-        yield f"{number(known.headroom)} more a second would pass"
+        yield f"headroom {number(known.headroom)}/s"
     split = known.split
     if split.wait is not None and split.limit is not None:
         least = "at least " if split.least else ""
-        yield f"await {least}{wait(split.wait)} ms: limit {wait(split.limit)}, disks {wait(split.disks)}"
+        yield f"await {least}{wait(split.wait)} ms = limit {wait(split.limit)} + disks {wait(split.disks)}"
 
 
 def _is(item: LimitedVolume) -> Iterator[str]:
@@ -295,7 +295,7 @@ def _is(item: LimitedVolume) -> Iterator[str]:
         if volume.mapped:
             yield f"mapped to {volume.mapped}"
         if volume.local:
-            yield f"here: {volume.local}"
+            yield f"local: {volume.local}"
     if limit is not None and limit.device:
         yield f"device {limit.device}"
 
@@ -303,5 +303,5 @@ def _is(item: LimitedVolume) -> Iterator[str]:
 def _nothing(scene: Scene) -> str:
     said = scene.unseen(SOURCES)
     if said:
-        return f"no volume or limit is known; {said}"
-    return "no volume of a cluster is known here, and nothing limits the I/O of anybody"
+        return f"no volume or limit found; {said}"
+    return "no cluster volumes, no I/O limits"

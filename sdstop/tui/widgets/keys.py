@@ -25,7 +25,7 @@ class Section(enum.StrEnum):
     VIEWS = "Views"
     ROWS = "Rows"
     TIME = "Time"
-    OTHER = "Else"
+    OTHER = "Other"
 
 
 @dataclass(frozen=True)

@@ -84,10 +84,10 @@ class Pane(Widget, can_focus=True):
 
     DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *explained(Section.ROWS, "down and up", bind("j,down", "move(1)"), bind("k,up", "move(-1)")),
-        *explained(Section.ROWS, "first and last", bind("g,home", "edge(-1)"), bind("G,end", "edge(1)")),
-        *explained(Section.ROWS, "a page down", bind("pagedown,ctrl+f", "page(1)")),
-        *explained(Section.ROWS, "a page up", bind("pageup,ctrl+b", "page(-1)")),
+        *explained(Section.ROWS, "down/up", bind("j,down", "move(1)"), bind("k,up", "move(-1)")),
+        *explained(Section.ROWS, "first/last", bind("g,home", "edge(-1)"), bind("G,end", "edge(1)")),
+        *explained(Section.ROWS, "page down", bind("pagedown,ctrl+f", "page(1)")),
+        *explained(Section.ROWS, "page up", bind("pageup,ctrl+b", "page(-1)")),
     ]
 
     class Moved(Message):
@@ -265,7 +265,7 @@ class Pane(Widget, can_focus=True):
 
     def failed_line(self, said: str) -> Line:
         """Return the line shown instead of something that raised an exception."""
-        return text((f" cannot be shown, a bug: {said}", self.palette.severity(None)))
+        return text((f" cannot be shown, internal error: {said}", self.palette.severity(None)))
 
     def row_line(self, row: Row, width: int) -> Line:
         """Paint one row."""

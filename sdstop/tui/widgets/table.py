@@ -28,7 +28,13 @@ class LineTable(Pane):
     """Table of rows. A row with its own `Row.line` is the heading of the following rows and is not sorted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *explained(Section.ROWS, "sort by next column; or click it", bind("s,right", "sort(1)"), hint="sort", rank=3),
+        *explained(
+            Section.ROWS,
+            "sort by next column; or click it",
+            bind("s,right", "sort(1)"),
+            hint="sort",
+            rank=3,
+        ),
         *explained(Section.ROWS, "sort by previous column", bind("left", "sort(-1)")),
         *explained(Section.ROWS, "reverse the sort order", bind("S,I", "reverse")),
     ]

@@ -40,8 +40,8 @@ class TreeTable(LineTable):
     """Table of tree rows; siblings are sorted, and a filter shows matching rows and their ancestors."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *explained(Section.ROWS, "of a tree: fold, unfold", bind("h,left", "fold"), bind("l,right", "unfold")),
-        *explained(Section.ROWS, "of a tree: fold or unfold all; + folded except problems", bind("z", "fold_all")),
+        *explained(Section.ROWS, "tree: collapse, expand", bind("h,left", "fold"), bind("l,right", "unfold")),
+        *explained(Section.ROWS, "tree: collapse/expand all; + only branches with problems", bind("z", "fold_all")),
     ]
 
     def __init__(
