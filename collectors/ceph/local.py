@@ -151,8 +151,9 @@ def read(host: Host) -> Iterable[CephDaemon]:
             CephDaemon(
                 cluster=name_of(fsid) if fsid else KIND,
                 daemon=f"{kind}.{name}",
-                ident=None if kind == "osd" else name,
                 kind=kind,
+                number=int(name) if kind == "osd" and name.isdecimal() else None,
+                ident="" if kind == "osd" and name.isdecimal() else name,
                 node=node,
                 running=None if active is None else int((kind, name) in active),
                 folder=folder,

@@ -111,9 +111,10 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     joins = (Join("device", "local", Relation.STORED),)
 
     cluster: Annotated[str, _CLUSTER]
-    daemon: Annotated[str, Label("Daemon", "Kind and id: osd.3, mon.a", names=Name.EVIDENCE)]
-    ident: Annotated[str | None, Fact("Id", "Id of a monitor or manager, often a host name", names=Name.HOST)]
-    kind: Annotated[str, Fact("Kind", "osd, mon or mgr", plain=True)]
+    kind: Annotated[str, Label("Kind", "osd, mon or mgr", plain=True)]
+    number: Annotated[int | None, Label("Number", "Number of an OSD")]
+    ident: Annotated[str, Label("Id", "Id of a monitor or manager, often a host name", names=Name.HOST)]
+    daemon: Annotated[str, Fact("Daemon", "Kind and id: osd.3, mon.a", names=Name.EVIDENCE)]
     node: Annotated[str, Fact("Node", "Host name of this node", names=Name.HOST)]
     running: Annotated[int | None, Metric("Running", "Whether its process runs (1 = yes)")]
     folder: Annotated[str, Fact("Directory", "Its data directory", names=Name.EVIDENCE)]

@@ -123,12 +123,13 @@ class ClusterConstraint(Reading, frozen=True, kw_only=True):
     rows_of = Source("{origin}", 'id="{constraint}"')
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    constraint: Annotated[str, Label("Constraint", "ID of the constraint, or name of the ticket", plain=True)]
-    kind: Annotated[str, Fact("Kind", "ban or ticket", plain=True)]
+    kind: Annotated[str, Label("Kind", "ban or ticket", plain=True)]
+    ticket: Annotated[str, Label("Ticket", "Name of the ticket; empty for a ban", names=Name.VOLUME)] = ""
+    resource: Annotated[str, Label("Resource", "Resource that it is about", names=Name.VOLUME)] = ""
+    node: Annotated[str, Label("Node", "Node that it forbids to the resource", names=Name.HOST)] = ""
+    by_hand: Annotated[int, Label("By hand", "Whether crm_resource left it (1 = yes)")] = 0
+    constraint: Annotated[str, Fact("Constraint", "ID of the constraint, or name of the ticket", names=Name.EVIDENCE)]
     state: Annotated[str, State("State", "by hand, configured; of tickets granted, standby or revoked")]
-    ticket: Annotated[str | None, Fact("Ticket", "Name of the ticket", names=Name.VOLUME)] = None
-    resource: Annotated[str | None, Fact("Resource", "Resource that it is about", names=Name.VOLUME)] = None
-    node: Annotated[str | None, Fact("Node", "Node that it forbids to the resource", names=Name.HOST)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -345,7 +346,7 @@ def _constraints(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Clus
     for ban in said.bans:
         yield ClusterConstraint(
             cluster=cluster, constraint=ban.ident, kind="ban", state="by hand" if ban.by_hand else "configured",
-            resource=ban.resource, node=ban.node, origin=key,
+            resource=ban.resource, node=ban.node, by_hand=int(ban.by_hand), origin=key,
         )  # fmt: skip
     for ticket in said.tickets:
         yield ClusterConstraint(
