@@ -71,7 +71,7 @@ well() {
 writers() {
   on '(while :; do timeout 300 dd if=/dev/zero of=/dev/mapper/mpatha bs=16k count=3 oflag=direct; sleep 2; done >/dev/null 2>&1 &)
     (while :; do timeout 300 dd if=/dev/zero of=/dev/nvme0n1 bs=16k count=3 oflag=direct; sleep 2; done >/dev/null 2>&1 &)
-    sleep 1; ps ax | grep -c "[d]d if"'
+    sleep 1'
 }
 no_writers() { on 'for p in $(ps ax -o pid,args | sed -n "s/^ *\([0-9]*\) .*while :.*/\1/p"); do kill $p; done; pkill -f "sh.*while" ; pkill dd; :'; }
 
@@ -79,7 +79,7 @@ links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; 
 
 record() {
   local node=$1 directory=$2; shift 2
-  on "rm -rf /run/capture; python3 -m sdstop capture -o /run/capture $* --collectors node,diskstats,blockdev,sessions,session-states,mapper,multipath,suspended,tasks,processes,pressure >/run/capture.txt 2>&1 || { cat /run/capture.txt; exit 1; }
-    rm -rf /vm/capture; cp -r /run/capture /vm/capture" 240 || return
+  on "rm -rf /run/capture; python3 -m sdstop capture -o /run/capture $* --collectors node,diskstats,blockdev,session-states,sessions,multipath,tasks >/run/capture.txt 2>&1 || { cat /run/capture.txt; exit 1; }
+    rm -rf /vm/capture; cp -r /run/capture /vm/capture" 600 || return
   mv "$LAB/share/capture" "$directory"
 }
