@@ -379,7 +379,7 @@ def test_a_real_prometheus_scrapes_it_over_tls_with_a_password(node: Path, tmp_p
 def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: Path) -> None:
     """Both exporters read one tree; relabelled as docs/monitoring.md says, its query has an answer."""
     relabelled, query = re.findall(
-        r"(?s)### Beside node_exporter.*?```yaml\n(.*?)```.*?```promql\n(.*?)```", DOCS.read_text()
+        r"(?s)### With node_exporter.*?```yaml\n(.*?)```.*?```promql\n(.*?)```", DOCS.read_text()
     )[0]
     assert query.startswith("sum by (instance, array)")
     (node / "proc" / "mdstat").write_text(

@@ -224,7 +224,7 @@ def test_every_tally_has_a_guard_of_its_own() -> None:
 
 html = importlib.import_module("sdstop.exporters.report.html.page")
 SECTIONS = {
-    "findings": (text, "_finding"),
+    "findings": (text, "finding_lines"),
     "checks": (text, "_judged"),
     "readings": (text, "_readings"),
     "Timeline": (postmortem, "_timeline"),

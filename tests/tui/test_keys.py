@@ -375,7 +375,9 @@ async def test_what_is_written_is_what_capture_writes(tmp_path: Path) -> None:
     for name in ("findings.json", "report.md", "report.html", "manifest.json", "index.jsonl"):
         assert (tmp_path / "dump" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
     (finding,) = json.loads((tmp_path / "dump" / "findings.json").read_text())["findings"]
-    assert finding["evidence"] == [{"key": "/proc/diskstats", "frame": 2, "excerpt": "   8       0 sda 0 0 0"}]
+    assert finding["evidence"] == [
+        {"key": "/proc/diskstats", "frame": 2, "excerpt": "   8       0 sda 0 0 0", "host": "node-1"}
+    ]
     assert [step["text"] for step in finding["advice"]] == ["look at it"]
     assert (finding["values"], finding["against"]) == ({"level": 0.9}, {"level": {"above": 0.5}})
     report = (tmp_path / "dump" / "report.md").read_text()

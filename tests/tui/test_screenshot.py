@@ -30,7 +30,7 @@ def test_the_picture_of_the_readme_is_there() -> None:
 def test_it_draws_stories_with_a_text_and_a_sheet(tmp_path: Path) -> None:
     argv = [sys.executable, str(ROOT / "scripts/screenshot"), "--stories", str(tmp_path), "quiet-n*", "60x15,80x24"]
     subprocess.run(argv, check=True, timeout=120, env={**os.environ, "PATH": "/nonexistent"})
-    assert "no findings in what was recorded" in (tmp_path / "80x24/quiet-node.txt").read_text()
+    assert "no findings in the recorded data" in (tmp_path / "80x24/quiet-node.txt").read_text()
     assert len((tmp_path / "60x15/quiet-node.txt").read_text().splitlines()) == 15
     sheet = ET.parse(tmp_path / "60x15-01.svg")  # noqa: S314
     assert "quiet-node" in {element.text for element in sheet.iter("{http://www.w3.org/2000/svg}text")}

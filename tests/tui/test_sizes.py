@@ -53,7 +53,7 @@ FIELD: Mapping[str, Mapping[str, Facts]] = {
         "2": (("md2 ", "QUEUE"), ("cachedev", "97"), ("w_ms",)),
         "3": (
             ("!cachedev", "92.2", "MTU 4000 of eth1"),
-            ("92.7% of requests are no whole 4K block of the cache", *map(" {} ".format, range(512, 4097, 512)),
+            ("92.7% of requests are not a whole 4K block of the cache", *map(" {} ".format, range(512, 4097, 512)),
              "◂ cache block"),
         ),
         "4": (("!eth1", "4000"), ("eth1, MiB/s", "80%")),

@@ -247,7 +247,7 @@ def _fault(scene: Scene, stage: Stage) -> str:
     """Return the fault that the first finding about a stage names, "" without one."""
     names = set(accused_names(stage))
     found = next((f for f in scene.in_force if not names.isdisjoint(f.subjects)), None)
-    return "" if found is None else found.title.partition(":")[0].lower() or found.rule
+    return "" if found is None else found.title.partition(":")[0] or found.rule
 
 
 def _sentence(said: str, items: Sequence[StageRow], width: int, at: int) -> list[Line]:
