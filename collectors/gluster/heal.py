@@ -11,10 +11,9 @@ from sdstop.collectors.gluster.answers import (
     VolumeInfo,
     parse_counts,
     parse_split_brain,
-    parse_volumes,
 )
-from sdstop.collectors.gluster.volumes import INFO, answer
-from sdstop.core.collector import Collector, Command
+from sdstop.collectors.gluster.volumes import INFO, VOLUMES, answer, read_volumes
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
@@ -70,7 +69,7 @@ class GlusterSplitBrain(Reading, frozen=True, kw_only=True):
 def read(host: Host) -> Iterable[Reading]:
     """Return what waits to be healed, of started volumes with several copies. Raises Absent if there are none."""
     volumes = [
-        volume for volume in parse_volumes(answer(INFO, host.run(INFO, 5.0)))
+        volume for volume in read_volumes(host)
         if volume.state == "Started" and volume.together > 1 and (volume.dispersed or volume.copies > 1)
     ]  # fmt: skip
     if not volumes:
@@ -133,6 +132,7 @@ GLUSTER_HEAL = Collector(
         Command(INFO, "volumes and their bricks, from this server's own files", "root"),
         Command(COUNT, "entries to heal, from the bricks' own index", "root"),
         Command(SPLIT, f"entries in split brain, where 1 to {MOST_PENDING} entries wait to be healed", "root"),
+        Need(f"list:{VOLUMES}", "whether volumes are configured, where glusterd does not answer"),
     ),
     PACE,
     deadline=60.0,

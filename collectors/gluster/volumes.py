@@ -100,15 +100,21 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
         return f"{self.host}:{self.path}"
 
 
+class Stopped(Failed):
+    """Raised if glusterd does not run although volumes are configured; `volumes` is their number."""
+
+    def __init__(self, volumes: int) -> None:
+        """Name the number of volumes in the reason."""
+        super().__init__(command_key(INFO), f"glusterd does not run; volumes configured here: {volumes}")
+        self.volumes = volumes
+
+
 def read(host: Host) -> Iterable[Reading]:
     """Return the pool, its servers, volumes and bricks. Raises Absent where GlusterFS has no volumes and no peers."""
-    output = host.run(INFO, 5.0)
-    if output.exit != 0 and _DEAD in f"{output.text}{output.stderr.decode('utf-8', 'replace')}":
-        configured = host.names(VOLUMES)
-        if not configured:
-            raise Absent(command_key(INFO), "glusterd does not run here, and has no volumes")
-        return [_stopped(len(configured))]
-    volumes = parse_volumes(answer(INFO, output))
+    try:
+        volumes = read_volumes(host)
+    except Stopped as error:
+        return [_cluster("glusterd stopped", 0, None, None, error.detail)]
     peers = parse_peers(answer(PEERS, host.run(PEERS, 5.0)))
     if not volumes and not peers:
         raise Absent(command_key(INFO), "no volumes and no peers")
@@ -120,6 +126,45 @@ def read(host: Host) -> Iterable[Reading]:
         bricks = list(_bricks(volume, processes.get(volume.name)))
         rows += [_volume(volume, bricks, processes.get(volume.name)), *bricks]
     return rows
+
+
+def read_volumes(host: Host) -> list[VolumeInfo]:
+    """Return the configured volumes, as gluster lists them.
+
+    Raises Absent where GlusterFS is installed but not used, which also an ordinary user can see: glusterd creates the
+    directory of its volumes when it first starts. Raises Stopped if glusterd should run and does not, Denied, Failed.
+    """
+    output = host.run(INFO, 5.0)
+    if output.exit != 0 and _DEAD in f"{output.text}{output.stderr.decode('utf-8', 'replace')}":
+        if configured := _directories(host):
+            raise Stopped(len(configured))
+        raise Absent(command_key(INFO), "glusterd does not run here, and has no volumes")
+    try:
+        return parse_volumes(answer(INFO, output))
+    except Denied as error:
+        if _has_never_run(host):
+            raise Absent(command_key(INFO), "glusterd has never run here") from error
+        raise
+
+
+def _directories(host: Host) -> list[str]:
+    """Return the names of the volumes that have a directory. Raises Absent if that was not recorded, and Denied."""
+    try:
+        return host.entries(VOLUMES)
+    except Absent as error:
+        if not error.recorded:
+            raise
+        return []
+
+
+def _has_never_run(host: Host) -> bool:
+    try:
+        host.entries(VOLUMES)
+    except Absent as error:
+        return error.recorded
+    except (Denied, Failed):
+        return False
+    return False
 
 
 def answer(argv: Sequence[str], output: Output) -> str:
@@ -138,10 +183,6 @@ def _processes(host: Host) -> tuple[dict[str, list[Process]], str]:
         return parse_processes(answer(STATUS, host.run(STATUS, 10.0))), ""
     except Refused as error:
         return {}, str(error)
-
-
-def _stopped(volumes: int) -> Cluster:
-    return _cluster("glusterd stopped", 0, None, None, f"glusterd does not run; volumes configured here: {volumes}")
 
 
 def _pool(peers: Sequence[Peer], silent: str) -> Cluster:
@@ -297,7 +338,7 @@ GLUSTER = Collector(
         Command(PEERS, "the other servers, from this server's own state", "root"),
         Command(STATUS, "which bricks and self-heal daemons run; all servers are asked", "root"),
         Need("cmd:gluster*", "the same, as others recorded it", redact=without_names),
-        Need(f"list:{VOLUMES}", "whether volumes are configured where glusterd does not run", "root"),
+        Need(f"list:{VOLUMES}", "whether volumes are configured, where glusterd does not answer"),
         Need("/proc/sys/kernel/hostname", "this node's name"),
     ),
     SLOW,

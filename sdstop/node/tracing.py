@@ -217,7 +217,7 @@ def _write(path: Path, text: str) -> None:
 def _whose(instance: Path) -> str:
     with contextlib.suppress(OSError):
         if not _is_ours(instance):
-            return f"{instance} exists and is not of sdstop; it is read and not changed"
+            return f"{instance} was not made by sdstop; it is read but not changed"
     return "another sdstop is already counting; its counts are shown"
 
 

@@ -19,6 +19,7 @@ from sdstop.collectors.gluster.answers import (
 )
 from sdstop.collectors.gluster.heal import GLUSTER_HEAL, MOST_PENDING, GlusterHeal, GlusterSplitBrain
 from sdstop.collectors.gluster.volumes import GLUSTER, GlusterBrick, GlusterVolume, read
+from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
@@ -140,15 +141,24 @@ def test_a_lock_of_another_transaction_leaves_bricks_unknown() -> None:
     assert said.unchecked("v", "gluster-volume-degraded").reason == "3 of 3 bricks unknown from here"
 
 
+DIRECTORIES = "list:/var/lib/glusterd/vols"
 DEAD = "Connection failed. Please check if gluster daemon is operational.\n"
 
 
 def test_glusterd_that_does_not_run() -> None:
     host = EvidenceHost()
     host.apply([Evidence(INFO, Outcome.OK, DEAD.encode(), exit=1)])
-    with pytest.raises(Absent, match="has no volumes"):
-        list(read(host))
-    host.apply([Evidence("list:/var/lib/glusterd/vols", data=b"v")])
+    for collector in (GLUSTER, GLUSTER_HEAL):
+        with pytest.raises(Absent, match="not recorded"):
+            list(collector.read(host))
+    for none in (Evidence(DIRECTORIES, Outcome.ABSENT), Evidence(DIRECTORIES)):
+        host.apply([none])
+        for collector in (GLUSTER, GLUSTER_HEAL):
+            with pytest.raises(Absent, match="has no volumes"):
+                list(collector.read(host))
+    host.apply([Evidence(DIRECTORIES, data=b"v")])
+    with pytest.raises(Failed, match="glusterd does not run; volumes configured here: 1"):
+        list(GLUSTER_HEAL.read(host))
     (row,) = read(host)
     assert isinstance(row, Cluster)
     assert (row.state, row.healthy, row.says) == (
@@ -156,9 +166,26 @@ def test_glusterd_that_does_not_run() -> None:
     )  # fmt: skip
 
 
+REFUSED = 'ERROR: failed to create logfile "/var/log/glusterfs/cli.log" (Permission denied)'
+
+
+@pytest.mark.parametrize("collector", [GLUSTER, GLUSTER_HEAL])
+def test_an_ordinary_user_sees_where_glusterd_has_never_run(collector: Collector) -> None:
+    """Where it has, or nobody looked, the refusal is what counts."""
+    host = EvidenceHost()
+    host.apply([Evidence(INFO, Outcome.OK, b"", stderr=REFUSED.encode(), exit=1)])
+    for known in (None, Evidence(DIRECTORIES), Evidence(DIRECTORIES, data=b"v"), Evidence(DIRECTORIES, Outcome.DENIED)):
+        host.apply([known] if known else [])
+        with pytest.raises(Denied, match="start sdstop with sudo"):
+            list(collector.read(host))
+    host.apply([Evidence(DIRECTORIES, Outcome.ABSENT)])
+    with pytest.raises(Absent, match="glusterd has never run here"):
+        list(collector.read(host))
+
+
 @pytest.mark.parametrize(
     ("exit_", "stderr", "error"),
-    [(1, 'ERROR: failed to create logfile "/var/log/glusterfs/cli.log" (Permission denied)', Denied),
+    [(1, REFUSED, Denied),
      (1, "unrecognized word: xml (position 0)", Failed)],
 )  # fmt: skip
 def test_what_it_says_when_it_fails(exit_: int, stderr: str, error: type[Exception]) -> None:

@@ -154,7 +154,7 @@ def test_files_of_libvirt_that_somebody_recorded() -> None:
     ]  # fmt: skip
     with pytest.raises(Absent):
         rows({})
-    with pytest.raises(Absent, match="no drive"):
+    with pytest.raises(Absent, match="no virtual drive has a limit"):
         rows({f"answer:{DRIVES}": "[]"})
 
 

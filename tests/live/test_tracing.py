@@ -274,7 +274,7 @@ class TestCrash:
         (instance(tracefs) / file).write_text(text)
         assert not remove_leftovers(tracefs)
         with SizeCounting(60.0, tracefs) as counting:
-            assert "left alone" in counting.failure
+            assert counting.failure == f"{instance(tracefs)} was not made by sdstop; it is read but not changed"
         assert (instance(tracefs) / file).read_text() == text
 
     def test_as_the_kernel_prints_them_they_are_ours(self, tracefs: Path) -> None:

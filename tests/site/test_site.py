@@ -120,7 +120,7 @@ def test_check_of_a_healthy_pair(capsys: pytest.CaptureFixture[str], tmp_path: P
     well = [side("Connected", roles, "UpToDate/UpToDate") for roles in ("Primary/Secondary", "Secondary/Primary")]
     paths = [capture(tmp_path, f"store{n}", proc) for n, proc in enumerate(well, 1)]
     assert command.execute(["check", *words(*paths)]) == 0
-    assert capsys.readouterr().out.startswith("SDSTOP OK - no findings in what was recorded")
+    assert capsys.readouterr().out.startswith("SDSTOP OK - no findings in the recorded data")
 
 
 def test_captures_apart_in_time_are_in_the_headline(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

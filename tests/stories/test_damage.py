@@ -250,7 +250,7 @@ def test_what_is_gone_without_a_trace_is_named(name: str) -> None:
         session = story_of(name, changed(frames, key, lambda _: None))
         said = session.headline()
         if said.code == OK:
-            assert "in what was recorded" in said.found, key
+            assert "in the recorded data" in said.found, key
             runs = {run.collector for run in story_of(name, frames).head().now.runs.values() if key in run.keys}
             assert any(name in said.text for name in runs & set(said.lacking)), key
             there = session.head().now.rows(Disk)
