@@ -90,7 +90,7 @@ FIELD: Mapping[str, Mapping[str, Facts]] = {
         "1": (
             ("*WARN POOR SCALING: 30.5% of 4 x 1  flash4", "why  4 clients do 114k IOPS, one 93500"),
             ("*WARN RAM READ CACHE ON FLASH flash4/nvme", "4 x 1 client", "30.5% of 4x", "374k IOPS"),
-            ("rate of 4 clients, of 4 times one", "pool flash4/nvme"),
+            ("rate of 4 clients, of 4 times one", "Path of bench1", "114k/s  446 MiB/s"),
         ),
         "7": (("flash4",),),
         "8": (("bench1",),),
