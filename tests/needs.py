@@ -25,11 +25,6 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 PROGRAMS = {
     "addpart": "util-linux",
-    "ceph": "ceph-common",
-    "ceph-mgr": "ceph-mgr",
-    "ceph-mon": "ceph-mon",
-    "ceph-objectstore-tool": "ceph-osd",
-    "ceph-osd": "ceph-osd",
     "chromium": "chromium",
     "ip": "iproute2",
     "iostat": "sysstat",
@@ -38,7 +33,6 @@ PROGRAMS = {
     "prometheus": "prometheus",
     "prometheus-node-exporter": "prometheus-node-exporter",
     "promtool": "prometheus",
-    "rados": "ceph-common",
     "sos": "sosreport",
     "systemd-analyze": "systemd",
     "tmux": "tmux",
@@ -52,13 +46,21 @@ PROGRAMS = {
     "mkfs.ext4": "e2fsprogs",
     "modprobe": "kmod",
     "qemu-system-x86_64": "qemu-system-x86",
-    # tests/clusters
+}  # fmt: skip
+"""Programs, and the Debian packages that bring them."""
+CLUSTERS = {
+    "ceph": "ceph-common",
+    "ceph-mgr": "ceph-mgr",
+    "ceph-mon": "ceph-mon",
+    "ceph-objectstore-tool": "ceph-osd",
+    "ceph-osd": "ceph-osd",
     "corosync": "corosync",
     "crm_mon": "pacemaker-cli-utils",
     "glusterd": "glusterfs-server",
     "pacemakerd": "pacemaker",
+    "rados": "ceph-common",
 }  # fmt: skip
-"""Programs, and the Debian packages that bring them."""
+"""The same for tests with the marker `clusters`: large packages with services, which no other test needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ NEEDS = {
     for need in (
         *(
             Need(name, functools.partial(_is_installed, name), f"apt-get install {package}", package)
-            for name, package in PROGRAMS.items()
+            for name, package in {**PROGRAMS, **CLUSTERS}.items()
         ),
         Need("root", _is_root, "run as root"),
         Need("mounts", lambda: _succeeds("unshare", "--mount", "true"), "run as root"),
@@ -147,8 +149,10 @@ def main() -> int:
     """Print what is missing on this machine."""
     parser = argparse.ArgumentParser(prog="python3 -m tests.needs", description=__doc__.partition("\n")[0])
     parser.add_argument("--missing", action="store_true", help="print only the missing Debian packages, in one line")
-    lacking = missing(NEEDS)
-    if parser.parse_args().missing:
+    parser.add_argument("--clusters", action="store_true", help="those of real clusters as well")
+    options = parser.parse_args()
+    lacking = missing(name for name in NEEDS if options.clusters or name not in CLUSTERS)
+    if options.missing:
         sys.stdout.write(" ".join(sorted({need.package for need in lacking if need.package})) + "\n")
     else:
         for need in lacking:

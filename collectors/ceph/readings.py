@@ -30,7 +30,7 @@ class CephCheck(Reading, frozen=True, kw_only=True):
     severity: Annotated[str, State("Severity", "Severity assigned by Ceph: HEALTH_WARN or HEALTH_ERR")]
     muted: Annotated[int, Metric("Muted", "Whether an administrator muted it (1 = yes)")]
     harmless: Annotated[int, Metric("Harmless", "Whether it concerns neither data nor service (1 = yes)")]
-    count: Annotated[int | None, Metric("Count", "Number of affected things, as reported by Ceph")]
+    affected: Annotated[int | None, Metric("Affected", "Number of affected things, as reported by Ceph")]
     message: Annotated[str, Fact("Message", "Message of the check", export=False, names=Name.TEXT)]
     details: Annotated[str | None, Fact("Details", "A line for each thing", export=False, names=Name.TEXT)] = None
     origin: Annotated[str, _ORIGIN] = ""

@@ -91,7 +91,7 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
     path: Annotated[str, Label("Path", "Directory on that server", names=Name.PATH)]
     set: Annotated[int, Metric("Set", "Number of the set of bricks that hold the same data, from 1")]
     arbiter: Annotated[int, Metric("Arbiter", "Whether it holds names and no data (1 = yes)")]
-    state: Annotated[str, State("State", "online, offline, or unknown: its server is not connected, or not queried")]
+    state: Annotated[str, State("State", "Brick: online, offline, or unknown (its server is not connected)")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property

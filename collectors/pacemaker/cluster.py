@@ -61,8 +61,7 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
         str,
         State(
             "State",
-            "Worst state of an instance: blocked, multiple, failed, unclean, stopped, unpromoted, partial, starting, "
-            "disabled, orphaned, unmanaged, running",
+            "Worst state of an instance: blocked, failed, unclean, stopped, partial, disabled, running ...",
         ),
     ]
     where: Annotated[str, Fact("Where", "Nodes that run the resource, and its role", export=False, names=Name.EVIDENCE)]
@@ -129,7 +128,7 @@ class ClusterConstraint(Reading, frozen=True, kw_only=True):
     node: Annotated[str, Label("Node", "Node that it forbids to the resource", names=Name.HOST)] = ""
     by_hand: Annotated[int, Label("By hand", "Whether crm_resource left it (1 = yes)")] = 0
     constraint: Annotated[str, Fact("Constraint", "ID of the constraint, or name of the ticket", names=Name.EVIDENCE)]
-    state: Annotated[str, State("State", "by hand, configured; of tickets granted, standby or revoked")]
+    state: Annotated[str, State("State", "State of a ban: by hand, configured; of a ticket: granted, standby, revoked")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 

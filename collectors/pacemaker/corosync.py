@@ -64,8 +64,8 @@ class ClusterMembership(Reading, frozen=True, kw_only=True):
     }
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    corosync: Annotated[str, State("Corosync", "running, stopped or unknown")]
-    pacemaker: Annotated[str, State("Pacemaker", "running, partial, stopped, not used or unknown")]
+    corosync: Annotated[str, State("Corosync", "State of Corosync: running, stopped or unknown")]
+    pacemaker: Annotated[str, State("Pacemaker", "State of Pacemaker: running, partial, stopped, not used or unknown")]
     gone: Annotated[str, Fact("Gone", "Daemons of Pacemaker that do not run, commas between", plain=True)]
     enabled: Annotated[int | None, Metric("Enabled", "Whether systemd starts the cluster at boot (1 = yes)")]
     configured: Annotated[int | None, Metric("Configured", "Nodes in corosync.conf")]
@@ -92,7 +92,7 @@ class CorosyncLink(Reading, frozen=True, kw_only=True):
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
     link: Annotated[str, Label("Link", "Number of the link", plain=True)]
     node: Annotated[str, Label("Node", "Name of the other node, or its ID", names=Name.HOST)]
-    state: Annotated[str, State("State", "connected, disconnected, disabled, or faulty")]
+    state: Annotated[str, State("State", "State of the link: connected, disconnected, disabled or faulty")]
     member: Annotated[int | None, Metric("Member", "Whether the other node is in the membership (1 = yes)")]
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 

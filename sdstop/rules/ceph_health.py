@@ -186,7 +186,7 @@ def _found(window: Window, check: CephCheck, all_: Sequence[CephCheck], pools: M
             *_quotas(pool if check.code.startswith("POOL_") else None),
             Value("flags", "flags", ", ".join(sorted(flags_in(check.message))) or None)
             if check.code.startswith("OSDMAP_FLAGS")
-            else Value("count", "affected", check.count),
+            else Value("count", "affected", check.affected),
             Value("message", "reported by Ceph", human.safe(check.message, 300)),
             Value("code", "health check", check.code),
             Value("muted", "muted by an administrator", "yes" if check.muted else None),
@@ -212,10 +212,10 @@ def _cause(check: CephCheck, things: Mapping[str, Sequence[str]]) -> str:
     groups = f"PG {_short(things['pgs'])}" if "pgs" in things else ""
     daemons = _short(things["daemons"]) if "daemons" in things else ""
     every = "; ".join(filter(None, (names, groups, daemons)))
-    if check.code in _PHRASES and (check.count or "pgs" in things):
+    if check.code in _PHRASES and (check.affected or "pgs" in things):
         of = f" of {_title('pools', things['pools'])} {_short(things['pools'])}" if "pools" in things else ""
         named = things.get("pgs", ())
-        number = check.count or len(named)
+        number = check.affected or len(named)
         count, fault = human.plural(number, "PG"), _PHRASES[check.code][number != 1]
         phrase = f"{count}{of} {fault}{muted}"
         short = (

@@ -14,11 +14,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual._compositor import Compositor
-from textual._context import active_app
+from textual._context import active_app, active_message_pump
+from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.css import stylesheet
 from textual.css.model import RuleSet
 from textual.css.parse import parse
 from textual.css.tokenize import tokenize_values
+from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen as TextualScreen
 
@@ -119,6 +122,16 @@ def _dirty(shown: TextualScreen[Any]) -> bool:
     )  # fmt: skip
 
 
+_closed = App.pop_screen
+
+
+def _close(app: App[Any]) -> AwaitComplete:
+    """Close a sheet; raise AssertionError in a handler of one of its widgets, which would wait for its own end."""
+    asking = active_message_pump.get(None)
+    assert not isinstance(asking, DOMNode) or app.screen not in asking.ancestors_with_self, f"{asking} waits for itself"
+    return _closed(app)
+
+
 @contextlib.contextmanager
 def _without_terminal() -> Iterator[None]:
     """Leave out what only a terminal needs, while a dashboard is under test.
@@ -129,6 +142,7 @@ def _without_terminal() -> Iterator[None]:
     """
     with (
         mock.patch.object(Compositor, "render_update", _update),
+        mock.patch.object(App, "pop_screen", _close),
         mock.patch("textual.app.wait_for_idle", _idle),
         mock.patch("textual.pilot.wait_for_idle", _idle),
     ):

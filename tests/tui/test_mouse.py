@@ -7,8 +7,11 @@ from textual.geometry import Offset
 
 from sdstop.core.session import Session
 from sdstop.tui.commands import BOUND
+from sdstop.tui.device.page import DevicePage
+from sdstop.tui.main import Main
 from sdstop.tui.views import VIEWS
 from sdstop.tui.widgets.keys import key_name, keys_of, pressed
+from tests.fixtures import story
 from tests.nodes.block import Load, Node, raid10
 from tests.tui.screens import SMALL, Screen, screen
 
@@ -49,6 +52,32 @@ async def test_tabs_show_their_views(size: tuple[int, int]) -> None:
             at = shown.lines()[1].index(f"{entry.key} ")
             await click(shown, Offset(at, 1))
             assert shown.app.main.entry is entry
+
+
+@SIZES
+async def test_tabs_of_a_page_close_it_and_show_their_views(size: tuple[int, int]) -> None:
+    async with screen(session(), size) as shown:
+        await shown.press("2", "enter")
+        assert [type(each) for each in shown.app.screen_stack] == [Main, DevicePage]
+        await click(shown, place(shown, "5 Fab"))
+        assert [type(each) for each in shown.app.screen_stack] == [Main]
+        assert shown.app.main.entry.name == "fabric"
+        await shown.press("2")
+        assert shown.app.main.entry.name == "disks"
+
+
+async def test_a_page_of_a_walk_is_left_by_its_tabs() -> None:
+    async with screen(story("draid-one-dimm").session, (120, 40)) as shown:
+        await shown.press("9")
+        await click(shown, Offset(52, 10), times=2)
+        await shown.press("enter", "left_square_bracket")
+        await shown.pilot.resize_terminal(80, 24)
+        assert [type(each) for each in shown.app.screen_stack] == [Main, DevicePage]
+        await click(shown, Offset(23, 1))
+        assert [type(each) for each in shown.app.screen_stack] == [Main]
+        assert shown.app.main.entry.name == "network"
+        await shown.press("2")
+        assert shown.app.main.entry.name == "disks"
 
 
 @SIZES

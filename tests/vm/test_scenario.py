@@ -125,7 +125,7 @@ def test_what_is_expected_is_no_complaint() -> None:
 @pytest.mark.parametrize(
     ("expect", "complaint"),
     [
-        (Expect(), "not expected: critical slow-stripe-member md0/vde"),
+        (Expect(), "not expected: warning slow-stripe-member md0/vde"),
         (Expect(found=(Said("warning", "slow-stripe-member", "md0/vde"),)), "missing: warning"),
         (Expect(found=(SLOW, Said("critical", "stripe-convoy", "md0"))), "missing: critical stripe-convoy md0"),
         (Expect(found=(SLOW,), never=(("slow-stripe-member", "md0/*"),)), "never: slow-stripe-member md0/vde"),
@@ -136,7 +136,7 @@ def test_what_is_expected_is_no_complaint() -> None:
         ),
         (Expect(found=(SLOW,), says=(("stripe-convoy", "md0", "vde"),)), "does not say 'vde': not found"),
         (Expect(since=500, found=()), "no frame"),
-        (Expect(until=1), "not expected: critical slow-stripe-member md0/vde"),  # later, and in nobody's time
+        (Expect(until=1), "not expected: warning slow-stripe-member md0/vde"),  # later, and in nobody's time
     ],
 )
 def test_what_is_not_is_said(expect: Expect, complaint: str) -> None:

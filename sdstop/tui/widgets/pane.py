@@ -377,7 +377,7 @@ class Pane(Widget, can_focus=True):
         event.stop()
         self.action_move(-3)
 
-    async def on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
         """Move the cursor to the clicked row; a double click opens it. A click on a graph goes to its moment."""
         ago = self.time_at(event.x, event.y)
         if ago is not None:
@@ -386,4 +386,17 @@ class Pane(Widget, can_focus=True):
         if 0 <= index < len(self.rows) and self.rows[index].key is not None:
             self.move_to(index)
             if event.chain == 2:
-                await self.run_action("app.choose")
+                self._request("app.choose")
+        action = event.style.meta.get("@click")
+        if action is not None:
+            event.stop()
+            event.prevent_default()  # Textual would run it here
+            self._request(action)
+
+    def _request(self, action: str) -> None:
+        """Run an action of this pane, or an `app.` one, as the dashboard's next message.
+
+        The action may close this pane's screen. That waits until the pane has handled its messages, so a handler of the
+        pane that waited for the action would never end.
+        """
+        self.app.call_later(self.run_action, action)
