@@ -87,7 +87,7 @@ def test_a_missing_program_is_absent() -> None:
 
 def test_a_program_that_may_not_be_executed_is_denied(tmp_path: Path) -> None:
     (tmp_path / "probe").write_text("#!/bin/sh\n")
-    with pytest.raises(Denied, match="/probe: permission denied$"):
+    with pytest.raises(Denied, match=r"/probe: permission denied$"):
         CommandRunner([Command(("probe",), "test")], [str(tmp_path)]).run(["probe"], 60)
 
 
