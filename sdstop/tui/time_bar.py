@@ -147,7 +147,7 @@ class TimeBar(Pane):
         """Whether the mouse is dragged from here."""
         return self.app.mouse_captured is self
 
-    async def on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
         """Ignore clicks, which the button's press has handled."""
         event.stop()
 
