@@ -197,9 +197,9 @@ MULTIPATH = Collector(
     (
         Need(f"list:{BLOCK}", "whether there are any maps"),
         Need(f"{BLOCK}/dm-*/dm/uuid", "which device mapper devices are multipath maps"),
-        Command(STATUS, "which paths work; the maps are not flushed for it", ROOT),
+        Command(STATUS, "which paths work; the maps are not flushed for it", ROOT, filled=True),
         Command(INFO, "the maps' kernel names", ROOT),
-        Command(TABLE, "whether requests wait while no path works", ROOT),
+        Command(TABLE, "whether requests wait while no path works", ROOT, filled=True),
         Need(f"{BLOCK}/dm-*/dm/name", "the same, without dmsetup"),
         Need(f"{BLOCK}/*/dev", "the kernel names of the paths"),
         Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),

@@ -198,7 +198,7 @@ def _flag(row: Mapping[str, Any], key: str) -> bool | None:
 
 _DEVICE = re.compile(
     r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: ro:(?P<role>\w+)/(?P<far>\w+) ds:(?P<own>\w+)/(?P<peer>\w+)"
-    r"(?: [ABC ] (?P<io>[rs])[\w-]*)?)?"
+    r"(?: [ABC ] (?P<io>\w)[\w-]*)?)?"
 )
 _OUT = re.compile(r"\boos:(\d{1,19})\b")
 _SYNCED = re.compile(
@@ -235,6 +235,8 @@ def parse_proc(text: str) -> list[Resource]:
 def _of_proc(device: re.Match[str]) -> Resource:
     minor, state = int(device["minor"]), device["state"]
     name = f"drbd{minor}"
+    if device["io"] not in _SUSPENDED:
+        raise Malformed(f"/proc/drbd: unknown I/O state of minor {minor}: {device['io']}")
     if state == "Unconfigured":
         return Resource(name, None, None, (), (), 8)
     linked = state not in _UNLINKED
@@ -246,13 +248,15 @@ def _of_proc(device: re.Match[str]) -> Resource:
     return Resource(
         name,
         device["role"],
-        device["io"] == "s" if device["io"] else None,
+        _SUSPENDED[device["io"]],
         (Volume(0, minor, device["own"] or "unknown", diskless=False, size=None, quorum=None),),
         (DrbdPeer(NAMELESS, "Connected" if linked else state, device["far"], None, (peer,)),),
         8,
     )
 
 
+_SUSPENDED = {"r": False, "s": True, None: None}
+"""Whether I/O is suspended, by the first I/O flag (drivers/block/drbd/drbd_proc.c); None: version 8.3 has none."""
 _UNLINKED = frozenset(
     {
         "StandAlone", "Disconnecting", "Unconnected", "Timeout", "BrokenPipe", "NetworkFailure", "ProtocolError",

@@ -334,9 +334,9 @@ GLUSTER = Collector(
     read,
     (Cluster, ClusterNode, GlusterVolume, GlusterBrick),
     (
-        Command(INFO, "volumes and their bricks, from this server's own files", "root"),
-        Command(PEERS, "the other servers, from this server's own state", "root"),
-        Command(STATUS, "which bricks and self-heal daemons run; all servers are asked", "root"),
+        Command(INFO, "volumes and their bricks, from this server's own files", "root", filled=True),
+        Command(PEERS, "the other servers, from this server's own state", "root", filled=True),
+        Command(STATUS, "which bricks and self-heal daemons run; all servers are asked", "root", filled=True),
         Need("cmd:gluster*", "the same, as others recorded it", redact=without_names),
         Need(f"list:{VOLUMES}", "whether volumes are configured, where glusterd does not answer"),
         Need("/proc/sys/kernel/hostname", "this node's name"),

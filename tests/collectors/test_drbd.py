@@ -299,3 +299,12 @@ def test_any_proc_is_read(text: str) -> None:
     with contextlib.suppress(Malformed):
         parse_proc("version: 8.4.11\n" + text)
     parse_rates(text)
+
+
+def test_an_unknown_io_flag_of_version_8_is_not_taken_for_running_io() -> None:
+    text = (
+        "version: 8.4.11 (api:1/proto:86-101)\n 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C {}-----\n"
+    )
+    assert [parse_proc(text.format(flag))[0].suspended for flag in "rs"] == [False, True]
+    with pytest.raises(Malformed, match="unknown I/O state"):
+        parse_proc(text.format("q"))
