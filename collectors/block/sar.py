@@ -5,23 +5,31 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct
 
-from sdstop.collectors.block.sysstat import BANNER, distance, second_of_day, unseparated, without_host
 from sdstop.core import collector as core
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import added, json_number, json_text
 from sdstop.readings import service
 from sdstop.readings.service import Service
-
-MOST = 200_000
-"""Maximum number of lines read."""
+from sdstop.readings.sysstat import (
+    BANNER_FORM,
+    STAMP_FORM,
+    Figures,
+    distance,
+    second_of_day,
+    shows,
+    stamped_rows,
+    unseparated,
+    without_host,
+)
 
 
 class DiskDay(Reading, frozen=True, kw_only=True):
@@ -54,8 +62,6 @@ class DiskDay(Reading, frozen=True, kw_only=True):
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
-_TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d")
-_NUMBER = re.compile(r"\d{1,15}(?:[.,]\d{1,6})?")
 _MOVED = {"rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512, "rMB/s": 1 << 20, "wMB/s": 1 << 20}
 _SADF = {"rkB": "rkB/s", "wkB": "wkB/s", "util-percent": "%util", "util": "%util", "rd_sec": "", "wr_sec": ""}
 """Columns of sadf under the names of sar; "" for repetitions in another unit."""
@@ -64,7 +70,6 @@ _BLANK = re.compile(r"[\s,]*")
 _OF_A_DAY = 60.0
 """Seconds above which intervals belong to sysstat's record of a day, and are summed up instead of shown one by one."""
 
-Figures = Mapping[str, float]
 Interval = tuple[str, Figures]
 
 
@@ -82,62 +87,25 @@ class SarInterval(Struct):
 
 
 def printed_text(text: str) -> list[SarInterval]:
-    """Return the intervals of `sar -d`, `sar -dp` or `sar -A`, for sysstat 9 to 12.
-
-        12:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
-        12:10:01 AM    dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
-        Average:       dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
-
-        12:00:01          tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util DEV
-        12:10:01         1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12 sda
-
-    Other tables, averages, lines that do not match their headings, and restarts are skipped. A heading shows the end
-    of the interval before.
-    """
+    """Return the intervals of `sar -d`, `sar -dp` or `sar -A` (see stamped_rows)."""
     found: list[SarInterval] = []
-    heads: list[str] = []
-    banner = heading = ""
-    begins: int | None = None
-    begins_at = ""
-    for line in text.splitlines()[:MOST]:
-        words = line.split()
-        if len(words) < 3 or _TIME.fullmatch(words[0]) is None:
-            heads = heads if words else []
-            banner = line if BANNER.fullmatch(line) else banner
-            continue
-        half = words[1] if words[1] in {"AM", "PM"} else ""
-        rest = words[2:] if half else words[1:]
-        at = f"{words[0]} {half}".strip()
-        if "DEV" in (rest[0], rest[-1]):
-            heads, heading = rest, line
-            begins, begins_at = second_of_day(at), at
-        elif heads and len(rest) == len(heads) and (cells := _cells(heads, rest)) is not None:
-            device, figures = cells
-            if not found or found[-1].at != at or device in found[-1].rows:
-                ends = second_of_day(at)
-                found.append(SarInterval(at, distance(begins, ends, None), {}, _head(banner, heading, begins_at)))
-                begins, begins_at = ends, at
-            found[-1].rows[device] = figures
-            found[-1].text += f"{line}\n"
-        else:
-            heads = []
+    begins = ""
+    for row in stamped_rows(text, "DEV"):
+        if not found or found[-1].at != row.at or row.device in found[-1].rows:
+            earlier = found[-1].at if found and begins == row.begins else row.begins
+            begins = row.begins
+            seconds = distance(second_of_day(earlier), second_of_day(row.at), None)
+            found.append(SarInterval(row.at, seconds, {}, _head(row.banner, row.heading, row.begins, earlier)))
+        found[-1].rows[row.device] = row.figures
+        found[-1].text += f"{row.line}\n"
     return found
 
 
-def _cells(heads: Sequence[str], words: Sequence[str]) -> tuple[str, Figures] | None:
-    """Return device and values of a line, None if it does not match its headings."""
-    cells = dict(zip(heads, words, strict=True))
-    device = cells.pop("DEV")
-    if not all(map(_NUMBER.fullmatch, cells.values())):
-        return None
-    return device, {head: float(word.replace(",", ".")) for head, word in cells.items()}
-
-
-def _head(banner: str, heading: str, begins: str) -> str:
+def _head(banner: str, heading: str, begins: str, at: str) -> str:
     """Return the lines in front of an interval: the heading shows when it began."""
-    printed = _TIME.search(heading)
-    start = begins.partition(" ")[0]
-    heading = heading if printed is None else heading[: printed.start()] + start + heading[printed.end() :]
+    spaced = re.compile(r"\s+".join(map(re.escape, begins.split())))
+    printed = spaced.search(heading)
+    heading = heading if printed is None else heading[: printed.start()] + at + heading[printed.end() :]
     return "\n\n".join(filter(None, (banner, heading)))
 
 
@@ -242,7 +210,7 @@ def read(host: Host) -> Iterable[Reading]:
     Intervals of at most a minute make no DiskDay. Raises Absent if no output of sar or sadf is recorded, Malformed if
     none has a disk table.
     """
-    names = [*host.recorded("sar"), *host.recorded("sadf")]
+    names = [key.partition(":")[2] for key in host.recorded_texts("sar", shows("DEV"))] + host.recorded("sadf")
     if not names:
         raise Absent("cmd:sar -d", "none recorded; not used on a live node", recorded=False)
     days: dict[str, DiskDay] = {}
@@ -290,4 +258,20 @@ SAR = Collector(
         ),
     ),
     pace=SLOW,
+    forms=(
+        Form(
+            key="cmd:sar -d",
+            first=rf"(?:{BANNER_FORM})?{STAMP_FORM}(?:DEV\s+tps\s|tps\s.*\sDEV$)",
+            reads="requests, waits, queue and utilization of disks",
+            versions="sysstat 9.1 and later",
+            intervals=True,
+        ),
+        Form(
+            key="cmd:sadf -j -- -d",
+            first=r'\{\s*"sysstat":[\s\S]{0,100000}?"disk-device"',
+            reads="requests, waits, queue and utilization of disks",
+            versions="sysstat 9.1 and later",
+            intervals=True,
+        ),
+    ),
 )

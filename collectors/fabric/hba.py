@@ -6,13 +6,16 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Annotated, ClassVar
 
-from sdstop.collectors.fabric import sgmap
-from sdstop.collectors.fabric.locality import NODES, functions, node_cpus, node_of
+from msgspec.structs import replace
+
+from sdstop.collectors.fabric import lspci
+from sdstop.collectors.fabric.locality import FIRMWARE, NODES, functions, node_cpus, node_of
 from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Need
-from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.form import FormOutput, outputs
+from sdstop.core.host import Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files, recorded
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
@@ -45,12 +48,15 @@ class Hba(Reading, frozen=True):
 
     family: ClassVar[str] = "hba"
     title: ClassVar[str] = "HBAs"
-    rows_of = Source(f"{PCI}/{{hba}}/class")
-    fields_of = files(f"{PCI}/{{hba}}", **_FILES) | files(
-        f"{PCI}/{{port}}",
-        port_device_id="device",
-        port_max_speed=_FILES["max_speed"],
-        port_max_width=_FILES["max_width"],
+    rows_of = (Source("{told}", "{function}"), Source(f"{PCI}/{{hba}}/class"))
+    fields_of = recorded("{function}", files(f"{PCI}/{{hba}}", **_FILES)) | recorded(
+        "{port_function}",
+        files(
+            f"{PCI}/{{port}}",
+            port_device_id="device",
+            port_max_speed=_FILES["max_speed"],
+            port_max_width=_FILES["max_width"],
+        ),
     )
     things: ClassVar = {
         "hba": Identity(ThingKind.HBA, Naming.PCI),
@@ -94,6 +100,17 @@ class Hba(Reading, frozen=True):
         str | None,
         Fact("Bridges", "PCI addresses above that port, the root first, separated by commas", export=False, plain=True),
     ] = None
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
+
+    @property
+    def function(self) -> str:
+        """Its PCI address as lspci prints it, without domain 0; the number of a host."""
+        return self.hba.removeprefix("0000:").removeprefix("host")
+
+    @property
+    def port_function(self) -> str:
+        """The PCI address of the port above it as lspci prints it; its own if the port is unknown."""
+        return (self.port or self.function).removeprefix("0000:")
 
 
 class DiskPath(Reading, frozen=True, kw_only=True):
@@ -101,7 +118,7 @@ class DiskPath(Reading, frozen=True, kw_only=True):
 
     family: ClassVar[str] = "disk_path"
     title: ClassVar[str] = "Disk paths"
-    rows_of = (Source("{told}", "/dev/{device} "), Source(f"link:{BLOCK}/{{device:sysfs}}"))
+    rows_of = (Source("{told}", "/dev/{device}"), Source(f"link:{BLOCK}/{{device:sysfs}}"))
     fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
     things: ClassVar = {
         "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{end_device}", Naming.SCSI),)),
@@ -237,41 +254,47 @@ def read(host: Host) -> Iterable[Reading]:
         if place.functions:
             ways[place.functions[-1]] = place.functions[:-1]
             yield _path(host, entry, place)
-    if not ways:
-        yield from _mapped(host)
     nodes = node_cpus(host)
+    described = {each.address: (each, output.key) for output in outputs(host, lspci.FORM) for each in _parsed(output)}
     for address in sorted({*host.names(PCI), *ways}):
         kind = kind_of(host.number(f"{PCI}/{address}/class"))
         if kind is None and address not in ways:
             continue
         bridges = functions(host, address)[:-1] or ways.get(address, ())
-        yield _hba(host, address, kind or "storage", bridges, nodes)
+        row = _hba(host, address, kind or "storage", bridges, nodes)
+        yield row if row.width is not None else _described(row, described)
 
 
-def _mapped(host: Host) -> Iterable[Reading]:
-    """Yield the disks of each host from recorded sg_map output, for captures without sysfs."""
-    for name in host.recorded("sg_map"):
-        rows = [row for row in sgmap.parse(host.recorded_output(name).text) if row.type == sgmap.DISK and row.device]
-        told = f"cmd:{name}" if " " in name else f"slug:{name}"
-        for row in rows:
-            place = f"host{row.host}"
-            model = " ".join(filter(None, (row.vendor, row.model))) or None
-            yield DiskPath(
-                device=row.device or "",
-                hba=place,
-                host=place,
-                port=None,
-                expander=None,
-                end_device=None,
-                enclosure=None,
-                bay=None,
-                model=model,
-                told=told,
-            )
-        for number in sorted({row.host for row in rows}):
-            yield Hba(f"host{number}", "scsi", *(None,) * 12)
-        if rows:
-            return
+def _parsed(output: FormOutput) -> list[lspci.PciFunction]:
+    try:
+        return lspci.parse(output.text)
+    except Malformed:
+        return []
+
+
+def _described(row: Hba, described: Mapping[str, tuple[lspci.PciFunction, str]]) -> Hba:
+    """Return a function with the link that recorded output of lspci has, where a tree of files lacks its attributes."""
+    each, key = described.get(row.hba, (None, ""))
+    if each is None or row.max_width is not None:
+        return row
+    port = described.get(row.port or "", (None, ""))[0]
+    speed, width = each.link("LnkSta")
+    most, widest = each.link("LnkCap")
+    port_most, port_widest = port.link("LnkCap") if port is not None else (None, None)
+    return replace(
+        row,
+        device_id=row.device_id or each.ids,
+        driver=row.driver or each.driver,
+        node=each.node if row.node is None else row.node,
+        speed=speed,
+        width=width,
+        max_speed=most,
+        max_width=widest,
+        port_max_speed=port_most,
+        port_max_width=port_widest,
+        node_by=row.node_by if row.node is not None or each.node is None else FIRMWARE,
+        told=key,
+    )
 
 
 def fingerprint(host: Host) -> Hashable:
@@ -300,7 +323,7 @@ HBA = Collector(
         Need(f"link:{PCI}/*/driver", "driver of a PCI function"),
         Need(f"list:{PCI}/*", "the SCSI host of an HBA whose driver reports its firmware"),
         Need(f"{SCSI_HOSTS}/*/*", "the HBA's firmware"),
-        Need("cmd:sg_map*", "host of each disk, from captures without sysfs only; never run"),
+        Need("cmd:lspci*", "the links, from captures without sysfs's attributes; never run"),
     ),
     30.0,
     deadline=15.0,

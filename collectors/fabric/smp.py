@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from msgspec import Struct
 
+from sdstop.core.form import Form, Several
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
@@ -125,6 +128,21 @@ def parse_errors(text: str) -> list[PhyErrors]:
     return found
 
 
+def cut_logs(text: str) -> int:
+    """Return the number of error logs in the output that lack counters, as where it was cut."""
+    return text.count("Report phy error log response:") - len(parse_errors(text))
+
+
+ERRORS_FORM = Form(
+    key="cmd:smp_rep_phy_err_log",
+    first="Report phy error log response:",
+    reads="error counters of a phy",
+    versions="smp_utils 0.92 and later",
+    goes_on=r"  [A-Za-z][\w ]+: \d+|Report phy error log re(?:sponse|sult).*",
+    several=Several.JOINED,
+)
+
+
 def refusal(text: str) -> str | None:
     """Return the reason for a missing log: `Phy vacant`, `Phy does not exist`, `SMP zone violation`; else None.
 
@@ -132,6 +150,61 @@ def refusal(text: str) -> str | None:
     """
     found = _RESULT.search(text)
     return None if found is None else found[1].strip()
+
+
+_BLOCK = re.compile(
+    r"^(?:Discover response[^\n]{0,20}:|phy identifier: (?=\d)|expander_cc=\d+|phy_id=(?=\d))", re.MULTILINE
+)
+_SAID = re.compile(r"^ {0,2}([a-zA-Z][\w ]{1,50}?)(?:: |=)(.{0,60}?)\s*$", re.MULTILINE)
+_RATES = {8: 1.5, 9: 3.0, 10: 6.0, 11: 12.0, 12: 22.5}
+"""Line rate in Gbit/s by code of a negotiated link rate (SPL)."""
+_STATES = {1: "disabled", 2: "reset problem", 3: "spinup hold", 4: "port selector", 5: "reset in progress",
+           6: "unsupported phy attached"}  # fmt: skip
+
+
+def parse_phys(text: str) -> list[Phy]:
+    """Parse the output of one or several runs of smp_discover in any form: a line per phy, full or brief text, list.
+
+    Discover response:                                   phy_id=5
+      phy identifier: 5                                    att_dev_type=1
+      attached SAS device type: SAS or SATA device         att_sas_addr=0x5000c50000000afd
+      negotiated logical link rate: phy enabled, 12 Gbps   dev_slot_num=2
+      attached SAS address: 0x5000c50000000afd             neg_phy_lrate=11
+    """
+    return parse_discover(text) or list(_blocks(text))
+
+
+def _blocks(text: str) -> Iterator[Phy]:
+    starts = [found.start() for found in _BLOCK.finditer(text)]
+    joined: dict[str, str] = {}
+    for start, end in pairwise([*starts, len(text)]):
+        said = dict(_SAID.findall(text[start:end]))
+        joined = {**(joined if joined.keys() == {"expander_cc"} else {}), **said}
+        number = whole(joined.get("phy identifier") or joined.get("phy_id"), 3)
+        address = joined.get("attached SAS address") or joined.get("att_sas_addr")
+        if number is not None and address is not None:
+            yield _described(number, address, joined)
+
+
+def _described(number: int, address: str, said: Mapping[str, str]) -> Phy:
+    zone = whole(said.get("zone group") or said.get("zg"), 3)
+    slot = whole(said.get("device slot number") or said.get("dev_slot_num"), 3)
+    slot = None if slot == 255 else slot
+    words = said.get("negotiated physical link rate") or said.get("negotiated logical link rate") or ""
+    code = whole(said.get("neg_phy_lrate") or said.get("neg_log_lrate"), 3)
+    code = code or whole(said.get("neg_log_lrate"), 3)
+    gbit = re.search(r"(\d{1,2}(?:\.\d)?) Gbps", words)
+    speed = float(gbit[1]) if gbit is not None else _RATES.get(code or 0)
+    if not re.fullmatch(r"0x[0-9a-fA-F]{1,16}", address) or not int(address, 16):
+        state = _STATES.get(code or 0) or words.removeprefix("phy enabled; ") or "none"
+        return Phy(number, "none" if state.startswith(("unknown", "phy enabled")) else state, zone=zone, slot=slot)
+    kind = said.get("attached SAS device type") or {"2": "edge expander", "3": "fanout expander"}.get(
+        said.get("att_dev_type", ""), "end device"
+    )
+    is_expander = "expander" in kind
+    return Phy(
+        number, UP, data_rate(speed) if speed else None, address, kind if is_expander else "end device", zone, slot
+    )
 
 
 def parse_discover(text: str) -> list[Phy]:
@@ -163,3 +236,22 @@ def _discovered(line: str) -> Phy | None:
     words = found["what"].split()
     kind = _KINDS.get(words[0], "end device") if words else "end device"
     return Phy(number, UP, data_rate(float(rate[1])) if rate else None, f"0x{found['address']}", kind, group, bay)
+
+
+DISCOVER_FORM = Form(
+    key="cmd:smp_discover",
+    first=r"(?:Device <[0-9a-f]{16}>[^\n]*\n)?  phy +\d+:(?:[DSTU]:)?(?:attached|disabled| inaccessible)"
+    r"|Discover response.{0,20}:$"
+    r"|(?:expander_cc=\d+\n)?phy_id=\d+$",
+    reads="devices attached to the phys of an expander",
+    versions="smp_utils 0.94 and later",
+    goes_on=r"  (?!pool:|cluster:)\S.*|Discover response.*|phy identifier: .*|phy_id=.*|expander_cc=.*|Device <.*",
+    several=Several.JOINED,
+)
+GENERAL_FORM = Form(
+    key="cmd:smp_rep_general",
+    first=r"Report general (?:response|.{0,20}response):",
+    reads="number of phys, link changes and zoning of an expander",
+    versions="smp_utils 0.92 and later",
+    goes_on=r"  (?!pool:|cluster:)\S.*",
+)

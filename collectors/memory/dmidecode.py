@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sdstop.collectors.memory.smbios import MappedAddresses, MemoryArray, MemoryDevice, Processor, Table, said, virtual
+from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole
 
-_HANDLE = re.compile(r"Handle 0x([0-9A-Fa-f]{1,4}), DMI type (\d{1,3}),")
+_HANDLE = re.compile(r"^\s*Handle 0x([0-9A-Fa-f]{1,4}), DMI type (\d{1,3}),", re.MULTILINE)
 _TITLES = {
     "BIOS Information": 0, "System Information": 1, "Processor Information": 4, "Physical Memory Array": 16,
     "Memory Device": 17, "Memory Array Mapped Address": 19, "Memory Device Mapped Address": 20,
 }  # fmt: skip
+_KINDS = frozenset(_TITLES.values())
 _UNITS = {"bytes": 1, "kB": 1 << 10, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _SIZE = re.compile(r"(\d{1,12})(?: (bytes|kB|KB|MB|GB|TB))")
 _SPEED = re.compile(r"(\d{1,6}) (?:MT/s|MHz)")
@@ -23,6 +25,9 @@ _ECC = {
 }  # fmt: skip
 _FLASH = frozenset({"ROM", "Flash", "EEPROM", "FEPROM", "EPROM", "Logical non-volatile device"})
 _UNTOLD = frozenset({"Other", "Unknown", "RAM", "DRAM"})
+
+_NEEDED = {16: ("Use", "Number Of Devices"), 17: ("Size", "Locator")}
+"""Lines that structures of these types always have (dmidecode.c); where one is missing, lines were lost."""
 
 _Block = tuple[int, int | None, Mapping[str, str]]
 
@@ -50,6 +55,10 @@ def parse(text: str) -> Table:
         raise Malformed(f"dmidecode: no structure in {text[:60]!r}")
     arrays = tuple(_array(handle, f) for kind, handle, f in blocks if kind == 16)
     devices = tuple(_device(handle, f) for kind, handle, f in blocks if kind == 17)
+    for kind, handle, fields in blocks:
+        lacking = next((name for name in _NEEDED.get(kind, ()) if name not in fields), None)
+        if lacking is not None:
+            raise Malformed(f"dmidecode: no {lacking} in structure {handle if handle is None else hex(handle)}")
     declared = sum(array.devices for array in arrays)
     if devices and len(devices) < declared and "End Of Table" not in text:
         raise Malformed(f"dmidecode: {len(devices)} memory devices of {declared}")
@@ -66,6 +75,34 @@ def parse(text: str) -> Table:
 _SERIAL = re.compile(rb"^([ \t]*(?:Serial Number|Asset Tag|Service Tag|UUID|String \d+):)[^\n]*", re.MULTILINE)
 
 
+_HEAD = re.compile(r"^# dmidecode \d|^SMBIOS \d", re.MULTILINE)
+
+
+def fault(text: str) -> str:
+    """Return why a text lacks memory modules, "" if it has all that its arrays declare."""
+    try:
+        table = parse(text)
+    except Malformed as error:
+        return str(error)
+    declared = sum(array.devices for array in table.arrays if array.system)
+    known = sum(bool(device.locator) for device in table.devices)
+    if declared and known < declared:
+        return f"{known} of {declared} memory devices"
+    if declared or "End Of Table" in text:
+        return ""
+    return NOT_SHOWN if _HEAD.search(text) else NOT_BEGUN
+
+
+FORM = Form(
+    key="cmd:dmidecode",
+    first=r"# dmidecode \d|Handle 0x[0-9A-Fa-f]{4}, DMI type",
+    reads="memory modules, slots and processors",
+    versions="dmidecode 2.9 and later",
+    fault=fault,
+    several=Several.JOINED,
+)
+
+
 def without_serials(data: bytes) -> bytes:
     """Return dmidecode output without serial numbers, asset tags, UUIDs and vendor-specific strings."""
     return _SERIAL.sub(rb"\1 Not Specified", data)
@@ -76,6 +113,9 @@ def _blocks(text: str) -> Iterator[_Block]:
     kind: int | None = None
     handle: int | None = None
     fields: dict[str, str] = {}
+    if _HANDLE.search(text) is not None:
+        yield from _handled(text)
+        return
     for line in text.splitlines():
         if line[:1] in {"\t", " "}:
             name, colon, value = line.strip().partition(":")
@@ -94,6 +134,19 @@ def _blocks(text: str) -> Iterator[_Block]:
             handle = None
     if kind is not None:
         yield kind, handle, fields
+
+
+def _handled(text: str) -> Iterator[_Block]:
+    """Yield the structures of a text with handles, which separate them even where indentation was lost."""
+    heads = list(_HANDLE.finditer(text))
+    for head, end in zip(heads, [*(other.start() for other in heads[1:]), len(text)], strict=True):
+        fields: dict[str, str] = {}
+        for line in text[head.end() : end].splitlines()[1:]:
+            name, colon, value = line.strip().partition(":")
+            if colon:
+                fields.setdefault(name, value.strip())
+        if int(head[2]) in _KINDS:
+            yield int(head[2]), int(head[1], 16), fields
 
 
 def _handle(word: str | None) -> int | None:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS
+from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS, draid
+from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.retention import json_texts
 
 NO_ERRORS = "No known data errors"
+_UNAVAILABLE = "List of errors unavailable"
+"""Beginning of the line of a pool whose errors could not be read: without privileges, or suspended."""
 
 _UNITS = "BKMGTPEZ"
-_NICE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
+_NICE = re.compile(r"(\d{1,20}(?:[.,]\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
 _HEADER = re.compile(
     r" {0,3}(pool|state|status|action|see|scan|scrub|remove|expand|checkpoint|config|errors|comment):(.*)"
 )
 _STATES = "ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|SPLIT|UNKNOWN|AVAIL|INUSE"
 _VDEV = re.compile(rf"(\S.*?) +({_STATES})(?: +(.*))?", re.ASCII)
-_OTHER = re.compile(r"(\S+) +([A-Z]{4,20})( +[\d.-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
+_OTHER = re.compile(r"(\S+) +([A-Z]{4,20})( +[\d.,-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
 """Line of the tree with an unknown state."""
 _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
 _LARGEST = 10**30
@@ -49,6 +53,8 @@ class Scan(Struct, frozen=True, kw_only=True):
     errors: int | None = None
     exact: bool = False
     line: str = ""
+    ended: int | None = None
+    """Unix time of its end, in UTC where the output has a time of the node's zone."""
 
 
 class StatusVdev(Struct, frozen=True, kw_only=True):
@@ -98,12 +104,15 @@ def imported(host: Host) -> list[str]:
 
 
 def nicenum(word: str) -> int | None:
-    """Return a number printed by zfs_nicenum (`1.68K`, `43.4T`, `0B`; powers of 1024), None for any other word."""
+    """Return a number printed by zfs_nicenum (`1.68K`, `43.4T`, `0B`; powers of 1024), None for any other word.
+
+    Some locales print a decimal comma.
+    """
     found = _NICE.fullmatch(word)
     if not found:
         return None
     power: int = 1024 ** _UNITS.index(found[2] or "B")
-    return min(round(float(found[1]) * power), _LARGEST)
+    return min(round(float(found[1].replace(",", ".")) * power), _LARGEST)
 
 
 def parse(text: str) -> list[PoolStatus]:
@@ -142,28 +151,64 @@ def parse(text: str) -> list[PoolStatus]:
         elif not pools:
             continue
         elif key in {"state", "status", "action"}:
-            setattr(pools[-1], key, said)
+            setattr(pools[-1], key, said if key != "state" else lines[0].strip())
         elif key in {"scan", "scrub"}:
             found = _scan(lines)
             pools[-1].scans += [found] if found is not None else []
         elif key == "config":
-            rows, stray = _tree(lines)
+            rows, stray = _tree(lines, pools[-1].name)
             pools[-1].vdevs += rows
             pools[-1].defect = f"line not understood: {stray[0][:60]!r}" if stray else ""
         elif key == "errors":
-            said = lines[0].strip()
-            pools[-1].errors = None if said == NO_ERRORS else said
-            number = re.match(r"(\d{1,18}) data errors", said, re.ASCII)
-            pools[-1].data_errors = 0 if said == NO_ERRORS else int(number[1]) if number else None
+            _note_errors(pools[-1], lines[0].strip())
             ended.add(len(pools))
-    for number_of, pool in enumerate(pools, 1):
-        if not pool.vdevs:
-            pool.defect = pool.defect or "no device tree"
-        elif number_of not in ended:
-            pool.defect = pool.defect or "end not shown"
+    for number, pool in enumerate(pools, 1):
+        pool.defect = _lacking(pool, ended=number in ended)
     if not pools and "no pools available" not in text:
         raise Malformed(f"no pool in what zpool status printed: {text[:80]!r}")
     return pools
+
+
+def _lacking(pool: PoolStatus, *, ended: bool) -> str:
+    """Return why not all of a pool may be known, "" if all is."""
+    if not pool.state:
+        return 'no line "state:"'
+    if not pool.vdevs:
+        return pool.defect or "no device tree"
+    for vdev in pool.vdevs:
+        layout = draid(vdev.name)
+        below = sum(each.parents[-1:] == (vdev.name,) for each in pool.vdevs if each.group == vdev.group)
+        if layout is not None and below != layout.children:
+            return pool.defect or f"{vdev.name} has {below} of {layout.children} children"
+    return pool.defect or ("" if ended else "end not shown")
+
+
+def _note_errors(pool: PoolStatus, said: str) -> None:
+    number = re.match(r"(\d{1,18}) data errors", said, re.ASCII)
+    unavailable = said.startswith(_UNAVAILABLE)
+    pool.errors = None if said == NO_ERRORS or unavailable else said
+    pool.data_errors = 0 if said == NO_ERRORS else int(number[1]) if number else None
+    if unavailable:
+        pool.defect = pool.defect or said[:80]
+
+
+def fault(text: str) -> str:
+    """Return why a text is not a complete output of `zpool status`, "" if it is."""
+    try:
+        return next((pool.defect for pool in parse(text) if pool.defect), "")
+    except Malformed as error:
+        return str(error)
+
+
+FORM = Form(
+    key="cmd:zpool status",
+    first=r" *pool: \S",
+    goes_on=r"\s+\S.*|(?:state|status|action|see|scan|scrub|remove|expand|checkpoint|config|errors|comment|dedup):.*",
+    about=r"(?m)^ *pool: (\S+)",
+    reads="pools, their devices, errors, and running scans",
+    versions="ZFS 0.6 and later",
+    fault=fault,
+)
 
 
 def without_files(data: bytes) -> bytes:
@@ -195,6 +240,28 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
         yield key, lines
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DATE = re.compile(
+    r"(?:.* on )?[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<time>\d{2}:\d{2}:\d{2}) (?P<year>\d{4})"
+)
+
+
+def ended_at(text: str) -> int | None:
+    """Return the Unix time at the end of a text: `... on Sun Nov 15 04:35:03 2026` (ctime(3)), as if it were UTC."""
+    found = _DATE.fullmatch(text)
+    if found is None or found["month"] not in _MONTHS:
+        return None
+    hours, minutes, seconds_ = (int(word) for word in found["time"].split(":"))
+    try:
+        when = datetime(
+            int(found["year"]), _MONTHS.index(found["month"]) + 1, int(found["day"]), hours, minutes, min(seconds_, 59),
+            tzinfo=UTC,
+        )  # fmt: skip
+    except ValueError:
+        return None
+    return int(when.timestamp())
+
+
 _RUNS = re.compile(
     r"(resilver|scrub|thorough scrub|error scrub)(?: \((\S{1,200})\))? (in progress since|paused since|canceled on).*"
 )
@@ -207,7 +274,7 @@ _AMOUNTS = (
     re.compile(r"(\S+) scanned(?: at (\S+)/s)?, (\S+) issued(?:(?: at)? (\S+)/s)?, (\S+) total"),
     re.compile(r"(\S+) scanned out of (\S+)(?: at (\S+)/s)?(?:, (.+) to go|, .*)?"),
 )
-_REPAIRED = re.compile(r"(\S+) (?:resilvered|repaired), (\d{1,9}(?:\.\d{1,4})?)% done(?:, (.+) to go)?.*", re.ASCII)
+_REPAIRED = re.compile(r"(\S+) (?:resilvered|repaired), (\d{1,9}(?:[.,]\d{1,4})?)% done(?:, (.+) to go)?.*", re.ASCII)
 _CLOCK = re.compile(r"(?:(\d{1,9}) days? )?(\d{1,9}):(\d{2}):(\d{2})", re.ASCII)
 _HOURS = re.compile(r"(\d{1,9})h(\d{1,9})m", re.ASCII)
 _WORDS = {"in progress since": "running", "paused since": "paused", "canceled on": "canceled"}
@@ -226,6 +293,7 @@ def _scan(lines: list[str]) -> Scan | None:
             repaired=nicenum(done[3]),
             errors=int(done[4]),
             line=first,
+            ended=ended_at(first),
         )
     runs = _RUNS.fullmatch(first)
     if not runs:
@@ -255,7 +323,7 @@ def _amounts(line: str, *, rebuild: bool) -> dict[str, int | float | None]:
     done = _REPAIRED.fullmatch(line)
     if done:
         left = {"remaining": seconds(done[3])} if done[3] else {}
-        return {"repaired": nicenum(done[1]), "share": min(float(done[2]) / 100, 1.0), **left}
+        return {"repaired": nicenum(done[1]), "share": min(float(done[2].replace(",", ".")) / 100, 1.0), **left}
     return {}
 
 
@@ -273,7 +341,13 @@ def seconds(text: str) -> int | None:
     return (int(short[1]) * 60 + int(short[2])) * 60 if short else None
 
 
-def _tree(lines: list[str]) -> tuple[list[StatusVdev], list[str]]:
+_STEP = 2
+"""Columns by which a level of the tree is indented."""
+_GROUP = re.compile(r"(?:mirror|raidz[123]?|draid[123]?|spare|replacing|indirect|root|hole|missing|any|\d{5,20}$)")
+"""Names of vdevs with others below them."""
+
+
+def _tree(lines: list[str], pool: str) -> tuple[list[StatusVdev], list[str]]:
     """Return the vdevs, and the lines of the tree that are not understood."""
     found: list[tuple[int, StatusVdev]] = []
     stray: list[str] = []
@@ -298,8 +372,13 @@ def _tree(lines: list[str]) -> tuple[list[StatusVdev], list[str]]:
             stray.append(text.strip())
             continue
         if depth <= 0 and not group:
-            continue  # the pool's own line is not indented; its data is in the header
+            # The pool's own line is not indented; its data is in the header. Others are where blanks were lost.
+            stray += [] if row[1] == pool else [text.strip()]
+            continue
         above = [(d, name) for d, name in above if d < depth]
+        if (depth > above[-1][0] + _STEP or not _GROUP.match(above[-1][1])) if above else depth > _STEP:
+            stray.append(text.strip())  # the line of the vdev above it is missing
+            continue
         found.append((depth, _vdev(row, tuple(name for _, name in above), group, slow=slow, line=line.strip())))
         above.append((depth, row[1]))
     inner = {place for place, (depth, vdev) in enumerate(found[:-1]) if _above(found[place + 1], depth, vdev)}

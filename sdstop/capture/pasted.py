@@ -5,135 +5,199 @@
     Personalities : [raid10]
       pool: tank
 
-Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts. An
-output that no prompt follows may have been cut: unless its own format shows its end, it is marked ("end not shown").
+Recognized output becomes evidence as if it had been recorded. Several outputs of one command are frames in their order,
+unless they are about different things. Output that may have been cut is marked, and where a part of it misleads it is
+not used. Every block of the text is accounted for (Origin.blocks).
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.capture import dates
 from sdstop.capture.contents import CaptureRefused
-from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin
+from sdstop.capture.outputs import Division, TextOutput, usable
+from sdstop.capture.prompt import typed
+from sdstop.core.collector import Texts
+from sdstop.core.evidence import NO_OUTPUT, UNDATED, Evidence, Frame, Origin, Outcome, TextBlock
+from sdstop.core.form import Several
 from sdstop.core.format import safe
+from sdstop.core.interval import MOST
 
 LONGEST = 16 << 20
 """Maximum size of the text in bytes."""
-
-PROGRAMS = frozenset({
-    "ceph", "dmidecode", "dmsetup", "drbdsetup", "iostat", "ip", "lsblk", "lscpu", "lsscsi", "lvs", "sadf", "sar",
-    "scli", "sg_map", "smp_discover", "smp_rep_general", "smp_rep_phy_err_log", "zpool", "zfs",
-})  # fmt: skip
-"""Commands whose output sdstop can parse."""
-
-_PROMPT = re.compile(
-    r"\s{0,8}(?:\[[^\]\n]{1,100}\]\s?|[\w.-]{1,64}@[\w.-]{1,64}[:\s]?[^\s#$%>]{0,200}\s?|[\w./~:-]{0,80}\s?)?"
-    r"[#$%>]\s{1,4}(?P<line>\S.{0,2000})"
-)
-_ALONE = re.compile(
-    rf"\s{{0,8}}`?(?P<line>(?:sudo )?(?:{'|'.join(sorted(PROGRAMS))})(?: [\w./:@%+=,-]{{1,100}}){{0,12}})`?:?"
-)
-"""Command line in back quotes, or alone on a line."""
-_SUDO = re.compile(r"(?:sudo|doas)\s+(?:-\S+\s+)*")
-_FOLDER = re.compile(r"/?(?:usr/(?:local/)?)?s?bin/")
+_SHORTEST = 5.0
+"""Seconds below which the distance of two times is not used."""
+_FIRST = 120
+"""Maximum number of characters of the first line of a block."""
 
 
-class _Signature(Struct, frozen=True):
-    """Signature of an output: pattern of its first line, key of its source, and pattern of its last line."""
+class _Moment(Struct):
+    """Evidence of one time: outputs before the first repeated one, and the node's clock if the text shows it."""
 
-    first: re.Pattern[str]
-    key: str
-    last: re.Pattern[str] | None = None
-
-
-_IOSTAT = "cmd:iostat -x"
-_SIGNATURES = (
-    _Signature(re.compile(r"Personalities\s*:"), "/proc/mdstat", re.compile(r"unused devices:")),
-    _Signature(re.compile(r"md[\w/]{1,30}\s:\s(?:active|inactive)\b"), "/proc/mdstat", re.compile(r"unused devices:")),
-    _Signature(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache stats:"), "cmd:dmsetup status"),
-    _Signature(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache conf:"), "cmd:dmsetup table"),
-    _Signature(re.compile(r"\S{1,200}: \d+ \d+ (?:cache \d+ \d+/\d+|writecache \d+) "), "cmd:dmsetup status"),
-    _Signature(re.compile(r"\s*pool: \S"), "cmd:zpool status"),
-    _Signature(re.compile(r"# dmidecode \d|Handle 0x[0-9A-Fa-f]{4}, DMI type"), "cmd:dmidecode"),
-    _Signature(re.compile(r"Report phy error log response:"), "cmd:smp_rep_phy_err_log"),
-    _Signature(re.compile(r"Linux \S+ \(\S+\)\s.*\(\d+ CPU\)|Device:?\s.*%util|\s+r/s\s.*\sDevice$"), _IOSTAT),
-    _Signature(re.compile(r"\d\d[:.]\d\d[:.]\d\d(?: [AP]M)?\s+(?:DEV\s+tps\s|tps\s.*\sDEV$)"), "cmd:sar -d"),
-    _Signature(re.compile(r'\s*\{"sysstat":'), "cmd:iostat -x -o JSON"),
-    _Signature(re.compile(r"\s+capacity\s+operations\s+bandwidth\b"), "cmd:zpool iostat -v"),
-    _Signature(re.compile(r"\s*osd\s+(?:fs_)?commit_latency\(ms\)\s"), "cmd:ceph osd perf"),
-    _Signature(re.compile(r"version: 8\.\d+\.\d+.*\(api:"), "/proc/drbd"),
-)
-_FILES = re.compile(r"(?:cat|less|more|head|tail)\s+(?P<path>/(?:proc|sys|etc)/\S{1,500})$")
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    names: dict[str, set[str]] = field(default_factory=dict)
+    shown: float | None = None
 
 
-class _Section(Struct):
-    """Lines of the output of one command, or of one file."""
-
-    key: str
-    named: bool
-    last: re.Pattern[str] | None = None
-    lines: list[str] = field(default_factory=list)
-    ended: bool = False
-    """Whether a prompt or its own last line follows."""
-
-
-def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frame of a pasted text. Raises CaptureRefused if none of it is recognized."""
+def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
+    """Return the origin and the frames of a pasted text. Raises CaptureRefused if none of it is recognized."""
     if len(data) > LONGEST:
         raise CaptureRefused(f"is longer than {LONGEST >> 20} MiB")
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    evidence: dict[str, Evidence] = {}
-    twice: set[str] = set()
-    unknown = 0
-    for section in _sections(text):
-        content = "\n".join(section.lines).strip("\n")
-        if not section.key:
-            unknown += sum(1 for line in section.lines if line.strip())
-        elif content:
-            if section.key.endswith("JSON") and not section.named and '"disk-device"' in content:
-                section.key = "cmd:sadf -j -- -d"  # it begins as iostat's does
-            joined = _JOINED.get(section.key.removeprefix("cmd:").partition(" ")[0])
-            known = evidence.get(section.key)
-            if known is not None and joined:
-                content = f"{known.data.decode()}\n{content}"
-            elif known is not None:
-                twice.add(section.key)
-            ended = section.ended or _SHOWS_END.match(section.key) or content.startswith(("{", "["))
-            fault = "" if ended else "end not shown"
-            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode(), fault=fault)
-    if not evidence:
-        raise CaptureRefused(f"unrecognized text; supported: output of {', '.join(sorted(PROGRAMS))}")
-    taken, said = _taken(text)
+    division = Division(texts)
+    text = division.cleaned(data)
+    outputs = list(division.outputs(text))
+    host = _host(outputs)
+    moments, blocks = [_Moment()], list[TextBlock]()
+    there = ""
+    shown: float | None = None
+    for output in outputs:
+        there = (output.typed.host if output.typed is not None else "") or there
+        shown = _shown_time(output) or shown
+        block = _block(output, there if host and there.partition(".")[0] != host else "", moments, shown)
+        if block is not None:
+            blocks.append(block)
+    if not any(moment.evidence for moment in moments):
+        begins = "; ".join(f"line {each.line}: {each.first!r}" for each in blocks[:1])
+        programs = ", ".join(sorted(texts.programs))
+        raise CaptureRefused(f"is text without a recognized output ({begins or 'empty'}); supported: {programs}")
+    taken, said = _taken(text, texts)
+    frames, untimed = _frames([moment for moment in moments if moment.evidence] or moments[:1], taken)
     undated = " without a date" if taken is None else ""
-    sampled = any(key.startswith(_SAMPLING) for key in evidence)
+    sampled = any(output.form is not None and output.form.intervals for output in outputs)
     one = f"pasted text is a single snapshot{undated}; rates are unavailable"
-    notes = [one] if not sampled else ["the date of the text is unknown"] if taken is None else []
+    notes = [one] if not sampled and len(frames) == 1 else ["the date of the text is unknown"] if taken is None else []
     notes += [said] if said else []
-    notes += [f"several outputs of {safe(key, 80)}; using the last" for key in sorted(twice)[:5]]
+    notes += ["the times between the outputs of one command are unknown"] if untimed else []
+    unknown = sum(1 for output in outputs if not output.key for line in output.lines if line.strip())
     notes += [f"unrecognized lines, ignored: {unknown}"] if unknown else []
-    origin = Origin(name, note="; ".join(notes), collectors=frozenset(), made="pasted text")
-    return origin, [Frame(1, UNDATED if taken is None else taken, 0.0, tuple(evidence.values()))]
+    origin = Origin(name, note="; ".join(notes), collectors=frozenset(), made="pasted text", blocks=tuple(blocks))
+    return origin, frames
 
 
-_SHOWS_END = re.compile(r"/proc/mdstat$|cmd:zpool status\b")
-"""Outputs whose parsers know the end."""
-_JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True, "iostat": True}
-"""Programs that are run once per object or interval, so that their outputs are joined."""
-_SAMPLING = ("cmd:iostat", "cmd:sar", "cmd:sadf", "cmd:zpool iostat")
-"""Commands that report several intervals (sdstop.core.interval)."""
+def _host(outputs: Sequence[TextOutput]) -> str:
+    """Return the short name of the node with most of the outputs, "" if no prompt shows one."""
+    found: Counter[str] = Counter()
+    there = ""
+    for output in outputs:
+        there = (output.typed.host if output.typed is not None else "") or there
+        if output.key and there:
+            found[there.partition(".")[0]] += 1
+    return found.most_common(1)[0][0] if found else ""
 
 
+def _block(output: TextOutput, elsewhere: str, moments: list[_Moment], shown: float | None) -> TextBlock | None:
+    """Add the evidence of an output to the newest moment, and return its block; None if it has no text."""
+    content = output.text
+    if not content and not output.key:
+        return None
+    lines = len("\n".join(output.lines).rstrip().split("\n")) if content else 0
+    first = output.first if output.typed is None or output.key else f"{output.typed.program}: {output.first}"
+    block = TextBlock(output.line, lines + output.is_named, plain_words(first), output.key)
+    if not output.key:
+        return block
+    if elsewhere:
+        return replace(block, unused=f"from another node: {safe(elsewhere, 64)}")
+    if not content:
+        return replace(block, unused=NO_OUTPUT)
+    found = usable(output)
+    data = f"{found.text}\n".encode("utf-8", "surrogatepass")
+    if found.misleads:
+        reason = f"incomplete: {found.fault}"
+        _add(output, Evidence(output.key, Outcome.FAILED, detail=reason), moments, shown)
+        return replace(block, unused=reason)
+    _add(output, Evidence(output.key, data=data, fault=found.fault), moments, shown)
+    return block
+
+
+def _add(output: TextOutput, item: Evidence, moments: list[_Moment], shown: float | None) -> None:
+    """Add evidence to the newest moment, or to a new one if it has other evidence of the same key."""
+    moment, form = moments[-1], output.form
+    known = moment.evidence.get(item.key)
+    about = form.about if form is not None else ""
+    names = set(re.findall(about, item.data.decode("utf-8", "replace"))) if about else set[str]()
+    is_later = shown is not None and moment.shown not in {None, shown} and not (form is not None and form.intervals)
+    if known is not None and (is_later or not known.same(item)):
+        others = moment.names.get(item.key, set())
+        apart = bool(names and others) and names.isdisjoint(others)
+        read = item.outcome is Outcome.OK and known.outcome is Outcome.OK
+        if read and not is_later and (apart or (form is not None and form.several is Several.JOINED)):
+            item = Evidence(item.key, data=known.data + b"\n" + item.data, fault=known.fault or item.fault)
+            names |= others
+        elif read or item.outcome is known.outcome:
+            if len(moments) >= MOST:
+                del moments[0]
+            moment = _Moment()
+            moments.append(moment)
+        elif known.outcome is Outcome.OK:
+            item = replace(known, fault=known.fault or item.detail)
+            names = others
+    moment.evidence[item.key] = item
+    moment.names[item.key] = names
+    moment.shown = shown if moment.shown is None else moment.shown
+
+
+_PLAIN_WORD = re.compile(r"[(\[\"'*]?(?:[A-Za-z]{1,24}(?:-[A-Za-z]{1,24}){0,3}|\d{1,4})[)\].,:;%!?\"'*]{0,2}")
+
+
+def plain_words(line: str) -> str:
+    """Return a line of unknown text with its plain words and short numbers; all others become `...`.
+
+    Passwords have many forms, and the lines of a ticket are shown again without a review.
+    """
+    words = [word if _PLAIN_WORD.fullmatch(word) else "..." for word in line[: 4 * _FIRST].split()]
+    kept = [word for at, word in enumerate(words) if word != "..." or words[at - 1 : at] != ["..."]]
+    return safe(" ".join(kept), _FIRST)
+
+
+def _shown_time(output: TextOutput) -> float | None:
+    """Return the seconds of the node's clock that `date` or watch printed, None for other outputs."""
+    asked = output.typed
+    if asked is None or not (asked.watch or asked.program == "date"):
+        return None
+    for line in (asked.watch.partition(": ")[2], *(output.lines if asked.program == "date" else ())):
+        local = dates.local_time(line)
+        if local:
+            return datetime.fromisoformat(local).replace(tzinfo=UTC).timestamp()
+        known = dates.seconds_since_epoch(line) if "+%s" in asked.asked else dates.unix_time(line)
+        if known is not None:
+            return known
+    return None
+
+
+def _frames(moments: Sequence[_Moment], taken: float | None) -> tuple[list[Frame], bool]:
+    """Return a frame for each moment, and whether the times between them are unknown.
+
+    Without times the frames have no distance, so that no rate is computed from them; likewise if they are so close that
+    the whole seconds of a clock would falsify it.
+    """
+    shown = [moment.shown for moment in moments]
+    times = [each for each in shown if each is not None]
+    steps = [after - before for before, after in pairwise(times)]
+    timed = len(times) == len(shown) and all(step >= _SHORTEST for step in steps)
+    ages = [times[-1] - time for time in times] if timed else [0.0] * len(shown)
+    last = UNDATED + (ages[0] if ages else 0.0) if taken is None else taken
+    frames = [
+        Frame(at, last - age, ages[0] - age, tuple(moment.evidence.values()))
+        for at, (moment, age) in enumerate(zip(moments, ages, strict=True), 1)
+    ]
+    return frames, not timed and len(frames) > 1
+
+
+_SUDO = re.compile(r"(?:sudo|doas)\s+(?:-\S+\s+)*")
 _DATE = re.compile(r"(?:/usr)?(?:/bin/)?date(?P<options>(?: \S{1,40}){0,3})")
 _STAMPED = re.compile(r"\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\] ")
 _SCANNED = re.compile(r"\s*scan: .{1,200}? (?:on|since) ([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})")
 
 
-def _taken(text: str) -> tuple[float | None, str]:
+def _taken(text: str, texts: Texts) -> tuple[float | None, str]:
     """Return the time of the text (Unix seconds) if it has a date with a known zone, and a note about the time.
 
     The last of several dates counts. A pool scan or a line of dmesg is older than the text and only gives a bound.
@@ -142,8 +206,8 @@ def _taken(text: str) -> tuple[float | None, str]:
     local = after = ""
     asked = ""
     for line in text.split("\n"):
-        prompt = _PROMPT.fullmatch(line.rstrip())
-        date = _DATE.fullmatch(_SUDO.sub("", prompt["line"].strip(), count=1)) if prompt is not None else None
+        prompt = typed(line, texts.programs)
+        date = _DATE.fullmatch(_SUDO.sub("", prompt.asked, count=1)) if prompt is not None else None
         if date is not None:
             asked = date["options"].strip() or "date"
             continue
@@ -159,61 +223,3 @@ def _taken(text: str) -> tuple[float | None, str]:
     if local:
         return None, f"copied at {local} by the node's clock; time zone unknown"
     return None, f"copied after {after} by the node's clock; time zone unknown" if after else ""
-
-
-def _sections(text: str) -> Iterator[_Section]:
-    section = _Section("", named=False)
-    for line in text.split("\n"):
-        signature = next((signature for signature in _SIGNATURES if signature.first.match(line)), None)
-        command = _command(line) if signature is None else None
-        if command is not None:
-            section.ended = True
-            yield section
-            section = _Section(command, named=True)
-            continue
-        if signature is not None and not _goes_on(section, signature):
-            if signature.key == "cmd:sar -d" and _is_banner(section):
-                section.key = signature.key  # sar prints the same first line as iostat
-            else:
-                yield section
-                section = _Section(signature.key, named=False, last=signature.last)
-        section.lines.append(line)
-        if section.last is not None and section.last.match(line):
-            section.ended = True
-            yield section
-            section = _Section("", named=False)
-    yield section
-
-
-def _is_banner(section: _Section) -> bool:
-    """Return whether a section has only the first line of a sysstat program."""
-    return section.key == _IOSTAT and not section.named and sum(1 for line in section.lines if line.strip()) == 1
-
-
-def _goes_on(section: _Section, signature: _Signature) -> bool:
-    """Return whether a line with a signature continues the current section."""
-    return section.key == signature.key or (section.named and bool(section.key))
-
-
-def _command(line: str) -> str | None:
-    """Return the key of a command line; "" for a command that sdstop does not read, None for other text."""
-    found = _PROMPT.fullmatch(line.rstrip()) or _ALONE.fullmatch(line.rstrip())
-    if found is None:
-        return None
-    given = _SUDO.sub("", found["line"].strip(), count=1)
-    file = _FILES.match(given)
-    if file is not None:
-        return file["path"]
-    try:
-        words = shlex.split(given)
-    except ValueError:
-        words = given.split()
-    program = _FOLDER.sub("", words[0], count=1) if words else ""
-    if program in PROGRAMS:
-        kept = next((at for at, word in enumerate(words) if word in {"|", ";", "&&", ">", "||"}), len(words))
-        return "cmd:" + " ".join([program, *words[1:kept]])
-    return "" if re.fullmatch(r"[a-z][\w.-]{1,40}", program) and not _PLAIN.match(line) else None
-
-
-_PLAIN = re.compile(r"\s*#\s")
-"""Comment, or first line of dmidecode: no host name before the `#`."""

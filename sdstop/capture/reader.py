@@ -19,13 +19,17 @@ from sdstop.capture import sosreport
 from sdstop.capture.archive import first_name, read_archive
 from sdstop.capture.contents import CaptureRefused, Contents, folders_of, read_folder
 from sdstop.capture.frames import assemble
+from sdstop.capture.kind import kind_of, unpacked
 from sdstop.capture.manifest import read_index, read_manifest
 from sdstop.capture.pasted import LONGEST, read_pasted
+from sdstop.core.collector import Texts
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 
 PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
+
+NO_TEXTS = Texts((), frozenset())
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is not a capture (no frames/ or static/)"
@@ -43,9 +47,10 @@ class OpenError(Exception):
         self.reason = reason
 
 
-def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
+def open_capture(path: str | os.PathLike[str], texts: Texts = NO_TEXTS) -> tuple[Origin, list[Frame]]:
     """Open a capture, a sosreport (directory or archive) or pasted text; return the origin and at least one frame.
 
+    `texts` are the texts that can be read (sdstop.core.collector.texts_of); without them, no pasted text is.
     A damaged capture is opened as far as possible: its origin is not complete, and the note has the reason. Raises
     Unopenable.
     """
@@ -55,10 +60,10 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
             return _open_sosreport(path)
         return read_capture(_without_top(contents), _name(path))
     except CaptureRefused as refused:
-        text = _open_text(path)
-        if text is not None:
-            return text
-        raise OpenError(path, str(refused)) from refused
+        try:
+            return _open_text(path, texts, refused)
+        except CaptureRefused as reason:
+            raise OpenError(path, str(reason)) from reason
     except OSError as error:
         raise OpenError(path, f"cannot be opened: {error.strerror}") from error
     except MemoryError as error:
@@ -89,29 +94,35 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
     return frozenset(name for ran in noted for name in ran) if noted else None
 
 
-def open_pasted(stream: BinaryIO) -> tuple[Origin, list[Frame]]:
+def open_pasted(stream: BinaryIO, texts: Texts) -> tuple[Origin, list[Frame]]:
     """Return the origin and the frame of text copied from a terminal. Raises OpenError."""
     try:
-        return read_pasted(stream.read(LONGEST + 1))
+        return read_pasted(_text_of(stream.read(LONGEST + 1)), texts)
     except CaptureRefused as refused:
         raise OpenError("pasted text", str(refused)) from refused
     except OSError as error:
         raise OpenError("standard input", f"cannot be read: {error.strerror}") from error
 
 
-def _open_text(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:
-    """Read a file as pasted text; None if it is not text, or nothing in it is recognised."""
+def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefused) -> tuple[Origin, list[Frame]]:
+    """Read a file that was `refused` as an archive as pasted text. Raises CaptureRefused with its kind."""
     target = Path(path)
     if not target.is_file():
-        return None
+        raise refused
     with os.fdopen(os.open(target, _OPEN), "rb", buffering=0) as stream:
         data = stream.read(LONGEST + 1)
-    if b"\0" in data:
-        return None
-    try:
-        return read_pasted(data, _name(path))
-    except CaptureRefused:
-        return None
+    if kind_of(data).endswith(("archive", "data")) and unpacked(data, LONGEST) is None:
+        raise refused  # its text has the fault of the archive
+    return read_pasted(_text_of(data), texts, _name(path))
+
+
+def _text_of(data: bytes) -> bytes:
+    """Return a text, unpacked if it is compressed. Raises CaptureRefused with its kind."""
+    kind = kind_of(data)
+    text = unpacked(data, LONGEST) if kind else data
+    if text is None:
+        raise CaptureRefused(f"is {kind}, not a capture, sosreport or text")
+    return text
 
 
 def _open_sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:

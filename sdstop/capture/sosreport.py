@@ -39,9 +39,11 @@ LIMITS = ReadLimits(total=2 << 30, ratio=400, ratio_from=64 << 20)
 
 _KEPT = re.compile(
     r"(?:proc|sys|run/udev/data|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf|multipath)"
-    r"|var/log/(?:sa|sysstat)/sar\d+$|sos_reports/manifest\.json$|version\.txt$"
+    r"|var/log/(?:(?:sa|sysstat)/sar\d+|kern\.log|messages|syslog)$|sos_reports/manifest\.json$|version\.txt$"
 )
-_LOGS = re.compile(r"sos_commands/(?:(?:logs|selinux|auditd|rpm|dpkg|apt|yum|python|java)/|systemd/(?!timedatectl$))")
+_LOGS = re.compile(
+    r"sos_commands/(?:(?:logs(?!/journalctl_--no-pager(?:_--catalog)?_--boot$)|selinux|auditd|rpm|dpkg|apt|yum|python|java)/|systemd/(?!timedatectl$))"
+)
 _PATH = re.compile(r"^/?(?:usr/(?:local/)?)?s?bin/")
 _SAR = re.compile(r"sar\d\d(?:\d{6})?")
 _UNAME = re.compile(r"Linux (\S+) (\S+) #")
@@ -100,6 +102,8 @@ def _files(contents: Contents) -> Iterator[tuple[str, Evidence]]:
     for name, data in contents.files.items():
         if name.startswith(("proc/", "sys/", "etc/", "run/")):
             yield f"/{name}", Evidence(f"/{name}", data=data[:LARGEST])
+        elif name.startswith("var/log/") and not _SAR.fullmatch(name.rpartition("/")[2]):
+            yield f"/{name}", Evidence(f"/{name}", data=data[-LARGEST:])
 
 
 def _links(contents: Contents) -> Iterator[tuple[str, Evidence]]:
@@ -131,7 +135,7 @@ def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[st
             yield key, Evidence(key, data=data[:LARGEST])
         elif name.startswith("sos_commands/") and name not in known:
             key = f"cmd:{unmangled(file)}"
-            yield key, Evidence(key, data=data[:LARGEST])
+            yield key, Evidence(key, data=data[-LARGEST:] if file.startswith("journalctl") else data[:LARGEST])
 
 
 def _listed(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sdstop.core.finding import Finding, Value
-from sdstop.core.format import listed, quantity, width_of
+from sdstop.core.format import listed, moment, quantity, width_of
 
 TITLE, LINE = 40, 71
 """Cells of a title, and of a cause, an impact and a first piece of advice, which are shown whole on 80 columns."""
@@ -18,6 +18,15 @@ def finding_text(finding: Finding) -> str:
     """Return a finding as one line without a full stop: rule, subject, title, cause and impact."""
     said = f"{finding.title}. {finding.summary}" if finding.title else finding.summary
     return f"{finding.rule} {subject_text(finding)}: {said.removesuffix('.')}"
+
+
+def accepted_text(finding: Finding) -> str:
+    """Return that a finding is accepted, until when, and why, without a full stop; empty if it is not."""
+    by = finding.accepted
+    if by is None:
+        return ""
+    until = "" if by.until is None else f" until {moment(by.until - 1):%Y-%m-%d}"
+    return f"accepted{until}: {by.reason} (otherwise {by.severity.value})"
 
 
 def subject_text(finding: Finding) -> str:

@@ -280,6 +280,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'}%",
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",
+    "celsius": lambda v: f"{v:.0f} C",
     "decimal_bytes_per_second": decimal_rate,
     "transfers_per_second": lambda v: f"{v / 1e6:.0f} MT/s",
     "progress": lambda v: f"{done(v)}%",
@@ -322,7 +323,7 @@ def cell(column: Column, value: Any) -> str:
         case "ratio":
             return percent(shown)
         case _:
-            return quantity(shown, column.unit if column.unit == "seconds" else "")
+            return quantity(shown, column.unit if column.unit in {"seconds", "celsius"} else "")
 
 
 def _shares(counts: Mapping[float, float] | None, unit: str) -> str:

@@ -221,7 +221,7 @@ def test_gaps_are_said(tmp_path: Path) -> None:
         ("missing", "cannot be opened: No such file or directory"),
         ("nul\0", "invalid path"),
         ("empty", r"is not a capture \(no frames/ or static/\)"),
-        ("text", "is not a tar archive: it is cut off"),
+        ("text", r"is text without a recognized output \(line 1: 'hello'\); supported: "),
         ("packed", "cannot be opened: Too many levels of symbolic links"),
         ("fifo", "not a file or directory"),
         ("fifo-in-it", "not a file or directory"),

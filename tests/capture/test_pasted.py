@@ -19,6 +19,7 @@ from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.capture.reader import OpenError, open_capture, open_pasted
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
+from sdstop.core.collector import texts_of
 from sdstop.core.evidence import UNDATED, dated
 from sdstop.core.format import clock, utc
 from sdstop.core.interval import unrolled
@@ -35,6 +36,7 @@ from sdstop.readings.service import Service
 from sdstop.rules import RULES
 from sdstop.tui.dump import capture_name
 
+TEXTS = texts_of(BUILTIN)
 MDSTAT = """Personalities : [raid1]
 md0 : active raid1 sdb[1](F) sda[0]
       1047552 blocks super 1.2 [2/1] [U_]
@@ -80,7 +82,7 @@ Memory Device
 
 
 def keys(text: str) -> dict[str, str]:
-    _, (frame,) = read_pasted(text.encode())
+    _, (frame,) = read_pasted(text.encode(), TEXTS)
     return {item.key: item.data.decode() for item in frame.evidence}
 
 
@@ -107,7 +109,7 @@ def test_prompts_name_what_was_run(prompt: str) -> None:
 
 def test_what_another_command_printed_is_left_out() -> None:
     text = f"root@san1:~# cat /proc/mdstat\n{MDSTAT}root@san1:~# uptime\n 1 day\n"
-    origin, (frame,) = read_pasted(text.encode())
+    origin, (frame,) = read_pasted(text.encode(), TEXTS)
     assert [item.data.decode() for item in frame.evidence] == [MDSTAT]
     assert "unrecognized lines, ignored: 1" in origin.note
 
@@ -119,11 +121,29 @@ def test_a_command_by_itself_names_what_follows(line: str) -> None:
     assert keys(f"{line}\n```\n{FLASHCACHE}```\n").keys() == {"cmd:dmsetup status cachedev"}
 
 
-def test_of_what_stands_twice_the_last_counts_and_that_is_said() -> None:
+def test_several_outputs_of_one_command_are_frames() -> None:
     later = MDSTAT.replace("[U_]", "[UU]")
-    origin, (frame,) = read_pasted(f"$ cat /proc/mdstat\n{MDSTAT}$ cat /proc/mdstat\n{later}".encode())
-    assert frame.evidence[0].data.decode() == later
-    assert "several outputs of /proc/mdstat; using the last" in origin.note
+    origin, frames = read_pasted(f"$ cat /proc/mdstat\n{MDSTAT}$ cat /proc/mdstat\n{later}".encode(), TEXTS)
+    assert [frame.evidence[0].data.decode() for frame in frames] == [MDSTAT, later]
+    assert [frame.monotonic for frame in frames] == [0.0, 0.0]  # no time between them is known, so there are no rates
+    assert "the times between the outputs of one command are unknown" in origin.note
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    (episode,) = session.episodes()
+    assert episode.ended is not None
+    assert session.head().judgement.findings == ()
+
+
+def test_the_times_of_outputs_are_those_of_watch_and_date() -> None:
+    def watched(second: int) -> str:
+        return f"Every 10.0s: cat /proc/mdstat        san1: Mon Nov 23 07:24:{second} 2026\n\n{MDSTAT}\n"
+
+    _, frames = read_pasted((watched(10) + watched(20).replace("[U_]", "[UU]") + watched(30)).encode(), TEXTS)
+    assert [frame.monotonic for frame in frames] == [0.0, 10.0, 20.0]
+    text = "".join(f"$ date\nMon Nov 23 07:24:{s} UTC 2026\n$ cat /proc/mdstat\n{MDSTAT}md{s}\n" for s in (10, 20, 40))
+    _, frames = read_pasted(text.encode(), TEXTS)
+    assert [frame.monotonic for frame in frames] == [0.0, 10.0, 30.0]
+    assert frames[-1].taken - frames[0].taken == 30.0
 
 
 def test_dmidecode_keeps_its_first_lines() -> None:
@@ -132,7 +152,7 @@ def test_dmidecode_keeps_its_first_lines() -> None:
 
 
 def test_findings_come_of_it() -> None:
-    origin, frames = open_pasted(io.BytesIO(f"$ cat /proc/mdstat\r\n{MDSTAT}".encode()))
+    origin, frames = open_pasted(io.BytesIO(f"$ cat /proc/mdstat\r\n{MDSTAT}".encode()), TEXTS)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     assert [(f.rule, f.subject) for f in session.head().judgement.findings] == [("array-degraded", "md0")]
@@ -142,17 +162,17 @@ def test_findings_come_of_it() -> None:
 def test_a_file_of_text_opens_as_well(tmp_path: Path) -> None:
     file = tmp_path / "ticket.txt"
     file.write_text(MDSTAT)
-    origin, _ = open_capture(file)
+    origin, _ = open_capture(file, TEXTS)
     assert origin.name == "ticket.txt"
     file.write_text("nothing that anybody knows\n")
-    with pytest.raises(OpenError, match="is not a tar archive: it"):
-        open_capture(file)
+    with pytest.raises(OpenError, match="is text without a recognized output"):
+        open_capture(file, TEXTS)
 
 
 @pytest.mark.parametrize("text", [b"", b"hello\n", b"\0\xff" * 50, b"$ cat /proc/mdstat\n", b"a" * (LONGEST + 1)])
 def test_what_is_not_known_is_refused_in_one_line(text: bytes) -> None:
     with pytest.raises(OpenError) as refused:
-        open_pasted(io.BytesIO(text))
+        open_pasted(io.BytesIO(text), TEXTS)
     assert "\n" not in str(refused.value)
 
 
@@ -181,12 +201,12 @@ _LINES = st.one_of(
 @given(st.lists(_LINES, max_size=60))
 def test_no_text_raises_anything_else(lines: list[str]) -> None:
     with contextlib.suppress(CaptureRefused):
-        origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"))
+        origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"), TEXTS)
         Session(origin, BUILTIN, RULES).feed_all(frames)
 
 
 def taken(text: str) -> float:
-    return read_pasted(text.encode())[1][0].taken
+    return read_pasted(text.encode(), TEXTS)[1][0].taken
 
 
 @pytest.mark.parametrize(
@@ -210,15 +230,15 @@ def test_only_a_clock_that_says_its_zone_dates_it(text: str, expected: float) ->
 
 def test_what_bounds_its_time_is_said_and_is_no_time() -> None:
     scan = "  scan: scrub repaired 0B in 00:10:02 with 0 errors on Sun Nov  8 00:34:03 2026\n"
-    origin, (frame,) = read_pasted(ZPOOL.replace("config:", f"{scan}config:").encode())
+    origin, (frame,) = read_pasted(ZPOOL.replace("config:", f"{scan}config:").encode(), TEXTS)
     assert not dated(frame.taken)
     assert "copied after 2026-11-08 00:34:03 by the node's clock" in origin.note
-    origin, (frame,) = read_pasted(f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}".encode())
+    origin, (frame,) = read_pasted(f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}".encode(), TEXTS)
     assert "copied at 2026-11-21 17:32:30 by the node's clock; time zone unknown" in origin.note
 
 
 def test_no_view_shows_a_date_that_nobody_knows() -> None:
-    origin, frames = read_pasted(MDSTAT.encode())
+    origin, frames = read_pasted(MDSTAT.encode(), TEXTS)
     session, series = Session(origin, BUILTIN, RULES, remember=None), ReportSeries()
     for frame in frames:
         series.add(session.feed(frame).now)
@@ -234,7 +254,7 @@ def test_no_view_shows_a_date_that_nobody_knows() -> None:
 
 
 def test_it_is_kept_without_a_date(tmp_path: Path) -> None:
-    origin, frames = read_pasted(MDSTAT.encode())
+    origin, frames = read_pasted(MDSTAT.encode(), TEXTS)
     with CaptureWriter(tmp_path / "c.tar.gz", origin.name) as writer:
         writer.add(frames[0])
         writer.finish()
@@ -265,7 +285,7 @@ def test_the_exporter_and_the_dashboard_have_no_date_of_it_either(
     assert "sdstop_array_degraded" in told
     dates_ = [line for line in told.splitlines() if "timestamp_seconds" in line and not line.startswith("#")]
     assert dates_ == []
-    origin, frames = open_capture(file)
+    origin, frames = open_capture(file, TEXTS)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     assert capture_name(session) == "sdstop-ticket_txt.tar.gz"
@@ -280,7 +300,7 @@ def samples(*rates: int) -> str:
 
 def fed(text: str) -> tuple[Session, list[float | None]]:
     """Open a pasted text as the command line does; return the reads a second of sda in each of its frames."""
-    origin, frames = open_pasted(io.BytesIO(text.encode()))
+    origin, frames = open_pasted(io.BytesIO(text.encode()), TEXTS)
     origin, frames = unrolled(origin, Retention(BUILTIN).frames(frames), BUILTIN)
     session = Session(origin, BUILTIN, RULES)
     found = []

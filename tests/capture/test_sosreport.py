@@ -23,6 +23,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array
 from sdstop.core.evidence import UNDATED, Evidence
+from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from tests.expectation import course
@@ -302,3 +303,24 @@ def test_a_real_sosreport_says_what_the_capture_of_the_same_machine_does() -> No
     assert window.rows(Array)["md0"].degraded == 1
     assert {disk.by_id for disk in window.rows(BlockDevice).values()} >= {f"virtio-d{number}" for number in range(6)}
     assert all(disk.size for disk in window.rows(BlockDevice).values())
+
+
+def test_logs_are_read_for_the_kernels_messages_alone(tmp_path: Path) -> None:
+    error = "I/O error, dev sda, sector 8 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
+    files = FILES | {
+        "sos_commands/kernel/dmesg": f"[    0.000000] Linux version 6.1\n[   71.250000] {error}\n",
+        "var/log/messages": f"Nov 21 16:31:30 san1 kernel: {error}\nNov 21 16:31:31 san1 kernel: {error}\n"
+        "Nov 21 16:32:00 san1 sshd[1]: password hunter2\n",
+        "var/log/secure": "password hunter2\n",
+        "sos_commands/logs/journalctl_--no-pager_--catalog_--boot": "Nov 21 16:32:00 san1 kernel: x\n",
+    }
+    origin, frames = open_capture(packed(tmp_path, files, LINKS))
+    kept = Retention(BUILTIN).frames(frames)
+    found = {item.key: item.data.decode() for frame in kept for item in frame.evidence}
+    assert not [key for key, text in found.items() if "hunter2" in text or key == "/var/log/secure"]
+    assert found["/var/log/messages"].count("I/O error") == 2
+    assert "cmd:journalctl --no-pager --catalog --boot" in found
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(kept)
+    (finding,) = (each for each in session.head().judgement.findings if each.rule == "kernel-io-errors")
+    assert (finding.subject, finding.values[0].value) == ("sda", 2)

@@ -133,3 +133,20 @@ def test_folders_comments_and_command_lines() -> None:
 def test_messages_keep_their_own_words(said: str, shown: str) -> None:
     assert own_words(said) == shown
     assert own_words(shown) == shown
+
+
+def test_names_in_the_kernels_log() -> None:
+    head = {"boot": 1.0, "since": 0.0, "whole": True, "suspended": 0, "suppressed": 0, "lost": 0, "dropped": 0}
+    lines = [
+        "nfs: server zurichhost not responding, still trying", "EXT4-fs error (device sda1): ext4_lookup:18: comm x",
+        "WARNING: Pool 'kundeamsler' has encountered an uncorrectable I/O failure and has been suspended",
+        "payrollvip: sdc - tur checker reports path is down",
+        "md/raid:acmelun: Disk failure on sdc1, disabling device.", "secret brauerei",
+    ]  # fmt: skip
+    said = json.dumps([head, *(f"[    1.000000] {line}" for line in lines)]).encode()
+    dmesg = "".join(f"[    1.000000] {line}\n" for line in lines).encode()
+    journal = "".join(f"Nov 23 07:12:01 brauerei kernel: {line}\n" for line in lines).encode()
+    for key, data in (("answer:kernel.log", said), ("cmd:dmesg", dmesg), ("cmd:journalctl -k", journal)):
+        _, handed = redacted(Frame(1, 1.0, 1.0, (Evidence(key, data=data),)))
+        assert b"sdc" in handed
+        assert left(handed) == [], key

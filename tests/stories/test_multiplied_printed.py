@@ -26,7 +26,7 @@ from sdstop.core.joins import GroupKind
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild
 from sdstop.readings.service import IOSTAT, OSD_PERF, POWERFLEX, Service
-from tests.fixtures import expected, names, opened
+from tests.fixtures import crossed, expected, names, opened
 from tests.stories import printed
 from tests.stories.altered import unaltered
 from tests.stories.multiplied import FACTOR, LEAST_RATE, LEAST_WAIT, NAMING_RULES, SHARE, is_named, members, slowed
@@ -94,11 +94,13 @@ _STORIES = (
     "slow-member",
     "vm-disk-stalls",
 )
-"""Stories of the ordinary suite: stripes, leaves of dRAID, like disks, and an array with a slow member already."""
+"""Stories that are printed by two tools in every run, and by all with `-m slow`.
+
+Stripes, leaves of dRAID, like disks, and an array with a slow member already.
+"""
 
 
-@pytest.mark.parametrize("tool", printed.TOOLS)
-@pytest.mark.parametrize("name", _STORIES)
+@pytest.mark.parametrize(("name", "tool"), crossed(_STORIES, printed.TOOLS, 2))
 def test_a_member_is_found_in_the_output_of_a_tool(name: str, tool: str) -> None:
     every = printable(name, tool)
     assert every or tool in {"sar", "zpool iostat"}  # sar: one of them is rebuilt
@@ -115,8 +117,10 @@ def test_three_members_of_every_story_are_found_in_the_output_of_every_tool(name
     assert [member for member in sorted(chosen) if not is_found(shown(name, tool, member), member)] == []
 
 
-@pytest.mark.parametrize("tool", printed.TOOLS)
-@pytest.mark.parametrize("name", ["busy-but-healthy", "clone-convoy", "draid-mended", "server-even", "vm-disk-stalls"])
+_ALIKE = ("busy-but-healthy", "draid-mended", "server-even", "clone-convoy", "vm-disk-stalls")
+
+
+@pytest.mark.parametrize(("name", "tool"), crossed(_ALIKE, printed.TOOLS, 2))
 def test_members_that_are_alike_are_not_named(name: str, tool: str) -> None:
     """`vm-disk-stalls` names a member by its standstills, which only counters show."""
     frames = shown(name, tool, None)

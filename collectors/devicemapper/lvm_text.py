@@ -1,0 +1,284 @@
+"""LVM's volumes, groups and physical volumes from recorded reports of lvs, vgs and pvs in any form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.devicemapper.dmsetup import recorded
+from sdstop.collectors.devicemapper.dmtable import mapped
+from sdstop.collectors.devicemapper.lvm import LogicalVolume
+from sdstop.collectors.devicemapper.lvm_report import FORMS, rows, size
+from sdstop.collectors.devicemapper.thin_pools import ThinPool
+from sdstop.core.collector import ONCE, Collector, Need
+from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.recorded import RecordedOutput, outputs
+from sdstop.core.table import Row
+from sdstop.core.text import decimal, whole
+
+PROGRAMS = ("lvs", "vgs", "pvs")
+MISSING = frozenset({"[unknown]", "unknown device"})
+"""Names that LVM prints for a physical volume that it does not find."""
+_KINDS = {"t": "thin-pool", "V": "thin", "m": "mirror", "M": "mirror", "C": "cache"}
+"""Segment type by the first letter of a volume's attributes (lvs(8)), where it is certain."""
+
+_HEALTH = {
+    "-": "ok", "p": "partial", "r": "refresh needed", "m": "mismatches", "w": "writemostly", "F": "failed",
+    "D": "out of data", "M": "read-only metadata",
+}  # fmt: skip
+_POOL_STATES = {
+    "ok": "ok", "out of data": "out of data space", "read-only metadata": "read-only", "failed": "failed",
+}  # fmt: skip
+"""State of a thin pool by its health."""
+
+
+class VolumeGroup(Reading, frozen=True, kw_only=True):
+    """A volume group of LVM, from recorded output of vgs, or of pvs alone."""
+
+    family: ClassVar[str] = "volume_group"
+    title: ClassVar[str] = "Volume groups"
+    rows_of = Source("{told}", "{group}")
+    things: ClassVar = {
+        "group": Identity(ThingKind.POOL, Naming.LINK),
+    }
+
+    group: Annotated[str, Label("Group", "Name of the volume group", names=Name.VOLUME)]
+    partial: Annotated[int | None, Metric("Partial", "Whether physical volumes of the volume group are missing")]
+    pvs: Annotated[int | None, Metric("PVs", "Number of physical volumes")]
+    lvs: Annotated[int | None, Metric("LVs", "Number of logical volumes")]
+    size: Annotated[int | None, Metric("Size", "Size of the volume group", "bytes")]
+    free: Annotated[int | None, Metric("Free", "Unallocated space of the volume group", "bytes")]
+    told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
+
+
+class PhysicalVolume(Reading, frozen=True, kw_only=True):
+    """A physical volume of LVM, from recorded output of pvs."""
+
+    family: ClassVar[str] = "physical_volume"
+    title: ClassVar[str] = "Physical volumes"
+    rows_of = Source("{told}", "{device}")
+    things: ClassVar = {
+        "link": Identity(None, Naming.LINK),
+        "group": Identity(ThingKind.POOL, Naming.LINK),
+    }
+    joins = (Join("group", "link", Relation.STORED),)
+
+    device: Annotated[str, Label("Device", "Path of the device, or how LVM names a missing one", names=Name.DEVICE)]
+    group: Annotated[str | None, Fact("Group", "Volume group; absent if the device is in none", names=Name.VOLUME)]
+    missing: Annotated[int | None, Metric("Missing", "Whether LVM does not find the device")]
+    size: Annotated[int | None, Metric("Size", "Size of the physical volume", "bytes")]
+    free: Annotated[int | None, Metric("Free", "Unallocated space of the physical volume", "bytes")]
+    told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
+
+    @property
+    def link(self) -> str | None:
+        """The name below /dev."""
+        return None if self.missing else self.device.removeprefix("/dev/")
+
+
+class _Nameless(Malformed):
+    """A report without the names of the groups: its volumes are ambiguous."""
+
+
+def volumes(table: Sequence[Row], output: RecordedOutput) -> Iterator[LogicalVolume]:
+    """Yield the logical volumes of a report, which has one row per segment if it has columns of segments.
+
+    Raises Malformed if the report does not name the group of its volumes.
+    """
+    found: dict[str, list[Row]] = {}
+    for row in table:
+        if row.get("lv_name"):
+            if not row.get("vg_name"):
+                raise _Nameless("no column of the volume group")
+            found.setdefault(f"{row['vg_name']}/{row['lv_name']}", []).append(row)
+    for volume, parts in found.items():
+        first = parts[0]
+        devices = list(dict.fromkeys(name for part in parts for name in devices_of(part.get("devices", ""))))
+        segmented = "devices" in first or "segtype" in first or "seg_size" in first
+        yield LogicalVolume(
+            volume=volume,
+            type=_type(parts, devices),
+            devices=",".join(devices) or None,
+            pool=_bare(first.get("pool_lv")),
+            origin=_bare(first.get("origin")),
+            segments=len(parts) if segmented else whole(first.get("segments")),
+            size=size(first.get("lv_size", ""), output),
+            stripes=whole(first.get("stripes")),
+            stripe_size=size(first.get("stripe_size", ""), output) or None,
+            chunk_size=size(first.get("chunk_size", ""), output) or None,
+            filled=_share(first.get("data_percent", "")),
+            metadata_filled=_share(first.get("metadata_percent", "")),
+            synced=_share(first.get("copy_percent", "")),
+            health=_health(first),
+            told=output.key,
+        )
+
+
+def thin_pools(known: Iterable[LogicalVolume]) -> Iterator[ThinPool]:
+    """Yield the active thin pools of a report: an inactive one has no fill level, and its health is unknown."""
+    for row in known:
+        state = _POOL_STATES.get(row.health or "")
+        if row.type != "thin-pool" or state is None or (row.filled is None and state == "ok"):
+            continue
+        name = row.path.partition("/")[2]
+        yield ThinPool(
+            pool=row.path,
+            mapping=mapped(row.group, name),
+            kind="thin-pool",
+            state=state,
+            size=row.size,
+            used=round(row.size * row.filled) if row.size is not None and row.filled is not None else None,
+            data_share=row.filled,
+            metadata_share=row.metadata_filled,
+            origin=row.told or "",
+            needle=name,
+        )
+
+
+def _share(cell: str) -> float | None:
+    """Return a percentage as a share; some locales have a decimal comma."""
+    percent = decimal(cell.strip().replace(",", "."))
+    return None if percent is None else percent / 100
+
+
+def _health(row: Row) -> str | None:
+    """Return the health of a volume: the ninth of its attributes (lvs(8)); unknown letters are not health."""
+    said = row.get("lv_health_status")
+    if said:
+        return said.removesuffix(" exist")
+    attributes = row.get("attr", "")
+    return _HEALTH.get(attributes[8]) if len(attributes) >= 9 else "ok" if said == "" else None
+
+
+def _type(parts: Sequence[Row], devices: Sequence[str]) -> str | None:
+    """Return the type of the segments: the column, else the attributes, else the layout of the devices."""
+    said = [part["segtype"] for part in parts if part.get("segtype")]
+    if said:
+        return ",".join(dict.fromkeys(said))
+    attributes = parts[0].get("attr", "")
+    if attributes[:1] in _KINDS:
+        return _KINDS[attributes[0]]
+    if attributes[:1] in {"-", "o", "O", "w", "W"} and "devices" in parts[0]:
+        several = any(len(devices_of(part.get("devices", ""))) > 1 for part in parts)
+        plain = all(word.strip().startswith("/") for part in parts for word in part.get("devices", "").split(","))
+        return "striped" if several and plain else "linear" if devices and plain else None
+    return None
+
+
+def devices_of(cell: str) -> list[str]:
+    """Return the names in `/dev/sdb(4),lv_rimage_0(0)`; the number in parentheses is the start extent."""
+    return [name for word in cell.split(",") if (name := re.sub(r"\(\d+\)$", "", word.strip()).removeprefix("/dev/"))]
+
+
+def _bare(cell: str | None) -> str | None:
+    return (cell or "").strip("[]") or None
+
+
+def groups(table: Sequence[Row], output: RecordedOutput) -> Iterator[VolumeGroup]:
+    """Yield the volume groups of a report; one of pvs or lvs counts only where it has columns of groups."""
+    seen = set[str]()
+    for row in table:
+        name = row.get("vg_name", "")
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        attributes = row.get("attr", "") if output.words[0] == "vgs" else row.get("vg_attr", "")
+        yield VolumeGroup(
+            group=name,
+            partial=int(attributes[3] == "p") if len(attributes) >= 6 else None,
+            pvs=whole(row.get("pv_count")),
+            lvs=whole(row.get("lv_count")),
+            size=size(row.get("vg_size", ""), output),
+            free=size(row.get("vg_free", ""), output),
+            told=output.key,
+        )
+
+
+def physical(table: Sequence[Row], output: RecordedOutput) -> Iterator[PhysicalVolume]:
+    """Yield the physical volumes of a report; several missing ones of a group are one row each."""
+    unknown = 0
+    for row in table:
+        name = row.get("pv_name", "")
+        if not name or ("pv_fmt" in row and not row["pv_fmt"] and not row.get("vg_name")):
+            continue  # -a lists other devices, too
+        attributes = row.get("attr", "") if output.words[0] == "pvs" else ""
+        lost = name in MISSING or row.get("pv_missing") == "missing"
+        if name in MISSING:
+            unknown += 1
+            name = name if unknown == 1 else f"{name} #{unknown}"
+        yield PhysicalVolume(
+            device=name,
+            group=row.get("vg_name") or None,
+            missing=1 if lost else int("m" in attributes[2:]) if len(attributes) >= 3 else None,
+            size=size(row.get("pv_size", ""), output),
+            free=size(row.get("pv_free", ""), output),
+            told=output.key,
+        )
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return the rows of the reports; of several reports of one program, the most complete one counts.
+
+    Thin pools are those of lvs only where dmsetup's exact status was not recorded.
+
+    Raises Absent without any, Malformed if none of them is understood.
+    """
+    found: list[Reading] = []
+    faults: list[tuple[str, Malformed]] = []
+    known = False
+    for program in PROGRAMS:
+        best: list[Reading] = []
+        nameless: list[tuple[str, Malformed]] = []
+        for output in outputs(host, program):
+            known = True
+            try:
+                each = list(_readings(program, output))
+            except Malformed as error:
+                (nameless if isinstance(error, _Nameless) else faults).append((output.key, error))
+                continue
+            best = max(best, each, key=_known)
+        found += best
+        faults += [] if best else nameless  # other columns of volumes that are known
+    if not known:
+        raise Absent("cmd:lvs", "not recorded", recorded=False)
+    if not found and faults:
+        raise faults[0][1]
+    for key, why in faults:
+        host.defect(key, f"not understood: {why}")
+    if not recorded(host, "status"):
+        found += thin_pools([row for row in found if isinstance(row, LogicalVolume)])
+    return found
+
+
+def _readings(program: str, output: RecordedOutput) -> Iterator[Reading]:
+    table = rows(output)
+    if program == "lvs":
+        yield from volumes(table, output)
+    elif program == "vgs":
+        yield from groups(table, output)
+        if table and "pv_name" in table[0]:
+            yield from physical(table, output)
+    else:
+        yield from physical(table, output)
+
+
+def _known(readings: Sequence[Reading]) -> int:
+    """Return the number of known fields."""
+    return sum(getattr(row, name) is not None for row in readings for name in row.__struct_fields__)
+
+
+LVM_REPORTS = Collector(
+    "lvm-reports",
+    "LVM in recorded reports of lvs, vgs and pvs",
+    read,
+    (LogicalVolume, VolumeGroup, PhysicalVolume, ThinPool),
+    (
+        *(Need(f"cmd:{program}*", "reports in any form, from captures only; never run") for program in PROGRAMS),
+        Need("cmd:dmsetup *", "whether the exact state of thin pools was recorded, too"),
+    ),
+    ONCE,
+    forms=FORMS,
+)

@@ -1,0 +1,126 @@
+"""Mangled texts: findings stay as they are or the text is reported as unread, and nothing is good that was not before.
+
+A text that is cut at a line boundary may lose findings about the lost rows. It never has findings of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from sdstop.capture.contents import CaptureRefused
+from sdstop.core.account import Use, accounts
+from sdstop.core.evidence import Outcome
+from sdstop.core.session import Session
+from tests.texts.corpus import Text, findings, judged, ruled_out, texts
+from tests.texts.mangling import SAME, cuts
+
+EVERY = texts()
+
+
+@dataclass(frozen=True)
+class Said:
+    """Findings, things ruled out, and whether it is reported that something was not read, or not as a whole."""
+
+    found: frozenset[str]
+    good: frozenset[str]
+    doubtful: bool
+
+
+def said(data: str | bytes) -> Said:
+    try:
+        session = judged(data.encode() if isinstance(data, str) else data)
+    except CaptureRefused:
+        return Said(frozenset(), frozenset(), doubtful=True)
+    return Said(frozenset(findings(session)), frozenset(ruled_out(session)), _doubtful(session))
+
+
+def of_whole(text: str) -> Said:
+    """Return the result of a text; good is also what is good where a fence or a prompt shows its end."""
+    plain, fenced = said(text), said(f"```\n{text.rstrip()}\n```\n")
+    return Said(plain.found, plain.good | fenced.good, plain.doubtful)
+
+
+def _doubtful(session: Session) -> bool:
+    now = session.head().now
+    unread = any(each.use is Use.UNREAD for each in accounts(session.origin, now))
+    return unread or any(run.outcome in {Outcome.UNREAD, Outcome.FAILED} or run.defects for run in now.runs.values())
+
+
+def faults(before: Said, after: Said, *, cut: bool = False) -> list[str]:
+    """Return what is wrong with the result of a mangled text.
+
+    A cluster or host that a thing is in may be lost, as may its name, but not changed. A text that shows less may have
+    a weaker form of a finding: that a pool is degraded, and not that nothing more can fail. It must be doubtful then.
+    """
+    found, good = _things(before.found), _things(before.good)
+    if after.doubtful:
+        found |= {each.replace("critical ", "warning ", 1) for each in found}
+    wrong = [f"false alarm: {each}" for each in sorted(after.found - before.found) if _thing(each) not in found]
+    wrong += [f"good that was not: {each}" for each in sorted(after.good - before.good) if _thing(each) not in good]
+    if not cut and not after.doubtful:
+        wrong += [f"lost in silence: {each}" for each in sorted(before.found - after.found)]
+    return wrong
+
+
+_WHOLE = re.compile(r"(?:ceph(?:-\w+)?|HEALTH_\w+|\d+:\d+:\d+:\d+|UNKNOWN_CHECK\w*|memory)?")
+"""Thing that has no name of its own, or has lost it."""
+
+
+def _thing(said: str) -> str:
+    """Return a result with the last part of its thing's name; of a thing without a name only the rule."""
+    *_, rule, name = said.split(" ") if said.count(" ") < 3 else said.split(" ", 2)
+    leaf = name.rpartition("/")[2]
+    return rule if _WHOLE.fullmatch(leaf) else f"{said.removesuffix(name)}{leaf}"
+
+
+def _things(said: Iterable[str]) -> set[str]:
+    """Return the results that may be left of these: with the last part of the name, or without a name."""
+    every = list(said)
+    return set(map(_thing, every)) | {_thing(f"{each.split(' ')[-2]} ") for each in every}
+
+
+PARTS = 8
+"""Number of parts of all changes; each text has one of them by default, and all others with `-m slow`."""
+
+
+def _turns() -> list[ParameterSet]:
+    return [
+        pytest.param(text, part, id=f"{text.name}-{part}", marks=() if at % PARTS == part else pytest.mark.slow)
+        for at, text in enumerate(EVERY)
+        for part in range(PARTS)
+    ]
+
+
+@pytest.mark.parametrize(("text", "part"), _turns())
+def test_a_mangled_text_says_the_same_or_is_unread(text: Text, part: int) -> None:
+    plain = text.data.decode()
+    before = of_whole(plain)
+    chosen = list(SAME.items())[part::PARTS]
+    wrong = {name: fault for name, mangle in chosen if (fault := faults(before, said(mangle(plain))))}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(("text", "part"), _turns())
+def test_a_cut_text_makes_nothing_good_and_nothing_bad(text: Text, part: int) -> None:
+    plain = text.data.decode()
+    before = of_whole(plain)
+    chosen = list(cuts(plain))[part::PARTS]
+    wrong = {name: fault for name, cut in chosen if (fault := faults(before, said(cut), cut=True))}
+    assert wrong == {}
+
+
+def test_the_check_sees_each_fault() -> None:
+    before = Said(frozenset({"critical a b"}), frozenset({"x y"}), doubtful=False)
+    assert faults(before, before) == []
+    assert faults(before, Said(frozenset(), frozenset(), doubtful=True)) == []
+    assert faults(before, Said(frozenset(), frozenset(), doubtful=False)) == ["lost in silence: critical a b"]
+    weaker, other = frozenset({"warning a b"}), frozenset({"warning a c"})
+    assert faults(before, Said(weaker, before.good, doubtful=True)) == []
+    assert "false alarm: warning a b" in faults(before, Said(weaker, before.good, doubtful=False))
+    assert faults(before, Said(other, before.good, doubtful=True)) == ["false alarm: warning a c"]
+    assert faults(before, Said(before.found, frozenset({"x z"}), doubtful=True)) == ["good that was not: x z"]

@@ -1,0 +1,280 @@
+"""The reader of pasted text: traces of copying, ends of outputs, several nodes, kinds of files, and the account."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture.kind import kind_of
+from sdstop.capture.outputs import Division
+from sdstop.capture.pasted import read_pasted
+from sdstop.capture.prompt import command, typed
+from sdstop.capture.reader import OpenError, open_capture, open_pasted
+from sdstop.cli import command as cli
+from sdstop.core.account import Use, accounts
+from sdstop.core.collector import Collector, Need, Texts, texts_of
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.evidence_host import EvidenceHost
+from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several, outputs
+from sdstop.core.headline import OK, UNKNOWN
+from sdstop.core.session import Session
+from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.palette import Palette
+from tests.texts.corpus import FORMS, judged
+
+TOOL = Form(key="cmd:tool list", first=r"NAME +SIZE$", goes_on=r"\w+ +\d+", reads="things", versions="tool 1")
+PARTS = Form(key="cmd:parts", first=r"part \d", reads="parts", versions="parts 1", whole=True)
+EACH = Form(key="cmd:each", first=r"device \S+", reads="devices", versions="each 1", several=Several.JOINED)
+POOLS = Form(
+    key="cmd:pools", first=r"pool \w+$", goes_on=r" .*", reads="pools", versions="pools 1", about=r"pool (\w+)"
+)
+OWN = Texts((TOOL, PARTS, EACH, POOLS), frozenset({"tool", "parts", "each", "pools"}))
+MDSTAT = """Personalities : [raid1]
+md0 : active raid1 sdb[1] sda[0]
+      1047552 blocks [2/2] [UU]
+
+unused devices: <none>
+"""
+
+
+def read(text: str) -> list[dict[str, Evidence]]:
+    _, frames = read_pasted(text.encode(), OWN)
+    return [{item.key: item for item in frame.evidence} for frame in frames]
+
+
+def test_an_output_ends_where_its_form_does_not_go_on() -> None:
+    ((_, (found,)),) = [(0, read("Hello\n\nNAME  SIZE\na  1\n\nb  2\nThat is all.\n"))]
+    assert found["cmd:tool list"].data == b"NAME  SIZE\na  1\n\nb  2\n"
+    assert found["cmd:tool list"].fault == NOT_SHOWN
+
+
+@pytest.mark.parametrize("end", ["[root@a ~]# ", "a:/# ls\n", "```\n", "{code}\n", "(END)\n"])
+def test_a_prompt_or_a_fence_shows_the_end(end: str) -> None:
+    (found,) = read(f"NAME  SIZE\na  1\n{end}")
+    assert found["cmd:tool list"].fault == ""
+
+
+@pytest.mark.parametrize("mark", ["[...]", "...", "<snip>", "[snipped]", "--More--", "(12 more lines)", "lines 1-23"])
+def test_a_mark_of_omitted_lines_is_a_fault(mark: str) -> None:
+    (found,) = read(f"[root@a ~]# tool list\nNAME  SIZE\na  1\n{mark}\n[root@a ~]# ")
+    assert found["cmd:tool list"].fault == f"cut: {mark!r}"
+    (found,) = read("[root@a ~]# tool list\nNAME  SIZE\n[...]\nb  1\n[root@a ~]# ")
+    assert found["cmd:tool list"].outcome is Outcome.FAILED  # its rows may belong to lost ones
+
+
+def test_an_output_of_which_a_part_misleads_is_not_used_unless_its_end_is_shown() -> None:
+    (found,) = read("part 1\n 5\n")
+    assert (found["cmd:parts"].outcome, found["cmd:parts"].detail) == (Outcome.FAILED, f"incomplete: {NOT_SHOWN}")
+    (found,) = read("part 1\n 5\n# ls\n")
+    assert found["cmd:parts"].outcome is Outcome.OK
+
+
+def test_outputs_about_different_things_are_joined_and_others_are_frames() -> None:
+    assert len(read("pool a\n x\n\npool b\n y\n")) == 1
+    assert [list(each) for each in read("# pools\npool a\n x\n# pools\npool b\n y\n")] == [["cmd:pools"]]
+    assert len(read("# pools\npool a\n x\n# pools\npool a\n z\n")) == 2
+    (found,) = read("# each\ndevice a\n1\n# each\ndevice b\n2\n")
+    assert found["cmd:each"].data == b"device a\n1\n\ndevice b\n2\n"
+
+
+def test_outputs_of_other_nodes_are_not_mixed() -> None:
+    own = "[root@a ~]# tool list\nNAME  SIZE\na  1\n[root@a ~]# pools\npool p\n x\n"
+    text = f"{own}[root@b ~]# tool list\nNAME  SIZE\nb  1\n"
+    origin, (frame,) = read_pasted(text.encode(), OWN)
+    assert [item.data for item in frame.evidence if item.key == "cmd:tool list"] == [b"NAME  SIZE\na  1\n"]
+    assert [block.unused for block in origin.blocks] == ["", "", "from another node: b"]
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "fault"),
+    [
+        ("sudo -u root /sbin/tool list -v x", "cmd:tool list -v x", ""),
+        ("LANG=C tool list 2>/dev/null | less", "cmd:tool list", ""),
+        ("tool list | grep -v x", "cmd:tool list", "only what grep passed on"),
+        ("tool list | head -20", "cmd:tool list", "only what head passed on"),
+        ("for i in 1 2; do tool list $i; done", "cmd:tool list $i", ""),
+        ("watch -n 1 'tool list'", "cmd:tool list", ""),
+        ("ssh root@b tool list", "cmd:tool list", ""),
+        ("timeout 5 tool list", "cmd:tool list", ""),
+        ("docker exec -it c tool list", "cmd:tool list", ""),
+        ("cat /proc/mdstat", "/proc/mdstat", ""),
+        ("tail -5 /proc/mdstat", "/proc/mdstat", "only what tail passed on"),
+        ("cat /proc/mdstat /proc/drbd", "", ""),
+        ("tool list; pools", "", ""),
+        ("uptime", "", ""),
+        ("tool 'unclosed", "cmd:tool 'unclosed", ""),
+    ],
+)
+def test_a_command_line_names_its_output(line: str, key: str, fault: str) -> None:
+    found = command(line, OWN.programs)
+    assert (found.key, found.fault) == (key, fault)
+
+
+@pytest.mark.parametrize(
+    ("line", "host"),
+    [
+        ("[root@san1 ~]# tool list", "san1"), ("root@san1:~# tool list", "san1"), ("san1:/# tool list", "san1"),
+        ("(venv) anna@san1:/some dir$ tool list", "san1"), ("[12:03:04] root@san1:~# tool list", "san1"),
+        ("[ceph: root@san1 /]# tool list", "san1"), ("bash-5.1# tool list", ""), ("~ # tool list", ""),
+        ("$ tool list", ""), ("# tool list", ""), ("> tool list", ""), ("\u276f tool list", ""),
+        ("root@san1 ~ # tool list", "san1"), ("Every 2.0s: tool list     san1: Mon Nov 23 07:24:32 2026", "san1"),
+    ],
+)  # fmt: skip
+def test_prompts_have_many_forms(line: str, host: str) -> None:
+    found = typed(line, OWN.programs)
+    assert found is not None
+    assert (found.key, found.host) == ("cmd:tool list", host)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# Comment: tool list",
+        "96 % full",
+        "a > b",
+        "see the tool list",
+        "[    1.23] sd 0:0:0:0: [sda] x",
+        "# see below",
+    ],
+)
+def test_other_lines_are_no_prompts(line: str) -> None:
+    assert typed(line, OWN.programs) is None
+
+
+def test_outputs_of_a_form_are_found_whatever_the_options() -> None:
+    files = {"cmd:tool list -v": "warning: x\nNAME  SIZE\na  1\n", "cmd:tool other": "NAME\n"}
+    host = EvidenceHost.of(files | {"slug:tool_list_b": "NAME  SIZE\nb  1\n"})
+    found = list(outputs(host, TOOL))
+    assert [each.key for each in found] == ["cmd:tool list -v", "slug:tool_list_b"]
+    assert [each.words for each in found] == [["list", "-v"], ["list", "b"]]
+    assert "cmd:tool other" not in host.touched
+
+
+def test_two_forms_of_one_key_and_first_line_are_refused() -> None:
+    def reads(name: str, form: Form) -> Collector:
+        return Collector(name, name, lambda _: (), (), (Need("cmd:tool *", "things"),), forms=(form,))
+
+    assert texts_of([reads("a", TOOL), reads("b", TOOL)]).forms == (TOOL,)
+    other = Form(key=TOOL.key, first=TOOL.first, reads="other things", versions="tool 2")
+    with pytest.raises(ValueError, match="declared twice"):
+        texts_of([reads("a", TOOL), reads("b", other)])
+
+
+def test_every_form_compiles_alone_and_with_all_others() -> None:
+    text = Division(FORMS).cleaned(b"nothing\n")
+    assert [each.key for each in Division(FORMS).outputs(text)] == [""]
+    for form in FORMS.forms:
+        assert not form.shows("Hello,\nthis is prose: see below.\n"), form.key
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (PNG, "a PNG image"), (b"\x7fELF" + bytes(9), "an ELF program or core dump"),
+        (b"\xd4\xc3\xb2\xa1" + bytes(9), "a packet capture (pcap)"), (b"%PDF-1.7", "a PDF document"),
+        (gzip.compress(b"x", mtime=0), "gzip data"), (lzma.compress(b"x"), "xz data"),
+        (bytes(100), "binary data of an unknown kind"),
+        (b"", "an empty file"), (b"plain text\n", ""), ("größer\n".encode("utf-16"), ""),
+        ("größer\n".encode("latin-1"), ""),
+    ],
+)  # fmt: skip
+def test_a_file_says_its_kind(data: bytes, kind: str) -> None:
+    assert kind_of(data) == kind
+
+
+def test_what_is_no_text_is_refused_with_its_kind(tmp_path: Path) -> None:
+    (tmp_path / "shot.png").write_bytes(PNG)
+    with pytest.raises(OpenError, match="is a PNG image, not a capture, sosreport or text"):
+        open_capture(tmp_path / "shot.png", FORMS)
+    with pytest.raises(OpenError, match="is a PNG image"):
+        open_pasted(io.BytesIO(PNG), FORMS)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
+def test_a_compressed_text_is_read(tmp_path: Path, pack: object) -> None:
+    assert callable(pack)
+    (tmp_path / "ticket").write_bytes(pack(MDSTAT.encode()))
+    assert [item.key for item in open_capture(tmp_path / "ticket", FORMS)[1][0].evidence] == ["/proc/mdstat"]
+
+
+TICKET = f"""Hi,
+
+[root@san1 ~]# cat /proc/mdstat
+{MDSTAT}[root@san1 ~]# zpool status
+internal error: cannot open libzfs
+[root@san1 ~]# uptime
+ 07:20:01 up 3 days
+"""
+
+
+def test_each_block_is_accounted_for() -> None:
+    session = judged(TICKET.encode())
+    found = accounts(session.origin, session.head().now)
+    assert [(each.block.line, each.block.key, each.use) for each in found] == [
+        (1, "", Use.UNKNOWN), (3, "/proc/mdstat", Use.READ), (9, "cmd:zpool status", Use.UNREAD), (11, "", Use.UNKNOWN),
+    ]  # fmt: skip
+    assert found[1].sources == ("mdraid", "mdmembers")
+    assert "internal error" in found[2].text
+    assert session.headline().code == UNKNOWN  # md0 is good, and the pools are not known
+
+
+def test_the_account_is_in_every_view(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(TICKET)
+    assert cli.execute(["check", "--from", str(file)]) == UNKNOWN
+    assert "UNKNOWN - no usable data: " in capsys.readouterr().out
+    cli.execute(["report", "--from", str(file)])
+    report = capsys.readouterr().out
+    cli.execute(["doctor", "--from", str(file)])
+    doctor = capsys.readouterr().out
+    for text in (report, doctor):
+        assert "cmd:zpool status" in text
+        assert 'begins "internal error: cannot open libzfs"' in text
+        assert "read: mdraid, mdmembers" in text
+    cli.execute(["report", "--format", "json", "--from", str(file)])
+    assert '"use": "unread"' in capsys.readouterr().out
+
+
+def test_the_screen_lists_outputs_that_are_not_understood() -> None:
+    session = judged(f"[root@a ~]# cat /proc/mdstat\n{MDSTAT}[root@a ~]# zpool history\nHistory for 'tank':\n".encode())
+    entries = {each.subject: each.summary for each in Scene(session.head(), session, Palette()).unknown()}
+    assert entries["cmd:zpool history"].startswith("recorded, not understood: ")
+    assert session.headline().code == UNKNOWN
+
+
+def test_a_command_without_output_is_not_missed() -> None:
+    session = judged(f"[root@a ~]# cat /proc/mdstat\n{MDSTAT}[root@a ~]# zpool status\n[root@a ~]# ".encode())
+    assert [each.text for each in accounts(session.origin, session.head().now)][-1] == "no output"
+    assert session.headline().code == OK
+
+
+def test_an_unknown_line_shows_only_plain_words() -> None:
+    origin, _ = read_pasted(f"mysql -phunter2Zebra -u root\n{MDSTAT}".encode(), FORMS)
+    assert origin.blocks[0].first == "mysql ... root"
+
+
+def test_an_output_that_nothing_reads_is_listed_in_a_capture() -> None:
+    from sdstop.collectors import BUILTIN  # noqa: PLC0415
+    from sdstop.core.evidence import Frame, Origin  # noqa: PLC0415
+
+    item = Evidence("cmd:zpool history", data=b"History for 'tank':\n")
+    session = Session(Origin("n", collectors=frozenset()), BUILTIN, ())
+    session.feed(Frame(1, 0.0, 0.0, (item, Evidence("/proc/mdstat", data=MDSTAT.encode()))))
+    now = session.head().now
+    assert now.unread == {"cmd:zpool history": "History for 'tank':"}
+    assert [each.block.key for each in accounts(session.origin, now)] == ["cmd:zpool history"]
+
+
+def test_the_beginning_of_a_log_is_not_shown_without_a_prompt() -> None:
+    line = "[  100.000000] sd 0:0:0:0: [sda] Attached SCSI disk\n"
+    _, (frame,) = read_pasted(f"{line}".encode(), FORMS)
+    assert frame.evidence[0].fault == NOT_BEGUN
+    _, (frame,) = read_pasted(f"[root@a ~]# dmesg\n{line}[root@a ~]# ".encode(), FORMS)
+    assert frame.evidence[0].fault == ""

@@ -1,0 +1,33 @@
+"""Every text of the corpus is read as declared beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from sdstop.capture.contents import CaptureRefused
+from sdstop.core.account import Use, accounts
+from tests.texts.corpus import Text, findings, judged, keys_read, missing, rows, ruled_out, texts
+
+EVERY = texts()
+
+
+@pytest.mark.parametrize("text", EVERY, ids=lambda text: text.name)
+def test_a_text_is_read_as_declared(text: Text) -> None:
+    declared = text.declared
+    if declared.refused:
+        with pytest.raises(CaptureRefused, match="text without a recognized output"):
+            judged(text.data)
+        return
+    session = judged(text.data)
+    found = rows(session)
+    assert keys_read(session) == set(declared.reads)
+    assert missing(declared.rows, found) == []
+    counts = Counter(name.partition(" ")[0] for name in found)
+    assert {family: counts[family] for family in declared.counts} == declared.counts
+    uses = accounts(session.origin, session.head().now)
+    unread = {each.block.key or each.block.first for each in uses if each.use is not Use.READ}
+    assert {each.block.key for each in uses if each.use is Use.UNREAD} <= set(declared.unread) <= unread
+    assert findings(session) == set(declared.found)
+    assert set(declared.good) <= ruled_out(session)
