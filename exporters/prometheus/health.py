@@ -1,31 +1,30 @@
-"""Metrics about the exporter itself, its sources and the rules, counted over all frames."""
+"""Metrics about the exporter itself and its sources, and counters of the rules, over all frames."""
 
 from __future__ import annotations
 
 import platform
 import resource
 import time
-from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
 import sdstop
 from sdstop.core.collector import Collector
-from sdstop.core.diagnosis import Judgement
+from sdstop.core.diagnosis import Episode, Judgement
 from sdstop.core.evidence import Outcome, dated
-from sdstop.core.finding import Rule, Severity
+from sdstop.core.finding import Severity
 from sdstop.core.session import Look
 from sdstop.core.snapshot import Run, Snapshot
-from sdstop.exporters.prometheus.exposition import Heading, Sample, label
-
-MOST_FINDINGS = 100
-"""Maximum findings exported individually, worst first."""
+from sdstop.exporters.prometheus.exposition import Heading, Told, label
 
 REASONS = {
     Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed", Outcome.UNREAD: "unread",
 }  # fmt: skip
 
+MOST_LASTED = 500
+"""Maximum findings whose time is counted; the longest ended is forgotten first."""
 _BY = ("collector",)
 BUILD = Heading("sdstop_build_info", "info", "Build information; the value is always 1.", ("python", "version"))
 FRAME = Heading("sdstop_frame_timestamp_seconds", "gauge", "Unix timestamp of the exposed sample.")
@@ -37,6 +36,11 @@ ERRED = Heading(
     "Internal errors, each of which cost one part of a sample.",
     ("name", "part"),
 )
+OUTCOME = Heading(
+    "sdstop_collector_outcome", "gauge",
+    "Outcome of the collector: ok, partial, stale, denied, failed, timeout, unread; the value is always 1.",
+    ("collector", "outcome"),
+)  # fmt: skip
 ENABLED = Heading("sdstop_collector_enabled", "gauge", "Whether the collector is enabled (1 = yes).", _BY)
 APPLICABLE = Heading(
     "sdstop_collector_applicable", "gauge", "Whether the collector applies to this node (0 = nothing to collect).", _BY
@@ -84,26 +88,6 @@ DROPPED = Heading(
     _BY,
 )
 
-FINDINGS = Heading(
-    "sdstop_findings", "gauge", "Active findings; absent if the rule could not be checked.", ("rule", "severity")
-)
-ACTIVE = Heading(
-    "sdstop_finding_active", "gauge", f"Active findings (the {MOST_FINDINGS} most severe); the value is always 1.",
-    ("rule", "severity", "subject"),
-)  # fmt: skip
-HIDDEN = Heading("sdstop_findings_dropped", "gauge", "Active findings omitted from sdstop_finding_active.")
-LASTED = Heading(
-    "sdstop_finding_seconds_total", "counter",
-    "Time with an active finding of the rule, accumulated independently of scrapes.",
-    ("rule", "severity"), "seconds",
-)  # fmt: skip
-EVALUATED = Heading(
-    "sdstop_rule_evaluated_timestamp_seconds", "gauge", "Unix timestamp of the last evaluation of the rule.", ("rule",)
-)
-UNCHECKED = Heading(
-    "sdstop_rule_unchecked", "gauge", "Number of applicable subjects that the rule could not check.", ("rule",)
-)
-
 CPU = Heading(
     "process_cpu_seconds_total",
     "counter",
@@ -116,15 +100,12 @@ STARTED = Heading("process_start_time_seconds", "gauge", "Unix timestamp of the 
 MAX_FDS = Heading("process_max_fds", "gauge", "Maximum number of open file descriptors.")
 
 OF_SOURCES = (
-    BUILD, FRAME, TOOK, LATE, ERRED, RELOADED, ENABLED, APPLICABLE, SUCCESS, STALE, DURATION, RUNNING, INTERVAL,
-    SUCCEEDED, ERRORS, DROPPED,
+    BUILD, FRAME, TOOK, LATE, ERRED, RELOADED, OUTCOME, RUNNING, DROPPED, ENABLED, APPLICABLE, SUCCESS, STALE,
+    DURATION, INTERVAL, SUCCEEDED, ERRORS,
 )  # fmt: skip
-OF_RULES = (FINDINGS, ACTIVE, HIDDEN, LASTED, EVALUATED, UNCHECKED)
 OF_PROCESS = (CPU, PEAK, STARTED, MAX_FDS)
 
 _START = time.time()
-
-Told = tuple[Heading, list[Sample]]
 
 
 class Health(Struct):
@@ -134,12 +115,15 @@ class Health(Struct):
     durations: dict[str, float] = field(default_factory=dict)
     succeeded: dict[str, float] = field(default_factory=dict)
     evaluated: dict[str, float] = field(default_factory=dict)
-    lasted: defaultdict[tuple[str, Severity], float] = field(default_factory=lambda: defaultdict(float))
+    lasted: dict[tuple[str, str, Severity], float] = field(default_factory=dict)
+    """Seconds by rule, subject and severity; the most recent ones are last."""
+    since: dict[str, float] = field(default_factory=dict)
+    """Unix timestamp of the beginning of each active finding, by its ID."""
     _runs: dict[str, Run] = field(default_factory=dict)
     _before: float | None = None
 
-    def observe(self, look: Look) -> None:
-        """Update the counters with the next frame."""
+    def observe(self, look: Look, episodes: Mapping[str, Episode]) -> None:
+        """Update the counters with the next frame; `episodes` are those of the active findings, by ID."""
         now = look.now
         for name, run in now.runs.items():
             known = self._runs.get(name)
@@ -154,8 +138,12 @@ class Health(Struct):
         self._runs = dict(now.runs)
         seconds = 0.0 if self._before is None else max(0.0, now.monotonic - self._before)
         self._before = now.monotonic
-        for kind in {(finding.rule, finding.severity) for finding in look.judgement.findings}:
-            self.lasted[kind] += seconds
+        for kind in {(f.rule, label(f.subject), f.severity) for f in look.judgement.findings[:MOST_LASTED]}:
+            self.lasted[kind] = self.lasted.pop(kind, 0.0) + seconds
+        for kind in list(self.lasted)[: max(len(self.lasted) - MOST_LASTED, 0)]:
+            del self.lasted[kind]
+        begun = ((finding.id, episodes.get(finding.id)) for finding in look.judgement.findings)
+        self.since = {key: episode.since for key, episode in begun if episode is not None and dated(episode.since)}
         for rule in looked(look.judgement) if dated(now.taken) else ():
             self.evaluated[rule] = now.taken
 
@@ -170,54 +158,55 @@ def looked(judgement: Judgement) -> frozenset[str]:
 
 
 def of_sources(
-    health: Health, shot: Snapshot, enabled: Sequence[Collector], known: Sequence[Collector],
-    interval: float, now: float, dropped: Counter[str], fresh: Container[str],
-) -> Iterator[Told]:  # fmt: skip
-    """Yield build and collector metrics. `now`: monotonic seconds; `fresh`: collectors whose readings are shown."""
-    runs, names = shot.runs, [collector.name for collector in enabled]
+    shot: Snapshot,
+    enabled: Sequence[Collector],
+    now: float,
+    dropped: Counter[str],
+    fresh: Container[str],
+    *,
+    full: bool,
+) -> Iterator[Told]:
+    """Yield the build and the outcome of each collector that applies; `fresh`: those whose readings are shown.
+
+    `now` is in monotonic seconds. Overdue runs and dropped series follow where there are any; if `full`, of all
+    collectors.
+    """
     yield BUILD, [({"version": sdstop.__version__, "python": platform.python_version()}, 1)]
     yield FRAME, [({}, shot.taken)] if dated(shot.taken) else []
+    ran = [({"collector": c.name}, shot.runs[c.name]) for c in enabled if c.name in shot.runs]
+    applied = [(by, run) for by, run in ran if run.outcome is not Outcome.ABSENT]
+    yield OUTCOME, [({**by, "outcome": _word(run, fresh)}, 1) for by, run in applied]
+    overdue = [(by, max(0.0, now - run.started) if _hangs(run) else 0.0) for by, run in ran]
+    yield RUNNING, [(by, seconds) for by, seconds in overdue if full or seconds]
+    yield DROPPED, [({"collector": c.name}, dropped[c.name]) for c in enabled if full or dropped[c.name]]
+
+
+def of_runs(
+    health: Health, shot: Snapshot, enabled: Sequence[Collector], known: Sequence[Collector],
+    interval: float, fresh: Container[str],
+) -> Iterator[Told]:  # fmt: skip
+    """Yield the counters and times of each collector, and which of those known are enabled."""
+    runs, names = shot.runs, [collector.name for collector in enabled]
     on = set(names)
-    yield (
-        ENABLED,
-        [({"collector": c.name}, int(c.name in on)) for c in (*enabled, *(k for k in known if k.name not in on))],
-    )
+    others = [collector for collector in known if collector.name not in on]
+    yield ENABLED, [({"collector": c.name}, int(c.name in on)) for c in (*enabled, *others)]
     ran = [({"collector": name}, runs[name]) for name in names if name in runs]
     yield APPLICABLE, [(by, int(run.outcome is not Outcome.ABSENT)) for by, run in ran]
     yield SUCCESS, [(by, int(run.outcome in {Outcome.OK, Outcome.ABSENT})) for by, run in ran]
     yield STALE, [(by, int(run.collector not in fresh)) for by, run in ran if run.outcome is not Outcome.ABSENT]
     yield DURATION, [(by, health.durations[run.collector]) for by, run in ran if run.collector in health.durations]
-    yield RUNNING, [(by, max(0.0, now - run.started) if _hangs(run) else 0.0) for by, run in ran]
     yield INTERVAL, [({"collector": c.name}, max(c.pace, interval)) for c in enabled]
     yield SUCCEEDED, [(by, health.succeeded[run.collector]) for by, run in ran if run.collector in health.succeeded]
     reasons = REASONS.values()
     yield ERRORS, [({"collector": n, "reason": r}, health.errors[n, r]) for n in names for r in reasons]
-    yield DROPPED, [({"collector": name}, dropped[name]) for name in names]
+
+
+def _word(run: Run, fresh: Container[str]) -> str:
+    return "stale" if run.ok and run.collector not in fresh else run.word
 
 
 def _hangs(run: Run) -> bool:
     return run.outcome is Outcome.TIMEOUT and run.duration is None
-
-
-def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule]) -> Iterator[Told]:
-    """Yield the finding metrics, 0 for each rule that ran without a finding."""
-    judged = looked(judgement)
-    count = Counter((finding.rule, finding.severity) for finding in judgement.findings)
-    kinds = [(r, s) for r in rules if r.id in judged for s in Severity if s.rank <= r.worst.rank or count[r.id, s]]
-    yield FINDINGS, [({"rule": r.id, "severity": s.value}, count[r.id, s]) for r, s in kinds]
-    subjects = {(f.rule, f.severity.value, label(f.subject)): None for f in judgement.findings}
-    shown = list(subjects)[:MOST_FINDINGS]
-    yield ACTIVE, [({"rule": r, "severity": s, "subject": subject}, 1) for r, s, subject in shown]
-    yield HIDDEN, [({}, len(judgement.findings) - len(shown))]
-    lasted = {**{(r.id, s): 0.0 for r, s in kinds}, **health.lasted}
-    yield LASTED, [({"rule": rule, "severity": s.value}, seconds) for (rule, s), seconds in sorted(lasted.items())]
-    yield EVALUATED, [({"rule": rule}, taken) for rule, taken in sorted(health.evaluated.items())]
-    helpless = Counter[str]()
-    for verdict in judgement.unchecked:
-        if not verdict.calm:
-            helpless[verdict.rule] += max(len(verdict.subjects), 1)
-    concerned = sorted(judged | set(helpless))
-    yield UNCHECKED, [({"rule": rule}, helpless[rule]) for rule in concerned]
 
 
 def of_process() -> Iterator[Told]:

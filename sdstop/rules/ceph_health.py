@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from sdstop.analysis.ceph_effect import FOLLOWS, effect_of, last_copies, things_in
+from sdstop.analysis.ceph_codes import FOLLOWS
+from sdstop.analysis.ceph_effect import effect_of, last_copies, states_in, things_in
+from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.cluster import KIND, NO_ANSWER, NO_QUORUM
-from sdstop.collectors.ceph.health import flags_in
+from sdstop.collectors.ceph.health import flags_in, osds_in
 from sdstop.collectors.ceph.readings import CephCheck, CephPool
 from sdstop.core import format as human
-from sdstop.core.advice import run
+from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
     Covers,
     Damage,
@@ -31,12 +34,19 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 _LISTED = 12
 """Most names in a value."""
 _WORDS = {"pools": "pool", "osds": "OSD", "pgs": "PG", "daemons": "daemon"}
+_SLOW = re.compile(r"(\d{1,12}) slow (?:ops|requests), oldest one blocked for (\d{1,12}) sec")
 _PHRASES = {
     "PG_DEGRADED": ("lacks copies", "lack copies"),
     "PG_AVAILABILITY": ("serves no I/O", "serve no I/O"),
     "PG_DAMAGED": ("has damaged copies", "have damaged copies"),
+    "PG_SLOW_SNAP_TRIMMING": ("has a long queue of snapshots", "have long queues of snapshots"),
 }
 """Faults of one and of several placement groups by code."""
+_STATES = {
+    "repair": ("is being repaired", "are being repaired"),
+    "snaptrim_error": ("could not trim snapshots", "could not trim snapshots"),
+}
+"""Those of PG_DAMAGED if it has one state alone."""
 
 
 def is_ceph(cluster: Cluster) -> bool:
@@ -97,6 +107,8 @@ def _whole(window: Window, cluster: Cluster, checks: Sequence[CephCheck]) -> Ver
         )
     if cluster.healthy is None:
         return Unchecked(f'unknown state "{human.safe(cluster.state, 40)}"', cluster.cluster, gap=Gap.FAULTY)
+    if cluster.managers is None:
+        return RuledOut(cluster.cluster, f"{cluster.state}, health checks reported" if checks else str(cluster.state))
     if checks:
         return RuledOut(
             cluster.cluster, f"quorum of {cluster.managers_up} of {cluster.managers} monitors, health checks reported"
@@ -173,16 +185,18 @@ def _found(window: Window, check: CephCheck, all_: Sequence[CephCheck], pools: M
         if ranks.get(code, 9) <= ranks[check.code] and not (differs and check.code == "OBJECT_UNFOUND")
     )
     last = last_copies(check, pools) if check.code == "PG_DEGRADED" else []
+    blockers = _blockers(window, check)
     pool = next((row for row in pools.values() if things.get("pools") == [row.pool]), None)
     return Finding(
         severity=effect.severity,
         subject=check.name,
         title=effect.title,
-        cause=_cause(check, things),
+        cause=_cause(check, things, blockers),
         impact=effect.impact,
         values=(
             *(Value(kind, _title(kind, names), _listed(names)) for kind, names in things.items()),
             *((Value("last", "PGs with one copy", _listed(last)),) if last else ()),
+            *((Value("blocked", "blocked by", _listed(_blocking(blockers))),) if blockers else ()),
             *_quotas(pool if check.code.startswith("POOL_") else None),
             Value("flags", "flags", ", ".join(sorted(flags_in(check.message))) or None)
             if check.code.startswith("OSDMAP_FLAGS")
@@ -191,15 +205,39 @@ def _found(window: Window, check: CephCheck, all_: Sequence[CephCheck], pools: M
             Value("code", "health check", check.code),
             Value("muted", "muted by an administrator", "yes" if check.muted else None),
         ),
-        evidence=cites(window.cite(check)),
-        advice=(*effect.advice, *((run("ceph", "health", "unmute", check.code),) if check.muted else ())),
+        evidence=cites(window.cite(check), *(window.cite(row) for row in blockers[:1])),
+        advice=(
+            *_first(blockers),
+            *effect.advice,
+            *((run("ceph", "health", "unmute", check.code),) if check.muted else ()),
+        ),
         refuted_by=f"no {check.code} in ceph health detail",
         damage=effect.damage,
         explains=follows,
     )
 
 
-def _cause(check: CephCheck, things: Mapping[str, Sequence[str]]) -> str:
+def _blockers(window: Window, check: CephCheck) -> list[CephBlocker]:
+    """Return the OSDs for which the placement groups of a check wait, those with the most first."""
+    if check.code != "PG_AVAILABILITY":
+        return []
+    rows = [row for row in window.rows(CephBlocker).values() if row.cluster == check.cluster]
+    return sorted(rows, key=lambda row: (-row.blocked, row.number))
+
+
+def _blocking(blockers: Sequence[CephBlocker]) -> list[str]:
+    return [f"{row.osd} ({human.plural(row.blocked, 'PG')})" for row in blockers]
+
+
+def _first(blockers: Sequence[CephBlocker]) -> Iterator[Advice]:
+    """Yield the first step where OSDs are known to be waited for."""
+    if blockers:
+        names, every = ", ".join(row.osd for row in blockers[:3]), human.plural(len(blockers), "OSD")
+        yield fitting(f"Restore {names} first: PGs wait for it.", f"Restore the {every} that PGs wait for first.")
+        yield run("ceph", "osd", "blocked-by")
+
+
+def _cause(check: CephCheck, things: Mapping[str, Sequence[str]], blockers: Sequence[CephBlocker]) -> str:
     """Return Ceph's message with the names of the things, as far as both fit."""
     said = human.safe(check.message, 200).strip().rstrip(".")
     said = f"{said[:1].upper()}{said[1:]}" or f"Ceph reports {check.code}"
@@ -216,20 +254,39 @@ def _cause(check: CephCheck, things: Mapping[str, Sequence[str]]) -> str:
         of = f" of {_title('pools', things['pools'])} {_short(things['pools'])}" if "pools" in things else ""
         named = things.get("pgs", ())
         number = check.affected or len(named)
-        count, fault = human.plural(number, "PG"), _PHRASES[check.code][number != 1]
+        of_state = _STATES.get("".join(states_in(check))) if check.code == "PG_DAMAGED" else None
+        count, fault = human.plural(number, "PG"), (of_state or _PHRASES[check.code])[number != 1]
         phrase = f"{count}{of} {fault}{muted}"
         short = (
             f"{count}{' of ' + human.plural(len(things['pools']), 'pool') if 'pools' in things else ''} {fault}{muted}"
         )
+        who = "it waits" if number == 1 else "they wait"
+        waits = f"; {who} for {_short([row.osd for row in blockers])}" if blockers else ""
+        if waits:
+            return fitting(f"{phrase}{waits}.", f"{short}{waits}.", f"{short}.")
         return fitting(*([f"{phrase}: {_short(named)}."] if named else []), f"{phrase}.", f"{short}.")
     unsaid = every if not all(name in said for kind in things.values() for name in kind) else ""
     return fitting(
         *([f"{said}: {unsaid}{muted}."] if unsaid else [f"{said}{muted}."]),
+        *([f"{said}{muted}."] if unsaid else []),
+        *(f"{shorter}{muted}." for shorter in _shorter(check, said)),
         *([f"{check.code}{muted}: {every}."] if every else []),
         *([f"{check.code}{muted}: {names}."] if names else []),
-        f"{said}{muted}.",
         f"Ceph reports {check.code}{muted}.",
     )
+
+
+def _shorter(check: CephCheck, said: str) -> Iterator[str]:
+    """Yield shorter forms of a message: of slow requests, the only detail, and the beginning up to a comma."""
+    slow = _SLOW.match(check.message)
+    if slow is not None:
+        who = ", ".join(f"osd.{number}" for number in osds_in(check.lines)[:3])
+        yield f"{slow[1]} slow requests, the oldest for {slow[2]} s" + (f": {who}" if who else "")
+    details = check.lines[1:]
+    if len(details) == 1:
+        line = human.safe(details[0], 200).strip().rstrip(".")
+        yield f"{line[:1].upper()}{line[1:]}"
+    yield from (said[:place].rstrip(" ,") for place in range(len(said) - 1, 0, -1) if said[place] == ",")
 
 
 def _title(kind: str, names: Sequence[str]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
 from sdstop.collectors.aoe.readings import AoeTarget
 from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.devicemapper.multipath import FAILED, MultipathPath, MultipathState
+from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID, MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
@@ -28,7 +29,7 @@ from sdstop.core.finding import (
     unchecked,
 )
 from sdstop.core.history import Window
-from sdstop.core.joins import ThingKind
+from sdstop.core.joins import Naming, ThingKind
 
 _GOOD = frozenset({"running", "live"})
 _FAILS = "Every request to the disk fails."
@@ -50,8 +51,11 @@ _WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     """Judge each run of disks once: nothing changes between runs, and disks are many."""
-    others = _other_paths(window)
-    for verdict in window.of_run(BlockDevice, ("disk-offline", *limits.values()), lambda: list(_said(window))):
+    verdicts = window.of_run(BlockDevice, ("disk-offline", *limits.values()), lambda: list(_said(window)))
+    found = [verdict.subject for verdict in verdicts if isinstance(verdict, Finding)]
+    offline = {name for name in found if (row := window.get(BlockDevice, name)) is not None and row.state in _BAD}
+    others = _other_paths(window, offline) if offline else {}
+    for verdict in verdicts:
         if isinstance(verdict, Finding) and verdict.subject in others:
             yield _as_path(verdict, others[verdict.subject])
         else:
@@ -78,23 +82,43 @@ def _said(window: Window) -> Iterator[Verdict]:
     yield from unchecked(elsewhere, "controller judged by session-down", calm=True)
 
 
-def _other_paths(window: Window) -> dict[str, MultipathState]:
-    """Return the multipath map of each disk that is a failed path, if the map still has active ones."""
-    maps = {row.mapping: row for row in window.rows(MultipathState).values() if row.active}
-    return {
-        row.path: maps[row.mapping] for row in window.rows(MultipathPath).values()
-        if row.path and row.state == FAILED and row.mapping in maps
-    }  # fmt: skip
+def _other_paths(window: Window, offline: AbstractSet[str]) -> dict[str, str]:
+    """Return the impact of each offline disk that is a path of a multipath map with other paths.
+
+    The kernel notices a lost path with its next request, so a path without its disk does not count, whatever its state.
+    Until the map's paths are read, or without the right to read them, the disks below the map count.
+    """
+    paths: dict[str, list[MultipathPath]] = {}
+    for row in window.rows(MultipathPath).values():
+        paths.setdefault(row.mapping, []).append(row)
+    found: dict[str, str] = {}
+    for mapping, rows in paths.items():
+        left = sum(row.state == ACTIVE and row.path not in offline for row in rows)
+        words = f"{human.safe(mapping, 24)} uses its other paths: {left} of {len(rows)} are active."
+        found |= {row.path: words if left else "" for row in rows if row.path is not None and row.path in offline}
+    for device, disks in _disks_of_maps(window, offline).items():
+        left = sum(disk not in offline for disk in disks)
+        words = f"{human.safe(device, 24)} has other disks below it: {left} of {len(disks)} run."
+        found = {disk: words for disk in disks if left and disk in offline} | found
+    return {disk: words for disk, words in found.items() if words}
 
 
-def _as_path(finding: Finding, left: MultipathState) -> Finding:
+def _disks_of_maps(window: Window, offline: AbstractSet[str]) -> dict[str, list[str]]:
+    """Return the disks below each multipath map above these disks, by the map's name."""
+    found: dict[str, list[str]] = {}
+    for disk in offline:
+        thing = window.topology.named(Naming.DEV, disk)
+        for upper in window.topology.upper(thing) if thing is not None else ():
+            above = window.get(BlockDevice, upper.device) if upper.device is not None else None
+            if above is not None and (above.dm_uuid or "").startswith(MAP_UUID):
+                below = (each.device for each in window.topology.lower(upper))
+                found[above.dm_name or above.device] = [name for name in below if name is not None]
+    return found
+
+
+def _as_path(finding: Finding, impact: str) -> Finding:
     """Return the finding for a disk that is one path of several: its requests take another one."""
-    return replace(
-        finding,
-        severity=Severity.WARNING,
-        impact=f"{human.safe(left.mapping, 24)} uses its other paths: {left.active} of {left.paths} are active.",
-        damage=Damage.REDUNDANCY,
-    )
+    return replace(finding, severity=Severity.WARNING, impact=impact, damage=Damage.REDUNDANCY)
 
 
 def _aoe(window: Window, target: AoeTarget) -> Verdict:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sdstop.analysis.ceph_effect import EFFECTS
+from sdstop.analysis.ceph_codes import EFFECTS
+from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health import HARMLESS, osds_in
 from sdstop.collectors.ceph.local import CEPH_DAEMONS, daemon_id, running
@@ -78,6 +79,15 @@ def severities(said: Judged) -> dict[str, str]:
         ("OSDMAP_FLAGS", "norebalance flag(s) set", "warning"),
         ("OSDMAP_FLAGS", "a-flag-of-next-year flag(s) set", "warning"),
         ("OSD_DATACENTER_DOWN", "1 datacenter (3 osds) down", "warning"),
+        ("MDS_ALL_DOWN", "1 filesystem is offline", "critical"),
+        ("FS_DEGRADED", "1 filesystem is degraded", "critical"),
+        ("MDS_READ_ONLY", "1 MDSs are read only", "critical"),
+        ("MDS_INSUFFICIENT_STANDBY", "insufficient standby MDS daemons available", "warning"),
+        ("MON_CLOCK_SKEW", "clock skew detected on mon.b", "warning"),
+        ("MON_DISK_CRIT", "mon a is very low on available space", "critical"),
+        ("DEGRADED_STRETCH_MODE", "We are missing stretch mode buckets", "warning"),
+        ("CEPHADM_FAILED_DAEMON", "1 failed cephadm daemon(s)", "warning"),
+        ("MGR_MODULE_ERROR", "Module 'devicehealth' has failed: disk I/O error", "warning"),
     ],
 )
 def test_a_check_is_as_severe_as_its_effect(code: str, message: str, severity: str) -> None:
@@ -156,6 +166,75 @@ def test_one_copy_left_is_critical(kept: dict[str, Any], acting: str, last: bool
     said["health"]["checks"] = check
     finding = judged({STATUS: json.dumps(said), DUMP: osd_dump(kept)}).finding(f"{NAME}/PG_DEGRADED")
     assert finding.severity is (Severity.CRITICAL if last else Severity.WARNING)
+
+
+def found(check: dict[str, Any], kept: dict[str, Any] | None = None) -> Finding:
+    """Return the finding about the only check; its pool has the number 2."""
+    said = json.loads(status(health="HEALTH_WARN"))
+    said["health"]["checks"] = check
+    files = {
+        STATUS: json.dumps(said), DUMP: osd_dump(kept or pool(2, "data")),
+        "cmd:ceph --connect-timeout 5 health detail -f json": json.dumps({"checks": check}),
+    }  # fmt: skip
+    return judged(files).finding(f"{NAME}/{next(iter(check))}")
+
+
+def check_of(code: str, message: str, *details: str) -> dict[str, Any]:
+    """Return a health check as Ceph reports it."""
+    return {
+        code: {
+            "severity": "HEALTH_WARN", "summary": {"message": message, "count": max(len(details), 1)},
+            "detail": [{"message": line} for line in details],
+        }
+    }  # fmt: skip
+
+
+def test_pieces_of_erasure_coding_are_not_copies() -> None:
+    line = "pg 2.0 is undersized+degraded+peered, acting [0,NONE,2,1,NONE,5]"
+    said = found(
+        check_of("PG_DEGRADED", "Degraded data redundancy: 1 pg degraded", line),
+        pool(2, "data", 6, kind=3, least=5, profile="k4m2"),
+    )  # fmt: skip
+    assert (said.severity, said.title) == (Severity.CRITICAL, "NO PIECE TO SPARE: 1 PG")
+
+
+@pytest.mark.parametrize(
+    ("states", "severity", "cause"),
+    [
+        ("1 pg inconsistent, 1 pg repair", "critical", "1 PG of pool data has damaged copies: 2.1."),
+        ("1 pg repair", "warning", "1 PG of pool data is being repaired: 2.1."),
+        ("1 pg snaptrim_error", "critical", "1 PG of pool data could not trim snapshots: 2.1."),
+    ],
+)
+def test_damage_is_judged_by_the_states_of_its_groups(states: str, severity: str, cause: str) -> None:
+    said = found(check_of("PG_DAMAGED", f"Possible data damage: {states}", "pg 2.1 is active, acting [0,1,2]"))
+    assert (said.severity.value, said.cause) == (severity, cause)
+
+
+@pytest.mark.parametrize(
+    ("message", "detail", "cause"),
+    [
+        (
+            "1 OSDs or CRUSH {nodes, device-classes} have {NOUP,NODOWN,NOIN,NOOUT} flags set",
+            "host node1 has flags noout", "Host node1 has flags noout.",
+        ),
+        (
+            "We are missing stretch mode buckets, only requiring 1 of 2 buckets to peer", "",
+            "We are missing stretch mode buckets.",
+        ),
+        (
+            "5 slow ops, oldest one blocked for 300 sec, daemons [osd.1,mon.a] have slow ops.", "",
+            "5 slow requests, the oldest for 300 s: osd.1.",
+        ),
+        (
+            "1 failed cephadm daemon(s)", "daemon rgw.store.node1.abc on node1 is in error state",
+            "1 failed cephadm daemon(s): rgw.store.node1.abc.",
+        ),
+        ("1 MDSs are read only", "mds.a(mds.0): MDS in read-only mode", "1 MDSs are read only: mds.a."),
+    ],
+)  # fmt: skip
+def test_a_message_that_is_too_long_is_shortened_and_names_its_things(message: str, detail: str, cause: str) -> None:
+    assert found(check_of("CODE_OF_ITS_OWN", message, *filter(None, [detail]))).cause == cause
 
 
 def test_hosts_with_an_osd_down_follow_from_it() -> None:
@@ -296,6 +375,60 @@ def test_an_osd_that_the_cluster_does_not_know_was_removed() -> None:
 )
 def test_the_id_of_a_daemon_is_in_its_command_line(argv: str, name: str | None) -> None:
     assert daemon_id("osd", argv.split()) == name
+
+
+@pytest.mark.parametrize(
+    ("folders", "process", "daemon"),
+    [
+        ({"list:/var/lib/ceph/mds": "ceph-a", "list:/var/lib/ceph/mds/ceph-a": "keyring"}, ("mds", "a"), "mds.a"),
+        (
+            {"list:/var/lib/ceph/radosgw": "ceph-rgw.n1", "list:/var/lib/ceph/radosgw/ceph-rgw.n1": "keyring"},
+            ("rgw", "n1"), "rgw.n1",
+        ),
+        (
+            {
+                "list:/var/lib/ceph": FSID, f"list:/var/lib/ceph/{FSID}": "rgw.shop.n1.x",
+                f"list:/var/lib/ceph/{FSID}/rgw.shop.n1.x": "unit.run",
+            },
+            ("rgw", "shop.n1.x"), "rgw.shop.n1.x",
+        ),
+    ],
+)  # fmt: skip
+def test_gateways_and_metadata_servers_have_to_run_too(
+    folders: dict[str, str], process: tuple[str, str], daemon: str
+) -> None:
+    files = {**folders, "/proc/sys/kernel/hostname": "n1\n"}
+    listed = json.dumps([{"kind": process[0], "id": process[1]}])
+    up, down = (judged({**files, "answer:ceph.daemons": answer}) for answer in (listed, "[]"))
+    name = next(row.name for row in up.window.rows(CephDaemon).values())
+    assert name.endswith(f"/n1/{daemon}")
+    assert isinstance(up.of(name, "ceph-daemon-down"), RuledOut)
+    finding = down.finding(name)
+    assert finding.title == f"{process[0].upper()} NOT RUNNING"
+    assert finding.severity is Severity.WARNING
+
+
+def test_the_id_of_a_gateway_is_that_of_its_client() -> None:
+    assert daemon_id("rgw", ["/usr/bin/radosgw", "-f", "-n", "client.rgw.shop.n1.x"]) == "shop.n1.x"
+    assert daemon_id("rgw", ["radosgw", "--name", "client.radosgw.gateway"]) == "radosgw.gateway"
+
+
+def test_placement_groups_that_wait_name_the_osd_that_they_wait_for() -> None:
+    check = check_of("PG_AVAILABILITY", "Reduced data availability: 1 pg inactive, 1 pg down", "pg 2.1 is down")
+    said = json.loads(status(health="HEALTH_WARN", states={"down": 1, "active+clean": 256}))
+    said["health"]["checks"] = check
+    rows = [{"id": 7, "num_blocked": 1}, {"id": 2, "num_blocked": 16}]
+    blocked = "cmd:ceph --connect-timeout 5 --rados-mon-op-timeout 6 osd blocked-by -f json"
+    for answer in (
+        {"osd_blocked_by_infos": rows},
+        {"pg_ready": True, "osd_blocked_by": {"osd_blocked_by_infos": rows}},
+    ):
+        finding = judged({STATUS: json.dumps(said), blocked: json.dumps(answer)}).finding(f"{NAME}/PG_AVAILABILITY")
+        assert {value.name: value.value for value in finding.values}["blocked"] == "osd.2 (16 PGs), osd.7 (1 PG)"
+        assert finding.cause == "1 PG serves no I/O; it waits for osd.2, osd.7."
+        assert finding.advice[0] == "Restore osd.2, osd.7 first: PGs wait for it."
+    calm = judged({STATUS: status(), blocked: json.dumps({"osd_blocked_by_infos": rows})})
+    assert not calm.window.rows(CephBlocker)
 
 
 def test_running_daemons_are_found_by_their_processes() -> None:

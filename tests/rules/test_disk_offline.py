@@ -6,7 +6,8 @@ import pytest
 
 from sdstop.collectors.aoe.targets import AOE
 from sdstop.collectors.block.devices import BLOCKDEV
-from sdstop.collectors.devicemapper.multipath import MULTIPATH, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Gap, Severity
@@ -64,11 +65,40 @@ def test_a_disk_that_is_one_path_of_several(status: str, severity: Severity) -> 
         command_key(TABLE): "mpatha: 0 16 multipath 1 queue_if_no_path 0 1 1 service-time 0 2 2 8:0 1 1 8:16 1 1\n",
     }  # fmt: skip
     files = disk("sda", 0) | disk("sdb", 16, "transport-offline") | mapped
-    said = Judged((BLOCKDEV, MULTIPATH), [DISK_OFFLINE, PATH_FAILED], [(0.0, files)])
+    said = Judged((BLOCKDEV, DM_STATUS), [DISK_OFFLINE, PATH_FAILED], [(0.0, files)])
     finding = said.finding("sdb")
     assert finding.severity is severity
     assert (finding.impact == "mpatha uses its other paths: 1 of 2 are active.") is (severity is Severity.WARNING)
     assert finding.explains == ("path-failed:mpatha",)
+
+
+@pytest.mark.parametrize(
+    ("other", "severity"), [("running", Severity.WARNING), ("transport-offline", Severity.CRITICAL)]
+)
+def test_a_disk_below_a_map_whose_paths_are_not_read_yet_is_judged_by_the_other_disks(
+    other: str, severity: Severity
+) -> None:
+    mapped = {
+        "list:/sys/block": "dm-0\nsda\nsdb", "list:/sys/block/dm-0": "dev\ndm\nslaves",
+        "list:/sys/block/dm-0/slaves": "sda\nsdb",
+        "/sys/block/dm-0/dev": "253:0\n", "/sys/block/dm-0/dm/uuid": "mpath-3600", "/sys/block/dm-0/dm/name": "mpatha",
+    }  # fmt: skip
+    said = Judged((BLOCKDEV,), [DISK_OFFLINE], [(0.0, disk("sda", 0, other) | disk("sdb", 16, "offline") | mapped)])
+    finding = said.finding("sdb")
+    assert finding.severity is severity
+    assert (finding.impact == "mpatha has other disks below it: 1 of 2 run.") is (severity is Severity.WARNING)
+
+
+def test_a_path_that_the_kernel_has_not_used_since_its_disk_went_is_none_of_the_others() -> None:
+    mapped = {
+        "list:/sys/block": "dm-0\nsda\nsdb", "list:/sys/block/dm-0/slaves": "sda\nsdb",
+        "/sys/block/dm-0/dev": "253:0\n", "/sys/block/dm-0/dm/uuid": "mpath-3600", "/sys/block/dm-0/dm/name": "mpatha",
+        command_key(STATUS): "mpatha: 0 16 multipath 2 0 1 0 1 1 A 0 2 2 8:0 A 0 0 1 8:16 F 1 0 1\n",
+        command_key(TABLE): "mpatha: 0 16 multipath 1 queue_if_no_path 0 1 1 service-time 0 2 2 8:0 1 1 8:16 1 1\n",
+    }  # fmt: skip
+    files = disk("sda", 0, "offline") | disk("sdb", 16, "offline") | mapped
+    said = Judged((BLOCKDEV, DM_STATUS), [DISK_OFFLINE], [(0.0, files)])
+    assert {said.finding(name).severity for name in ("sda", "sdb")} == {Severity.CRITICAL}
 
 
 def test_disks_that_run_are_good() -> None:

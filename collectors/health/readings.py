@@ -1,0 +1,207 @@
+"""Health of disks, as the disks report it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from sdstop.core.format import quantity
+from sdstop.core.joins import Identity, Naming
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced
+
+ANSWERED = "answered"
+STANDBY = "standby"
+SKIPPED = "not asked"
+UNSUPPORTED = "unsupported"
+FAILED = "failed"
+SILENT = "timed out"
+UNREAD = "unread"
+
+
+class DiskHealth(Reading, frozen=True, kw_only=True):
+    """A disk's own account of its health: SMART data of ATA and SCSI disks, the health log of NVMe ones.
+
+    All counts are lifetime totals. Raw values of SMART attributes have no common definition; those used here have the
+    same meaning with all vendors: 5, 187, 197, 198 and 199, by the names of smartmontools' drive database
+    (ATA8-ACS defines none of them). Of NVMe disks the health log of the NVMe base specification (log page 02h) is
+    used, without its number of error log entries, which also counts commands that a disk does not support.
+    """
+
+    family: ClassVar[str] = "disk_health"
+    title: ClassVar[str] = "Disk health"
+    remarked: ClassVar[str] = "disk health"
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    state: Annotated[
+        str,
+        State("Answer", "Answer of the disk: answered, standby, not asked, unsupported, failed, timed out, unread"),
+    ]
+    reason: Annotated[str | None, Fact("Reason", "Reason for missing data", export=False, names=Name.TEXT)] = None
+    protocol: Annotated[str | None, Fact("Protocol", "ATA, SCSI or NVMe", plain=True)] = None
+    model: Annotated[str | None, Fact("Model", "Model as the disk reports it", plain=True)] = None
+    serial: Annotated[str | None, Fact("Serial", "Serial number", export=False, names=Name.SERIAL)] = None
+    passed: Annotated[bool | None, Metric("Passed", "Whether the disk's own assessment is good")] = None
+    verdict: Annotated[str | None, Fact("Verdict", "The disk's warning, if it has one", plain=True)] = None
+    critical_warning: Annotated[
+        int | None,
+        Metric(
+            "Warning bits",
+            "Critical warning of an NVMe disk; 1: spare, 2: temperature, 4: reliability, 8: read-only, 16: cache",
+            exact=True,
+        ),
+    ] = None
+    temperature: Annotated[float | None, Metric("Temperature", "Temperature", "celsius")] = None
+    warm: Annotated[float | None, Metric("Warm at", "Temperature from which the disk warns", "celsius")] = None
+    hot: Annotated[float | None, Metric("Hot at", "Temperature that the disk calls critical", "celsius")] = None
+    used: Annotated[float | None, Metric("Used", "Rated endurance used up; may exceed 100%", "ratio")] = None
+    spare: Annotated[float | None, Metric("Spare", "Spare blocks left", "ratio")] = None
+    spare_limit: Annotated[float | None, Metric("Spare limit", "Spare blocks below which the disk warns", "ratio")] = (
+        None
+    )
+    pending: Annotated[
+        int | None, Metric("Pending", "Sectors that cannot be read at present (attribute 197)", exact=True)
+    ] = None
+    offline_uncorrectable: Annotated[
+        int | None, Metric("Offline bad", "Sectors that a self-check could not read (attribute 198)", exact=True)
+    ] = None
+    uncorrected: Annotated[
+        int | None,
+        Metric("Uncorrected", "Reads and writes that failed (attribute 187; NVMe media errors; SCSI errors)",
+               kind=Kind.COUNTER, exact=True),
+    ] = None  # fmt: skip
+    reallocated: Annotated[
+        int | None,
+        Metric("Reallocated", "Sectors replaced by spare ones (attribute 5; SCSI grown defects)", kind=Kind.COUNTER,
+               exact=True),
+    ] = None  # fmt: skip
+    crc_errors: Annotated[
+        int | None,
+        Metric("CRC errors", "Frames damaged on the link (attribute 199)", kind=Kind.COUNTER, exact=True),
+    ] = None  # fmt: skip
+    failing: Annotated[
+        str | None, Fact("Failing", "SMART attributes below their threshold now, comma-separated", plain=True)
+    ] = None
+    selftest: Annotated[str | None, Fact("Self-test", "Result of the newest completed self-test", plain=True)] = None
+    selftest_passed: Annotated[
+        bool | None, Metric("Self-test passed", "Whether the newest completed self-test passed")
+    ] = None
+    selftest_age: Annotated[
+        float | None, Metric("Self-test age", "Power-on time since the newest completed self-test", "seconds")
+    ] = None
+    error_age: Annotated[
+        float | None, Metric("Last error", "Power-on time since the newest entry of the ATA error log", "seconds")
+    ] = None
+    power_on: Annotated[
+        float | None, Metric("Power-on time", "Time that the disk was powered", "seconds", kind=Kind.COUNTER)
+    ] = None
+    flash: Annotated[bool | None, Metric("Flash", "Whether the disk has no rotating medium")] = None
+    protected: Annotated[
+        bool | None, Metric("Protected", "Whether the disk has capacitors that protect its cache from a loss of power")
+    ] = None
+    told: Annotated[str, Fact("Source", "Evidence", export=False, names=Name.EVIDENCE)]
+    form: Annotated[
+        str | None, Fact("Form", "Form of the evidence: json, text, or log (of nvme)", export=False, plain=True)
+    ] = None
+    attributes: Annotated[
+        str | None, Fact("Attributes", "Whether counts of errors are part of the answer", export=False, plain=True)
+    ] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the output that the row was read from, and the words before the value of a field."""
+        if field in {"selftest", "failing"}:
+            return Source(self.told, (getattr(self, field) or "").partition(",")[0])
+        names = _NEEDLES.get(f"{self.protocol} {self.form}", {})
+        return Source(self.told, names.get(field, names.get("passed", "")))
+
+    def remark(self) -> str:
+        """Return the disk's assessment with the counts of errors, and its temperature."""
+        if self.state != ANSWERED:
+            return f"unknown: {self.state}"
+        word = "no assessment" if self.passed is None else "passed" if self.passed else "FAILING"
+        counts = (
+            ("pending", self.pending), ("uncorrected", self.uncorrected), ("reallocated", self.reallocated),
+            ("CRC errors", self.crc_errors),
+        )  # fmt: skip
+        said = [f"{number} {name}" for name, number in counts if number]
+        known = any(number is not None for _, number in counts)
+        said = said or (["no errors counted"] if known else [])
+        said += (
+            [f"{quantity(self.used, 'ratio')} of endurance used"]
+            if self.used is not None and self.used >= _WORTH
+            else []
+        )
+        said += [quantity(self.temperature, "celsius")] if self.temperature is not None else []
+        return ", ".join([word, *said])
+
+
+class DiskErrorCount(Reading, frozen=True):
+    """Lifetime error counts of a disk that answered, kept for a day: whether they grow needs two answers."""
+
+    family: ClassVar[str] = "disk_error_count"
+    title: ClassVar[str] = "Disk error counts"
+    exported: ClassVar[bool] = False
+    remembered: ClassVar[int] = 64
+    rows_of = Unplaced("the counts are those of disk_health")
+    things: ClassVar = {"device": Identity(None, Naming.DEV)}
+
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    serial: Annotated[str | None, Fact("Serial", "Serial number", export=False, names=Name.SERIAL)]
+    pending: Annotated[int | None, Metric("Pending", "Sectors that cannot be read at present", exact=True)]
+    uncorrected: Annotated[int | None, Metric("Uncorrected", "Reads and writes that failed", exact=True)]
+    reallocated: Annotated[int | None, Metric("Reallocated", "Sectors replaced by spare ones", exact=True)]
+    crc_errors: Annotated[int | None, Metric("CRC errors", "Frames damaged on the link", exact=True)]
+
+
+_WORTH = 0.5
+"""Share of the endurance from which a remark states it."""
+_ATA = {
+    "pending": "Current_Pending_Sector",
+    "offline_uncorrectable": "Offline_Uncorrectable",
+    "uncorrected": "Reported_Uncorrect",
+    "reallocated": "Reallocated_Sector_Ct",
+    "crc_errors": "UDMA_CRC_Error_Count",
+}
+_NEEDLES = {
+    "ATA json": {"passed": "smart_status", "temperature": '"temperature"', **_ATA},
+    "ATA text": {"passed": "self-assessment", "temperature": "Temperature_Celsius", **_ATA},
+    "SCSI json": {
+        "passed": "smart_status",
+        "reallocated": "scsi_grown_defect_list",
+        "uncorrected": "scsi_error_counter_log",
+        "pending": "scsi_pending_defects",
+        "temperature": '"temperature"',
+        "used": "scsi_percentage_used_endurance_indicator",
+    },
+    "SCSI text": {
+        "passed": "SMART Health Status",
+        "reallocated": "grown defect list",
+        "uncorrected": "read: ",
+        "temperature": "Drive Temperature",
+        "used": "endurance",
+    },
+    "NVMe json": {
+        "passed": "critical_warning",
+        "critical_warning": "critical_warning",
+        "spare": '"avail',
+        "used": '"percent',
+        "uncorrected": "media_errors",
+        "temperature": '"temperature"',
+    },
+    "NVMe text": {
+        "passed": "Critical Warning",
+        "critical_warning": "Critical Warning",
+        "spare": "Available Spare",
+        "used": "Percentage Used",
+        "uncorrected": "Media and Data Integrity Errors",
+        "temperature": "Temperature:",
+    },
+    "NVMe log": {
+        "passed": "critical_warning",
+        "critical_warning": "critical_warning",
+        "spare": "available_spare",
+        "used": "percentage_used",
+        "uncorrected": "media_errors",
+        "temperature": "temperature",
+    },
+}
+"""Words before the value of a field, by protocol and form of the evidence; the log is the text of nvme-cli."""

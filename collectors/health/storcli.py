@@ -1,0 +1,171 @@
+"""storcli's and perccli's answers: JSON (`J`) and text. perccli is storcli under Dell's name.
+
+    {"Controllers":[{"Command Status":{"Controller":0,"Status":"Success"},
+      "Response Data":{"Basics":{"Model":"PERC H730P"},"BBU_Info":[{"Model":"BBU","State":"Optimal","Temp":"36C"}],
+        "VD LIST":[{"DG/VD":"0/0","TYPE":"RAID1","State":"Optl","Cache":"RWBD"}],
+        "PD LIST":[{"EID:Slt":"32:0","State":"Onln","DG":0}]}}]}
+
+Text has the same sections: a heading underlined by `=`, then `NAME = VALUE` lines or a table. Words: storcli reference
+manual (Broadcom), "VD LIST" and "PD LIST" legends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sdstop.core.host import Malformed
+from sdstop.core.text import json_whole, whole
+
+Section = Any
+"""The value of a section: an object of names and values, or a list of rows."""
+Sections = dict[str, Section]
+
+
+class Controller:
+    """The sections of one controller, by name, and its number."""
+
+    __slots__ = ("failed", "number", "sections")
+
+    def __init__(self, number: int, sections: Sections, failed: str = "") -> None:
+        self.number = number
+        self.sections = sections
+        self.failed = failed
+
+    def part(self, *names: str) -> dict[str, Any]:
+        """Return the first of several sections that has names and values, {} for none."""
+        for name in names:
+            found = self.sections.get(name)
+            if isinstance(found, dict):
+                return found
+        return {}
+
+    def rows(self, *names: str) -> list[dict[str, Any]]:
+        """Return the rows of the first of several sections that is a table, [] for none."""
+        for name in names:
+            found = self.sections.get(name)
+            if isinstance(found, list):
+                return [row for row in found if isinstance(row, dict)]
+        return []
+
+
+def parse(text: str) -> list[Controller]:
+    """Return the controllers in an answer. Raises Malformed for anything else, and for an answer that is cut off."""
+    return list(_of_json(text) if text.lstrip().startswith("{") else _of_text(text))
+
+
+def _of_json(text: str) -> Iterator[Controller]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"not JSON: {error}") from error
+    every = found.get("Controllers") if isinstance(found, dict) else None
+    if not isinstance(every, list):
+        raise Malformed("no list of controllers")
+    for each in every:
+        status = each.get("Command Status") if isinstance(each, dict) else None
+        if not isinstance(status, dict):
+            raise Malformed("a controller without a status")
+        said = each.get("Response Data")
+        number = json_whole(status.get("Controller"))
+        good = status.get("Status") == "Success"
+        if number is None:
+            continue  # about all controllers: there is none, or the program failed as a whole
+        yield Controller(number, said if isinstance(said, dict) else {}, "" if good else str(status.get("Description")))
+
+
+# --- text -------------------------------------------------------------------------------------------------
+
+_START = re.compile(r"(?m)^Controller = (\d{1,3}) *$")
+_HEADING = re.compile(r"(?P<name>\S.*?) ?:? *")
+_PAIR = re.compile(r"(?P<name>\S.*?) = (?P<value>.*)")
+_VOLUME = re.compile(
+    r"(?P<id>(?:\d+|-)/\d+) +(?P<level>\w+) +(?P<state>\w+) +(?P<access>\S+) +(?P<consist>\w+) +(?P<cache>[A-Z]+) +.*"
+)
+_DISK = re.compile(r"(?P<place>(?:\d+| )?:\d+) +(?P<did>\d+) +(?P<state>\w+) +(?P<group>\d+|-|F|D) +(?P<rest>.*)")
+_BATTERY = re.compile(r"(?P<model>\S+) +(?P<state>[A-Z]\w*(?: \(\w[\w ]*\))?) +(?:.* )?(?P<heat>\d+C)\b.*")
+
+
+def _of_text(text: str) -> Iterator[Controller]:
+    starts = [*_START.finditer(text)]
+    if not starts:
+        raise Malformed("no controller in the answer")
+    for at, start in enumerate(starts):
+        end = starts[at + 1].start() if at + 1 < len(starts) else len(text)
+        part = text[start.end() : end]
+        failed = "" if re.search(r"(?m)^Status = Success", part) else "the command failed"
+        yield Controller(int(start[1]), dict(_sections(part.splitlines())), failed)
+
+
+def _sections(lines: list[str]) -> Iterator[tuple[str, Section]]:
+    """Yield the sections of a controller. Raises Malformed if a table is not closed."""
+    heads = [at for at in range(len(lines) - 1) if lines[at].strip() and re.fullmatch(r"=+", lines[at + 1].strip())]
+    for place, at in enumerate(heads):
+        found = _HEADING.fullmatch(lines[at].strip())
+        name = found["name"] if found else ""
+        body = lines[at + 2 : heads[place + 1] if place + 1 < len(heads) else len(lines)]
+        rules = [number for number, line in enumerate(body) if re.fullmatch(r"-{8,}", line.strip())]
+        if rules:
+            if len(rules) < 3:
+                raise Malformed(f"the table {name} is cut off")
+            yield name, [row for line in body[rules[1] + 1 : rules[2]] if (row := _row(line.strip()))]
+        else:
+            pairs = (_PAIR.fullmatch(line.strip()) for line in body)
+            yield name, {pair["name"].strip(): pair["value"].strip() for pair in pairs if pair}
+
+
+def _row(line: str) -> dict[str, Any]:
+    if found := _VOLUME.fullmatch(line):
+        return {"DG/VD": found["id"], "TYPE": found["level"], "State": found["state"], "Cache": found["cache"]}
+    if found := _DISK.fullmatch(line):
+        return {
+            "EID:Slt": found["place"],
+            "DID": whole(found["did"]),
+            "State": found["state"],
+            "DG": found["group"],
+            "Med": _medium(found["rest"]),
+        }
+    if found := _BATTERY.fullmatch(line):
+        return {"Model": found["model"], "State": found["state"], "Temp": found["heat"]}
+    return {}
+
+
+def _medium(rest: str) -> str | None:
+    """Return the medium in the rest of a disk's row: `371.597 GB SAS  SSD N ...`."""
+    found = re.search(r" (SSD|HDD) ", rest)
+    return found[1] if found else None
+
+
+# --- words ------------------------------------------------------------------------------------------------
+
+VOLUMES: Mapping[str, tuple[bool, bool]] = {
+    "Optl": (True, False), "Dgrd": (False, False), "Pdgd": (False, False), "Rec": (False, False),
+    "OfLn": (False, True),
+}  # fmt: skip
+"""States of volumes: whether it lacks no disk, and whether it is offline. Cac and HD are not states of redundancy."""
+DISKS: Mapping[str, bool] = {
+    "Onln": True, "UGood": True, "GHS": True, "DHS": True, "JBOD": True, "Rbld": True, "Cpybck": True, "Conf": True,
+    "UGShld": True, "HSPShld": True, "CFShld": True, "CBShld": True, "Optl": True,
+    "Offln": False, "UBad": False, "Failed": False, "Msng": False, "Missing": False, "UBUnsp": False,
+}  # fmt: skip
+"""States of disks: whether it serves, is a spare, or is unused but good."""
+REBUILDING = frozenset({"Rbld", "Cpybck"})
+BATTERIES: Mapping[str, bool] = {
+    "optimal": True, "opt": True, "ok": True, "good": True, "charging": True, "learning": True, "discharging": True,
+    "failed": False, "degraded": False, "dgd": False, "missing": False, "absent": False, "not present": False,
+    "replacement required": False, "needs attention": False, "bad": False,
+}  # fmt: skip
+"""States of batteries and capacitors, in lower case: whether the cache is protected, or about to be again."""
+
+
+def celsius(text: object) -> float | None:
+    """Return the temperature of ` 32C (89.60 F)`."""
+    found = re.search(r"(\d{1,3}) ?C", text) if isinstance(text, str) else None
+    return float(found[1]) if found and 0 < int(found[1]) < 150 else None
+
+
+def number(value: object) -> int | None:
+    """Return a count that is a number in JSON, and digits in text."""
+    return whole(value.strip()) if isinstance(value, str) else json_whole(value)

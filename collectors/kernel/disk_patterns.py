@@ -1,0 +1,212 @@
+"""Messages of block devices, SCSI, HBAs, ATA and NVMe."""
+
+from __future__ import annotations
+
+from sdstop.collectors.kernel.message import DEVICE, Found, LogPlace, pattern
+
+_LIKE_BLOCK = {
+    "critical medium": "medium-error", "I/O": "io-error", "critical target": "target-error", "protection":
+    "protection-error", "critical space allocation": "no-space", "recoverable transport": "transport-error",
+    "timeout": "io-error", "device offline": "io-error", "offline": "io-error", "critical nexus": "transport-error",
+    "reservation conflict": "reservation-conflict", "duration limit exceeded": "io-error",
+    "command timeout": "io-error",
+}  # fmt: skip
+_PROBES = frozenset({"DISCARD", "WRITE_ZEROES", "SECURE_ERASE", "WRITE_SAME", "ZONE_RESET"})
+
+
+def _of_block(found: Found) -> str:
+    kind = _LIKE_BLOCK.get(found["status"], "")
+    return "" if kind == "target-error" and found["op"] in _PROBES else kind
+
+
+_SCSI = (
+    r"(?:sd|scsi|ses|st|sr|ch|osst) (?P<dev>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): "
+    r"(?:\[(?P<also>[a-z]\w{0,30})\] )?(?:tag#\d{1,6} )?"
+)
+_HOSTBYTES = {
+    "DID_TIME_OUT": "timeout", "DID_NO_CONNECT": "transport-error", "DID_BUS_BUSY": "transport-error",
+    "DID_BAD_TARGET": "transport-error", "DID_ERROR": "transport-error", "DID_RESET": "reset",
+    "DID_SOFT_ERROR": "transport-error", "DID_TRANSPORT_DISRUPTED": "transport-error",
+    "DID_TRANSPORT_FAILFAST": "transport-error", "DID_TRANSPORT_MARGINAL": "transport-error",
+    "DID_ABORT": "abort", "DID_PARITY": "link-error",
+}  # fmt: skip
+_SENSE = {
+    "Medium Error": "sense-medium", "Hardware Error": "sense-hardware", "Aborted Command": "sense-aborted",
+}  # fmt: skip
+_CM = r"(?P<dev>mp[ti]\w{0,10}_cm\d{1,3}|mpt2sas\d{1,3}|mpi3mr\d{1,3}): "
+_MEGA = r"megaraid_sas (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): (?:[\w ]{0,40}: )?"
+_ATA = r"(?P<dev>ata\d{1,4}(?:\.\d\d)?): "
+_NVME = r"nvme (?P<dev>nvme\d{1,5}): "
+_NVME_ERRORS = {
+    "Unrecovered Read Error": "sense-medium", "Write Fault": "sense-medium",
+    "Internal Error": "sense-hardware", "Host Aborted Command": "abort", "Command Abort Requested": "abort",
+    "Abort Command Request": "abort", "End-to-end Guard Check Error": "protection-error",
+}  # fmt: skip
+
+PATTERNS = (
+    pattern(
+        " error, dev ",
+        r"(?:\w{1,40}: )?(?P<status>[A-Za-z/ ]{1,40}?) error, dev "
+        + DEVICE
+        + (
+            r", sector \d{1,20}(?: op 0x[0-9a-f]{1,4}:\((?P<op>\w{1,30})\))?(?: flags"
+            r" 0x[0-9a-f]{1,8})?"
+        ),
+        _of_block,
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Buffer I/O error",
+        r"Buffer I/O error on dev(?:ice)? "
+        + DEVICE
+        + (
+            r", logical block (?:in range )?\d{1,20}(?: - \d{1,20}|-\d{1,20})?(?P<lost>, lost "
+            r"(?:a?sync )?page write)?"
+        ),
+        lambda found: "write-lost" if found["lost"] else "buffer-error",
+        LogPlace.DISK,
+    ),
+    pattern("lost page write", r"lost page write due to I/O error on " + DEVICE, "write-lost", LogPlace.DISK),
+    pattern(
+        "FAILED Result: hostbyte=",
+        _SCSI + r"(?:\w[\w() ]{0,40} )?FAILED Result: hostbyte=(?P<host>\w{1,40})",
+        lambda found: _HOSTBYTES.get(found["host"], ""),
+        LogPlace.SCSI,
+    ),
+    pattern(
+        "Sense Key",
+        _SCSI + r"Sense Key ?: (?P<sense>[A-Z][A-Za-z]{1,20} [A-Z][a-z]{1,20})(?: \[\w{1,20}\])?",
+        lambda found: _SENSE.get(found["sense"], ""),
+        LogPlace.SCSI,
+    ),
+    pattern("ttempting task abort", _SCSI + r"[Aa]ttempting task abort", "abort", LogPlace.SCSI),
+    pattern("ttempting Task Abort", _SCSI + r"Attempting Task Abort", "abort", LogPlace.SCSI),
+    pattern(
+        "ttempting ", _SCSI + r"[Aa]ttempting (?:device|target|lun|Device|Target) [Rr]eset", "reset", LogPlace.SCSI
+    ),
+    pattern("timing out command", _SCSI + r"timing out command, waited \d{1,9}s", "timeout", LogPlace.SCSI),
+    pattern(
+        "Device offlined", _SCSI + r"Device offlined - not ready after error recovery", "device-gone", LogPlace.SCSI
+    ),
+    pattern("rejecting I/O", _SCSI + r"rejecting I/O to (?:offline|dead) device", "offline-io", LogPlace.SCSI),
+    pattern("Power-on or device reset", _SCSI + r"Power-on or device reset occurred", "power-on", LogPlace.SCSI),
+    pattern("Synchronize Cache", _SCSI + r"Synchronize Cache\(\d\d\) failed", "flush-failed", LogPlace.SCSI),
+    pattern(
+        "resetting scsi", r"\w{1,20} [0-9a-f:.]{4,20}: resetting scsi (?P<dev>[\d:]{7,40})", "reset", LogPlace.SCSI
+    ),
+    pattern(
+        "resetting",
+        r"hpsa [0-9a-f:.]{4,20}: scsi (?P<dev>\d{1,4}:\d{1,4}:\d{1,4}:\d{1,4}): resetting\b",
+        "reset",
+        LogPlace.SCSI,
+    ),
+    pattern(
+        "uas_eh_abort",
+        (
+            r"(?:sd|scsi) (?P<dev>[\d:]{7,40}): (?:\[(?P<also>\w{1,30})\] )?(?:tag#\d{1,6}"
+            r" )?uas_eh_abort_handler"
+        ),
+        "abort",
+        LogPlace.SCSI,
+    ),
+    pattern("diag reset", _CM + r"sending (?:diag|message unit) reset", "controller-reset", LogPlace.CONTROLLER),
+    pattern("host reset", _CM + r"[Aa]ttempting host reset", "controller-reset", LogPlace.CONTROLLER),
+    pattern("non-operational", _CM + r"SAS host is non-operational", "controller-fault", LogPlace.CONTROLLER),
+    pattern("fault_state(", _CM + r"fault_state\(0x[0-9a-f]{1,8}\)", "controller-fault", LogPlace.CONTROLLER),
+    pattern(
+        "log_info(",
+        _CM
+        + (
+            r"log_info\(0x[0-9a-f]{1,8}\): originator\(\w{1,6}\), code\(0x\w{1,4}\),"
+            r" sub_code\(0x\w{1,6}\)"
+        ),
+        "hba-event",
+        LogPlace.CONTROLLER,
+    ),
+    pattern("FAULT state", _MEGA + r"(?:Found )?FW in FAULT state", "controller-fault", LogPlace.PCI),
+    pattern("esetting fusion", _MEGA + r"[Rr]esetting fusion adapter", "controller-reset", LogPlace.PCI),
+    pattern(
+        "aacraid: Host",
+        r"(?P<dev>aacraid): Host (?:adapter abort|bus reset|adapter reset) request",
+        "controller-reset",
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "controller is offline",
+        r"smartpqi (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): controller is offline",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        ": exception Emask",
+        _ATA
+        + (
+            r"exception Emask 0x[0-9a-f]{1,4} SAct 0x[0-9a-f]{1,8} SErr 0x[0-9a-f]{1,8} action 0x"
+            r"(?P<action>[0-9a-f]{1,3})(?P<frozen> frozen)?"
+        ),
+        lambda found: "timeout" if found["frozen"] and found["action"] == "6" else "",
+        LogPlace.ATA,
+    ),
+    pattern("ICRC", _ATA + r"error: \{ (?:\w{1,6} )*ICRC (?:\w{1,6} )*\}", "link-error", LogPlace.ATA),
+    pattern("resetting link", _ATA + r"(?:hard|soft) resetting link", "link-reset", LogPlace.ATA),
+    pattern(
+        "failed (errno=",
+        _ATA + r"(?:COMRESET|[SH]RST|softreset|hardreset) failed \(errno=-\d{1,4}\)",
+        "link-down",
+        LogPlace.ATA,
+    ),
+    pattern("reset failed, giving up", _ATA + r"reset failed, giving up", "device-gone", LogPlace.ATA),
+    pattern("link speed to", _ATA + r"limiting SATA link speed to [\d.]{1,4} Gbps", "link-slow", LogPlace.ATA),
+    pattern(": disable", _ATA + r"disabled?(?: device)?$", "device-gone", LogPlace.ATA),
+    pattern(
+        " timeout, ",
+        _NVME
+        + (
+            r"I/O (?:tag )?\d{1,6} .{0,80}?QID \d{1,5} timeout, (?P<then>aborting|reset"
+            r" controller|completion polled|disable controller)"
+        ),
+        lambda found: "missed-interrupt" if found["then"] == "completion polled" else "timeout",
+        LogPlace.NVME,
+    ),
+    pattern(" timeout", _NVME + r"I/O (?:tag )?\d{1,6} .{0,80}?QID \d{1,5} timeout$", "timeout", LogPlace.NVME),
+    pattern(": timeout request", _NVME + r"queue \d{1,5}: timeout request 0x[0-9a-f]{1,8}", "timeout", LogPlace.NVME),
+    pattern(
+        "controller is down",
+        _NVME + r"controller is down; will reset: CSTS=0x[0-9a-f]{1,8}",
+        "controller-reset",
+        LogPlace.NVME,
+    ),
+    pattern("resetting controller", _NVME + r"resetting controller", "controller-reset", LogPlace.NVME),
+    pattern(
+        "reset controller", _NVME + r"frozen state error detected, reset controller", "controller-reset", LogPlace.NVME
+    ),
+    pattern(
+        "Device not ready",
+        _NVME + r"Device not ready; aborting \w{1,20}, CSTS=0x[0-9a-f]{1,8}",
+        "controller-fault",
+        LogPlace.NVME,
+    ),
+    pattern(
+        " failure",
+        _NVME
+        + (
+            r"(?:Removing after (?:probe|reset) failure|Disabling device after reset failure)(?:"
+            r" status)?: -?\d{1,4}"
+        ),
+        "device-gone",
+        LogPlace.NVME,
+    ),
+    pattern("error recovery", _NVME + r"starting error recovery", "session-error", LogPlace.NVME),
+    pattern("reconnect attempt", _NVME + r"[Ff]ailed reconnect attempt \d{1,6}", "session-error", LogPlace.NVME),
+    pattern("uccessfully reconnected", _NVME + r"[Ss]uccessfully reconnected", "session-restored", LogPlace.NVME),
+    pattern(
+        " @ LBA ",
+        (
+            r"(?P<dev>nvme\d{1,5}(?:c\d{1,5})?n\d{1,6}): \w{1,30}\(0x[0-9a-f]{1,3}\) @ LBA"
+            r" \d{1,20}, \d{1,8} blocks, (?P<status>[A-Z][A-Za-z -]{1,60}) \(sct 0x\w{1,2} / sc"
+            r" 0x\w{1,3}\)"
+        ),
+        lambda found: _NVME_ERRORS.get(found["status"], ""),
+        LogPlace.DISK,
+    ),
+)

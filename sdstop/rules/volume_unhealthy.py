@@ -1,0 +1,113 @@
+"""LVM volumes whose attributes, in recorded output of lvs, show that they do not work as they should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from sdstop.collectors.devicemapper.lvm import LogicalVolume
+from sdstop.collectors.devicemapper.thin_pools import ThinPool
+from sdstop.core.advice import operands, run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.history import Window
+
+
+class _State(Struct, frozen=True):
+    """Consequences of a health of lvs(8)."""
+
+    severity: Severity
+    title: str
+    cause: str
+    impact: str
+    damage: Damage
+    first: str
+
+
+_STATES = {
+    "failed": _State(
+        Severity.CRITICAL, "VOLUME FAILED", "The kernel set the volume to the failed state.",
+        "All I/O to it fails.", Damage.AVAILABILITY, "Deactivate the volume, then repair it: lvconvert --repair.",
+    ),
+    "out of data": _State(
+        Severity.CRITICAL, "POOL OUT OF DATA SPACE", "All data blocks of the pool are in use.",
+        "Writes to new blocks wait, then fail.", Damage.AVAILABILITY, "Extend the pool, or delete thin volumes.",
+    ),
+    "read-only metadata": _State(
+        Severity.CRITICAL, "POOL METADATA READ-ONLY", "The metadata of the pool cannot be written.",
+        "Writes to new blocks fail.", Damage.AVAILABILITY, "Deactivate the pool, then repair it: lvconvert --repair.",
+    ),
+    "refresh needed": _State(
+        Severity.WARNING, "RAID NEEDS A REFRESH", "A member failed for a time and is not in use since.",
+        "The next failure can lose data.", Damage.REDUNDANCY, "Find the cause, then let LVM use the member again.",
+    ),
+    "mismatches": _State(
+        Severity.INFO, "RAID MISMATCHES", "The last check found differences between the members.",
+        "One of the copies is wrong.", Damage.DATA, "Find the disk that is at fault, then repair the volume.",
+    ),
+}  # fmt: skip
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    pools = {pool.pool for pool in window.rows(ThinPool).values()}  # thin-pool-filling judges these
+    for row in window.rows(LogicalVolume).values():
+        if row.path in pools:
+            continue
+        state = _STATES.get(row.health or "")
+        if state is not None:
+            yield _finding(window, row, state)
+        elif row.health in {"ok", "writemostly"}:
+            yield RuledOut(row.path, "no fault in the attributes of lvs")
+        elif row.health == "partial":
+            yield Unchecked("on a missing physical volume", row.path, calm=True)
+        elif row.told is not None:
+            yield Unchecked("health of the volume unknown", row.path, calm=row.health is None)
+
+
+def _finding(window: Window, row: LogicalVolume, state: _State) -> Finding:
+    return Finding(
+        severity=state.severity,
+        subject=row.path,
+        title=state.title,
+        cause=state.cause,
+        impact=state.impact,
+        values=(
+            Value("health", "health", row.health),
+            Value("filled", "data space in use", row.filled, "ratio"),
+            Value("metadata", "metadata in use", row.metadata_filled, "ratio"),
+        ),
+        evidence=cites(window.cite(row)),
+        advice=(
+            state.first,
+            run("lvs", "-a", "-o", "+devices,lv_health_status", *operands(row.group), note="state and devices"),
+            run("journalctl", "-k").pipe("grep", "-i", "device-mapper").pipe("tail", "-40"),
+        ),
+        refuted_by="a hyphen in the ninth place of Attr in lvs",
+        damage=state.damage,
+    )
+
+
+VOLUME_UNHEALTHY = Rule(
+    "volume-unhealthy",
+    "LVM volume that failed, is out of space or needs a refresh",
+    Severity.CRITICAL,
+    _check,
+    (LogicalVolume,),
+    covers=(Covers(LogicalVolume, where=lambda row: row.told is not None and row.type != "thin-pool"),),
+    many="do not work as they should",
+    damage=Damage.AVAILABILITY,
+    view="volumes",
+)
