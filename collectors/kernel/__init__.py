@@ -1,0 +1,1 @@
+"""The kernel's log: which device it complains of, and how often."""

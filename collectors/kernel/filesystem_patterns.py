@@ -1,0 +1,151 @@
+"""Messages of file systems."""
+
+from __future__ import annotations
+
+from sdstop.collectors.kernel.message import LogPlace, pattern
+
+_EXT = r"EXT[234]-fs \((?P<dev>[\w!/-]{1,60})\): "
+_XFS = r"XFS \((?P<dev>[\w!/-]{1,60})\): "
+_BTRFS = r"BTRFS (?P<level>\w{1,10}) \(device (?P<dev>[\w!/-]{1,60})(?::? state \w{1,8})?\): "
+
+PATTERNS = (
+    pattern(
+        "-fs error (device",
+        r"EXT[234]-fs error \(device (?P<dev>[\w!/-]{1,60})\)(?: in)?:? ?\w{1,60}:\d{1,6}",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern("emounting filesystem read-only", _EXT + r"Remounting filesystem read-only", "fs-readonly", LogPlace.DISK),
+    pattern(
+        "error count since last fsck", _EXT + r"error count since last fsck: \d{1,10}", "fs-old-errors", LogPlace.DISK
+    ),
+    pattern(
+        "elayed block allocation failed",
+        _EXT + r"Delayed block allocation failed for inode \d{1,20}",
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "ext4_end_bio",
+        (
+            r"EXT4-fs warning \(device (?P<dev>[\w!/-]{1,60})\): ext4_end_bio:\d{1,6}: I/O error"
+            r" \d{1,6} writing to inode"
+        ),
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern("shut down requested", _EXT + r"shut down requested", "fs-shutdown", LogPlace.DISK),
+    pattern("while writing superblock", _EXT + r"I/O error while writing superblock", "fs-error", LogPlace.DISK),
+    pattern(
+        "journal superblock",
+        r"JBD2: (?:I/O error|Error -\d{1,4} detected) when updating journal superblock for "
+        r"(?P<dev>[\w!/.]{1,60}(?:-\d{1,7})?)-\d{1,10}\b",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "writeback error on inode",
+        r"(?P<dev>[a-zA-Z][\w!/-]{0,60}): writeback error on inode \d{1,20}",
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern("mounted filesystem", _EXT + r"(?:re-)?mounted filesystem", "fs-mounted", LogPlace.DISK),
+    pattern("re-mounted", _EXT + r"re-mounted", "fs-mounted", LogPlace.DISK),
+    pattern("unmounting filesystem", _EXT + r"unmounting filesystem", "fs-unmounted", LogPlace.DISK),
+    pattern(
+        "borting journal",
+        r"Aborting journal on device (?P<dev>[\w!/]{1,60}(?:-\d{1,7})?)[-:]\d{1,10}\.",
+        "journal-abort",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "while flushing file data",
+        (
+            r"JBD2: Detected IO errors (?:-?\d{1,4} )?while flushing file data on "
+            r"(?P<dev>[\w!/.]{1,60}(?:-\d{1,7})?)-\d{1,10}\b"
+        ),
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern("etadata I/O error", _XFS + r"metadata I/O error in \"\w{1,60}", "fs-error", LogPlace.DISK),
+    pattern("etadata I/O error:", _XFS + r"metadata I/O error: block 0x[0-9a-f]{1,16}", "fs-error", LogPlace.DISK),
+    pattern("log I/O error", _XFS + r"log I/O error -\d{1,4}", "fs-error", LogPlace.DISK),
+    pattern("Metadata ", _XFS + r"Metadata (?:corruption|CRC error) detected", "fs-corruption", LogPlace.DISK),
+    pattern("Internal error", _XFS + r"Internal error \w{1,60}", "fs-corruption", LogPlace.DISK),
+    pattern("orruption of in-memory data", _XFS + r"Corruption of in-memory data", "fs-corruption", LogPlace.DISK),
+    pattern(
+        "shut down due to", _XFS + r"Filesystem has been shut down due to [a-z -]{1,60}", "fs-shutdown", LogPlace.DISK
+    ),
+    pattern(
+        "hutting down filesystem",
+        _XFS + r"(?:[A-Za-z/! -]{1,80}\.? ){0,3}Shutting down filesystem",
+        "fs-shutdown",
+        LogPlace.DISK,
+    ),
+    pattern("ser initiated shutdown", _XFS + r"User initiated shutdown received", "fs-shutdown", LogPlace.DISK),
+    pattern(
+        "ailing async write",
+        _XFS + r"Failing async write on buffer block 0x[0-9a-f]{1,16}",
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern("riteback error on", _XFS + r"writeback error on (?:inode|sector|zone)\b", "fs-write-lost", LogPlace.DISK),
+    pattern("ounting V", _XFS + r"Mounting V\d", "fs-mounted", LogPlace.DISK),
+    pattern("nmounting Filesystem", _XFS + r"Unmounting Filesystem", "fs-unmounted", LogPlace.DISK),
+    pattern(
+        " errs: wr ",
+        _BTRFS.replace("<dev>", "<also>")
+        + (
+            r"bdev (?:/dev/)?(?P<dev>[\w!/-]{1,60}) errs: wr \d{1,12}, rd \d{1,12}, flush"
+            r" \d{1,12}, corrupt \d{1,12}, gen \d{1,12}"
+        ),
+        lambda found: "fs-old-errors" if found["level"] == "info" else "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern("csum failed", _BTRFS + r"csum failed", "fs-corruption", LogPlace.DISK),
+    pattern("hecksum verify failed", _BTRFS + r"checksum verify failed", "fs-corruption", LogPlace.DISK),
+    pattern("transid verify failed", _BTRFS + r"parent transid verify failed", "fs-corruption", LogPlace.DISK),
+    pattern("corrupt leaf", _BTRFS + r"corrupt leaf", "fs-corruption", LogPlace.DISK),
+    pattern("forced readonly", _BTRFS + r"forced readonly", "fs-readonly", LogPlace.DISK),
+    pattern(
+        ": error (device",
+        (
+            r"BTRFS: error \(device (?P<dev>[\w!/-]{1,60})(?::? state \w{1,8})?\) in"
+            r" \w{1,60}:\d{1,6}: errno=-\d{1,4}"
+        ),
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern("fixed up error", _BTRFS + r"fixed up error at logical \d{1,20}", "fs-corrected", LogPlace.DISK),
+    pattern("read error corrected: ino", _BTRFS + r"read error corrected: ino \d{1,20}", "fs-corrected", LogPlace.DISK),
+    pattern(
+        "first mount of filesystem",
+        r"BTRFS info \(device (?P<dev>[\w!/-]{1,60})\): first mount of filesystem",
+        "fs-mounted",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "last unmount of filesystem",
+        (
+            r"BTRFS info \(device (?P<dev>[\w!/-]{1,60})(?::? state \w{1,8})?\): last unmount of"
+            r" filesystem"
+        ),
+        "fs-unmounted",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "has been set read-only",
+        r"FAT-fs \((?P<dev>[\w!/-]{1,60})\): Filesystem has been set read-only",
+        "fs-readonly",
+        LogPlace.DISK,
+    ),
+    pattern(
+        " USB device number",
+        (
+            r"usb (?P<dev>[\d.-]{1,30}): reset [\w-]{1,30}(?: Gen \w{1,8})? USB device number"
+            r" \d{1,4}"
+        ),
+        "usb-reset",
+        LogPlace.USB,
+    ),
+)

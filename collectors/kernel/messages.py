@@ -1,0 +1,75 @@
+r"""Messages of the kernel that sdstop understands: their kind, and the device as they name it.
+
+    critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2    medium-error sdc
+    sd 6:0:3:0: attempting task abort!scmd(0x0000000012345678), outstanding for 30312 ms           abort 6:0:3:0
+    ata7: hard resetting link                                                                      link-reset ata7
+    EXT4-fs error (device dm-3): ext4_lookup:1858:                                                 fs-error dm-3
+
+Formats are those of the kernel's sources (block/blk-core.c, drivers/ata/libata-eh.c, drivers/scsi/, drivers/nvme/host/,
+drivers/md/, fs/ext4/super.c, fs/xfs/, fs/btrfs/, mm/oom_kill.c, kernel/hung_task.c), from 4.18 to 6.18. A message is
+kept up to the end of its pattern, because the rest may have names of files and free text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sdstop.collectors.kernel import disk_patterns, filesystem_patterns, node_patterns, stack_patterns
+from sdstop.collectors.kernel.message import Found, LogPlace, Message, Pattern
+
+LONGEST = 240
+"""Maximum number of characters of a message that are kept."""
+
+PATTERNS = (
+    *disk_patterns.PATTERNS,
+    *stack_patterns.PATTERNS,
+    *filesystem_patterns.PATTERNS,
+    *node_patterns.PATTERNS,
+)
+_BY_WORD: dict[str, list[Pattern]] = {}
+for _each in PATTERNS:
+    _BY_WORD.setdefault(_each.word, []).append(_each)
+_SUPPRESSED = re.compile(
+    r"(?:\w*blk_\w+|print_req_error|\w*buffer\w*|scsi_\w+|sd_\w+|nvme_\w+|ext4\w*|btrfs\w*|xfs\w*|raid\w*)"
+    r": (?P<count>\d{1,9}) callbacks suppressed"
+)
+"""Message of the kernel's rate limit for functions that report failed requests."""
+_KERNEL_NAME = re.compile(r"md[_\d]?\d*|-")
+"""Names of arrays that the owner did not choose."""
+_IGNORED = re.compile(r"(?:sr|fd|loop|ram|zram|cdrom)\d{1,7}(?:p\d{1,4})?")
+"""Devices without a disk: empty drives, and files whose own disk has the error."""
+
+
+def suppressed(text: str) -> int:
+    """Return the number of messages about failed requests that the kernel's rate limit dropped before this one."""
+    found = _SUPPRESSED.match(text) if "callbacks suppressed" in text else None
+    return 0 if found is None else int(found["count"])
+
+
+def understood(text: str) -> Message | None:
+    """Return a message that sdstop understands, None for any other one."""
+    for word, patterns in _BY_WORD.items():
+        if word in text:
+            for each in patterns:
+                found = each.form.match(text)
+                message = _message(each, found) if found is not None else None
+                if message is not None:
+                    return message
+    return None
+
+
+def _message(each: Pattern, found: Found) -> Message | None:
+    kind = each.kind if isinstance(each.kind, str) else each.kind(found)
+    groups: Mapping[str, str | None] = found.groupdict()
+    device, also = groups.get("dev") or "", groups.get("also") or ""
+    hidden = "hidden" if groups.get("hidden") else ""
+    if each.place is LogPlace.POOL:  # the pool's name is kept where it is the device alone
+        device, also, hidden = (device, "", "also" if also else "") if device else (also, "", "")
+    if not kind or (each.place is not LogPlace.NODE and not device) or _IGNORED.fullmatch(device):
+        return None
+    text = found[0]
+    if hidden and not _KERNEL_NAME.fullmatch(found[hidden]):
+        begin, end = (at - found.start() for at in found.span(hidden))
+        text = f"{text[:begin]}-{text[end:]}"
+    return Message(kind, each.place, device.replace("!", "/"), text[:LONGEST].strip(), also)

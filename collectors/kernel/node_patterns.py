@@ -1,0 +1,111 @@
+"""Messages of USB, PCIe, tasks, processors and memory."""
+
+from __future__ import annotations
+
+from sdstop.collectors.kernel.message import LogPlace, pattern
+
+_PCI = r"(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)"
+_AER = {
+    "Corrected": "pcie-corrected",
+    "Correctable": "pcie-corrected",
+    "Fatal": "pcie-fatal",
+    "Non-Fatal": "pcie-uncorrected",
+}
+_SEVERE = {"corrected": "hardware-corrected", "recoverable": "memory-uncorrected", "fatal": "machine-check"}
+
+PATTERNS = (
+    pattern(
+        "USB disconnect", r"usb (?P<dev>[\d.-]{1,30}): USB disconnect, device number \d{1,4}", "usb-gone", LogPlace.USB
+    ),
+    pattern(
+        "PCIe Bus Error",
+        r"\S{1,40} "
+        + _PCI
+        + (
+            r": (?:AER: )?PCIe Bus Error: severity=(?P<severity>Corrected|Correctable|Uncorrect\w{"
+            r"2,4} \((?P<uncorrected>Fatal|Non-Fatal)\))(?:, type=[\w ]{1,40})?"
+        ),
+        lambda found: _AER.get(found["uncorrected"] or found["severity"], ""),
+        LogPlace.PCI,
+    ),
+    pattern("ontainment event", r"\S{1,40} " + _PCI + r": DPC: containment event", "pcie-fatal", LogPlace.PCI),
+    pattern(
+        "blocked ",
+        (
+            r"INFO: task (?P<also>[ -~]{1,20}?):\d{1,8} blocked (?:in I/O wait )?for more than \d{1,9}"
+            r" seconds"
+        ),
+        "hung-task",
+        LogPlace.NODE,
+    ),
+    pattern(
+        " lockup - CPU#",
+        r"(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#\d{1,5} stuck for \d{1,9}s",
+        "lockup",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "hard LOCKUP",
+        (
+            r"(?:NMI )?(?:watchdog: )?(?:Watchdog detected|CPU\d{1,5}: Watchdog detected) hard"
+            r" LOCKUP on cpu \d{1,5}"
+        ),
+        "lockup",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "detected",
+        r"(?:rcu: )?INFO: \w{1,40} (?:self-)?detected (?:expedited )?stalls? on CPU",
+        "cpu-stall",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "Killed process",
+        (
+            r"Out of memory(?: \(oom_kill_allocating_task\))?: Killed process \d{1,8} \("
+            r"(?P<also>[ -(*-~]{1,20})\)"
+        ),
+        "oom-kill",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "Memory cgroup out of memory",
+        r"Memory cgroup out of memory: Killed? process \d{1,8} \((?P<also>[ -(*-~]{1,20})\)",
+        "cgroup-oom-kill",
+        LogPlace.NODE,
+    ),
+    pattern("kernel BUG at", r"kernel BUG at [\w./-]{1,80}:\d{1,6}", "kernel-bug", LogPlace.NODE),
+    pattern(
+        "BUG: ",
+        r"BUG: (?:unable to handle|kernel NULL pointer dereference|Bad page state)",
+        "kernel-bug",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "EDAC ",
+        r"EDAC MC\d{1,3}: \d{1,9} (?P<type>[CU]E)\b",
+        lambda found: "memory-uncorrected" if found["type"] == "UE" else "memory-corrected",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "event severity:",
+        r"\{\d{1,6}\}\[Hardware Error\]: event severity: (?P<severity>\w{1,20})",
+        lambda found: _SEVERE.get(found["severity"], ""),
+        LogPlace.NODE,
+    ),
+    pattern(
+        "Machine check events logged",
+        r"mce: \[Hardware Error\]: Machine check events logged",
+        "hardware-corrected",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "Machine Check",
+        (
+            r"mce: \[Hardware Error\]: CPU \d{1,5}: Machine Check(?: Exception)?: [0-9a-f]{1,16}"
+            r" Bank \d{1,4}"
+        ),
+        "machine-check",
+        LogPlace.NODE,
+    ),
+)

@@ -1,0 +1,228 @@
+"""Messages of md, device mapper, bcache, ZFS, and sessions with servers."""
+
+from __future__ import annotations
+
+from sdstop.collectors.kernel.message import DEVICE, Found, LogPlace, pattern
+
+_MD = r"md/(?:raid\d{0,2}|linear|multipath|faulty):(?P<hidden>[\w-]{1,60}): "
+_DM = r"device-mapper: (?P<target>[\w -]{1,30}): (?P<dev>\d{1,4}:\d{1,7}): "
+_MODES = {
+    "out-of-data-space": "thin-full",
+    "read-only": "thin-readonly",
+    "fail": "thin-failed",
+    "write": "thin-restored",
+}
+_ZED = {
+    "io": "zfs-io",
+    "checksum": "zfs-checksum",
+    "io_failure": "pool-suspended",
+    "probe_failure": "zfs-io",
+    "data": "zfs-io",
+    "delay": "timeout",
+    "deadman": "timeout",
+}
+_BAD_VDEV = frozenset({"FAULTED", "DEGRADED", "UNAVAIL", "REMOVED", "CANT_OPEN"})
+
+
+def _of_zed(found: Found) -> str:
+    if found["class"] == "statechange":
+        return "vdev-failed" if found["state"] in _BAD_VDEV else ""
+    return _ZED.get(found["class"], "")
+
+
+PATTERNS = (
+    pattern(
+        "isk failure on", _MD + r"Disk failure on " + DEVICE + r", disabling device", "member-failed", LogPlace.DISK
+    ),
+    pattern(
+        "peration continuing on",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): Operation continuing on \d{1,4} devices",
+        "array-reduced",
+        LogPlace.DISK,
+    ),
+    pattern("md: kicking", r"md: kicking non-fresh " + DEVICE + r" from array", "member-failed", LogPlace.DISK),
+    pattern(
+        "rescheduling sector",
+        r"md/raid\d{0,2}:(?:(?P<hidden>[\w-]{1,60}): )?" + DEVICE + r": rescheduling sector \d{1,20}",
+        "read-repaired",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "read error corrected",
+        r"md/raid\d{0,2}:(?P<hidden>[\w-]{1,60}): read error corrected \(\d{1,9} sectors at \d{1,20} on "
+        + DEVICE
+        + r"\)",
+        "read-repaired",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "read error not correctable",
+        r"md/raid\d{0,2}:(?P<hidden>[\w-]{1,60}): read error not correctable \(sector \d{1,20} on " + DEVICE + r"\)",
+        "read-unrepaired",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "read error NOT corrected",
+        r"md/raid\d{0,2}:(?P<hidden>[\w-]{1,60}): read error NOT corrected!! \(sector \d{1,20} on " + DEVICE + r"\)",
+        "read-unrepaired",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "unrecoverable I/O",
+        (
+            r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): (?:[\w-]{1,60}: )?unrecoverable I/O (?:read"
+            r" )?error"
+        ),
+        "read-unrepaired",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "enough operational",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): not enough operational (?:devices|mirrors)",
+        "array-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "failed to run raid",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): failed to run raid set",
+        "array-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Cannot continue operation",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): Cannot continue operation",
+        "array-failed",
+        LogPlace.DISK,
+    ),
+    pattern("md: recovery of", r"md: recovery of RAID array (?P<dev>[\w-]{1,60})", "recovery", LogPlace.DISK),
+    pattern("recovery done", r"md: (?P<dev>[\w-]{1,60}): recovery done", "recovery-done", LogPlace.DISK),
+    pattern(
+        "switching pool to",
+        _DM + r"switching pool to (?P<mode>[a-z-]{1,20})(?: \((?:queue|error) IO\))? mode",
+        lambda found: _MODES.get(found["mode"], ""),
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "reached low water mark",
+        _DM + r"reached low water mark for (?:data|metadata) device",
+        "thin-low",
+        LogPlace.NUMBER,
+    ),
+    pattern("no free", _DM + r"no free (?:metadata|data) space available", "thin-full", LogPlace.NUMBER),
+    pattern(
+        "etadata operation",
+        _DM + r"metadata operation '\w{1,60}' failed: error = -\d{1,4}",
+        "thin-readonly",
+        LogPlace.NUMBER,
+    ),
+    pattern("switching cache to", _DM + r"switching cache to (?:fail|read-only) mode", "cache-failed", LogPlace.NUMBER),
+    pattern(
+        "Failing path",
+        (
+            r"device-mapper: multipath: (?:\d{1,4}:\d{1,7}: )?Failing path "
+            r"(?P<dev>\d{1,4}:\d{1,7})"
+        ),
+        "path-failed",
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "einstating path",
+        (
+            r"device-mapper: multipath: (?:\d{1,4}:\d{1,7}: )?Reinstating path "
+            r"(?P<dev>\d{1,4}:\d{1,7})"
+        ),
+        "path-restored",
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "nvalidating snapshot",
+        (
+            r"device-mapper: snapshots: (?:(?P<dev>\d{1,4}:\d{1,7}): )?Invalidating snapshot: "
+            r"(?:Unable to allocate exception|Error reading/writing)"
+        ),
+        "snapshot-invalid",
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "hecksum failed at sector",
+        r"device-mapper: integrity: " + DEVICE + r": Checksum failed at sector 0x[0-9a-f]{1,16}",
+        "integrity-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "too many IO errors on",
+        r"bcache: \w{1,40}\(\) (?:stop )?" + DEVICE + r": too many IO errors on",
+        "cache-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "IO error on", r"bcache: \w{1,40}\(\) " + DEVICE + r": IO error on [\w ]{1,40}", "cache-error", LogPlace.DISK
+    ),
+    pattern(
+        "ncorrectable I/O failure",
+        (
+            r"WARNING: Pool '(?P<dev>[\w.: -]{1,200})' has encountered an uncorrectable I/O"
+            r" failure and has been suspended"
+        ),
+        "pool-suspended",
+        LogPlace.POOL,
+    ),
+    pattern(
+        "eid=",
+        (
+            r"eid=\d{1,9} class=(?P<class>[\w.]{1,60}) pool='(?P<also>[\w.: -]{1,200})'(?: vdev="
+            r"(?P<dev>[\w./:-]{1,200}))?(?:.{0,400}? vdev_state=(?P<state>[A-Z_]{1,20}))?"
+        ),
+        _of_zed,
+        LogPlace.POOL,
+    ),
+    pattern(
+        "detected conn error",
+        r" ?(?P<dev>connection\d{1,6}:\d{1,4}): detected conn error \(\d{1,6}\)",
+        "session-error",
+        LogPlace.SESSION,
+    ),
+    pattern(
+        "ping timeout",
+        r" ?(?P<dev>connection\d{1,6}:\d{1,4}): ping timeout of \d{1,6} secs expired",
+        "session-error",
+        LogPlace.SESSION,
+    ),
+    pattern(
+        "session recovery timed out",
+        r" ?(?P<dev>session\d{1,6}): session recovery timed out after \d{1,6} secs",
+        "session-error",
+        LogPlace.SESSION,
+    ),
+    pattern(
+        "not responding",
+        r"nfs: server (?P<dev>[\w.:%-]{1,253}) not responding, (?:still trying|timed out)",
+        "server-silent",
+        LogPlace.SERVER,
+    ),
+    pattern(" OK", r"nfs: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
+    pattern(
+        "has not responded in",
+        (
+            r"CIFS: (?:VFS: )?(?:\\\\|//)?(?P<dev>[\w.:%-]{1,253}) has not responded in \d{1,6}"
+            r" seconds"
+        ),
+        "server-silent",
+        LogPlace.SERVER,
+    ),
+    pattern(
+        "tur checker reports path is down",
+        r"(?P<hidden>[\w.-]{1,128}): " + DEVICE + r" - \w{1,20} checker reports path is down",
+        "path-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        ": disk( ",
+        (
+            r"drbd (?P<hidden>\S{1,128}) (?P<dev>drbd\d{1,6}): (?:[\w( )>-]{0,120}? )?disk\( \w{1,20} -> "
+            r"(?:Failed|Diskless) \)"
+        ),
+        "device-gone",
+        LogPlace.DISK,
+    ),
+)

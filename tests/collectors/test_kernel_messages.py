@@ -1,0 +1,295 @@
+"""Messages of the kernel: those that are understood, by kind and device, and those that must not be."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdstop.collectors.kernel.kinds import KINDS
+from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
+
+UNDERSTOOD = """
+medium-error sdc | critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
+medium-error sdc | blk_update_request: critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x0 phys_seg 1
+medium-error sdc | print_req_error: critical medium error, dev sdc, sector 8201
+io-error nvme0n1 | I/O error, dev nvme0n1, sector 77 op 0x1:(WRITE) flags 0x8800 phys_seg 4 prio class 0
+io-error etherd/e0.1 | I/O error, dev etherd!e0.1, sector 8 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2
+io-error sdd | timeout error, dev sdd, sector 88 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2
+io-error sdd | device offline error, dev sdd, sector 88 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2
+target-error sdd | critical target error, dev sdd, sector 88 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2
+protection-error sdd | protection error, dev sdd, sector 88 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2
+no-space sdd | critical space allocation error, dev sdd, sector 88 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2
+transport-error sdd | recoverable transport error, dev sdd, sector 88 op 0x1:(WRITE) flags 0x0 phys_seg 1 prio class 2
+reservation-conflict sdd | reservation conflict error, dev sdd, sector 88 op 0x1:(WRITE) flags 0x0 phys_seg 1
+write-lost dm-3 | Buffer I/O error on dev dm-3, logical block 88, lost async page write
+write-lost sdc1 | Buffer I/O error on device sdc1, logical block 88, lost sync page write
+buffer-error sdc | Buffer I/O error on dev sdc, logical block 0, async page read
+timeout 6:0:3:0 | sd 6:0:3:0: [sdc] tag#12 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=31s
+transport-error 6:0:3:0 | sd 6:0:3:0: [sdc] tag#12 FAILED Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK
+transport-error 6:0:3:0 | sd 6:0:3:0: [sdc] tag#1 UNKNOWN(0x2003) FAILED Result: hostbyte=DID_SOFT_ERROR driverbyte=0
+reset 6:0:3:0 | sd 6:0:3:0: [sdc] FAILED Result: hostbyte=DID_RESET driverbyte=DRIVER_OK
+sense-medium 6:0:3:0 | sd 6:0:3:0: [sdc] tag#12 Sense Key : Medium Error [current]
+sense-hardware 6:0:3:0 | sd 6:0:3:0: [sdc] tag#12 Sense Key : Hardware Error [deferred]
+sense-aborted 6:0:3:0 | sd 6:0:3:0: [sdc] Sense Key : Aborted Command [current] [descriptor]
+abort 6:0:3:0 | sd 6:0:3:0: attempting task abort!scmd(0x0000000012345678), outstanding for 30312 ms & timeout 30000 ms
+abort 6:0:3:0 | sd 6:0:3:0: attempting task abort! scmd(0x0000000012345678)
+abort 6:0:3:0 | sd 6:0:3:0: Attempting Task Abort! scmd(00000000abcdabcd)
+reset 6:0:3:0 | sd 6:0:3:0: attempting device reset! scmd(0x0000000012345678)
+reset 6:0:3:0 | scsi 6:0:3:0: attempting target reset! scmd(0x0000000012345678)
+timeout 6:0:3:0 | sd 6:0:3:0: [sdc] tag#3 timing out command, waited 180s
+device-gone 6:0:3:0 | sd 6:0:3:0: Device offlined - not ready after error recovery
+offline-io 6:0:3:0 | sd 6:0:3:0: rejecting I/O to offline device
+power-on 6:0:3:0 | sd 6:0:3:0: Power-on or device reset occurred
+flush-failed 6:0:3:0 | sd 6:0:3:0: [sdc] Synchronize Cache(10) failed: Result: hostbyte=DID_NO_CONNECT
+abort 6:0:3:0 | sd 6:0:3:0: [sdc] tag#3 uas_eh_abort_handler 0 uas-tag 3 inflight: CMD
+controller-reset mpt3sas_cm0 | mpt3sas_cm0: sending diag reset !!
+controller-reset mpt3sas_cm0 | mpt3sas_cm0: attempting host reset! scmd(0x0000000012345678)
+controller-fault mpt2sas_cm1 | mpt2sas_cm1: fault_state(0x2622)!
+controller-fault mpt3sas_cm0 | mpt3sas_cm0: SAS host is non-operational !!!!
+hba-event mpt3sas_cm0 | mpt3sas_cm0: log_info(0x31110e03): originator(PL), code(0x11), sub_code(0x0e03)
+controller-fault 0000:3b:00.0 | megaraid_sas 0000:3b:00.0: Found FW in FAULT state, will reset adapter scsi0.
+controller-reset 0000:3b:00.0 | megaraid_sas 0000:3b:00.0: resetting fusion adapter scsi0.
+controller-reset aacraid | aacraid: Host adapter abort request.
+timeout ata7.00 | ata7.00: exception Emask 0x0 SAct 0x40 SErr 0x0 action 0x6 frozen
+link-error ata7.00 | ata7.00: error: { ICRC ABRT }
+link-reset ata7 | ata7: hard resetting link
+link-reset ata7.15 | ata7.15: soft resetting link
+link-down ata7 | ata7: COMRESET failed (errno=-16)
+link-slow ata7 | ata7: limiting SATA link speed to 3.0 Gbps
+device-gone ata7 | ata7: reset failed, giving up
+device-gone ata7.00 | ata7.00: disable device
+device-gone ata7.00 | ata7.00: disabled
+timeout nvme1 | nvme nvme1: I/O 512 QID 3 timeout, aborting
+timeout nvme1 | nvme nvme1: I/O 512 (I/O Cmd) QID 3 timeout, reset controller
+timeout nvme1 | nvme nvme1: I/O tag 51 (a033) opcode 0x2 (I/O Cmd) QID 3 timeout, aborting req_op:READ(0) size:4096
+missed-interrupt nvme1 | nvme nvme1: I/O 512 QID 3 timeout, completion polled
+timeout nvme1 | nvme nvme1: queue 2: timeout request 0x11 type 4
+controller-reset nvme1 | nvme nvme1: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0x10
+controller-reset nvme1 | nvme nvme1: resetting controller
+controller-fault nvme1 | nvme nvme1: Device not ready; aborting reset, CSTS=0x1
+device-gone nvme1 | nvme nvme1: Removing after probe failure status: -19
+device-gone nvme1 | nvme nvme1: Disabling device after reset failure: -19
+session-error nvme1 | nvme nvme1: starting error recovery
+session-error nvme1 | nvme nvme1: failed reconnect attempt 3
+session-restored nvme1 | nvme nvme1: Successfully reconnected (4 attempts)
+sense-medium nvme1n1 | nvme1n1: Read(0x2) @ LBA 88, 8 blocks, Unrecovered Read Error (sct 0x2 / sc 0x81) DNR
+member-failed sdc1 | md/raid1:md0: Disk failure on sdc1, disabling device.
+member-failed sdc1 | md/raid:md0: Disk failure on sdc1, disabling device.
+array-reduced md0 | md/raid:md0: Operation continuing on 5 devices.
+member-failed sdc1 | md: kicking non-fresh sdc1 from array!
+read-repaired sdc1 | md/raid:md0: read error corrected (8 sectors at 8200 on sdc1)
+read-repaired sdc1 | md/raid1:md0: sdc1: rescheduling sector 8200
+read-unrepaired sdc1 | md/raid:md0: read error not correctable (sector 8200 on sdc1).
+read-unrepaired md0 | md/raid1:md0: sdc1: unrecoverable I/O read error for block 8200
+array-failed md0 | md/raid:md0: Cannot continue operation (2/4 failed).
+array-failed md0 | md/raid:md0: not enough operational devices (3/5 failed)
+recovery md0 | md: recovery of RAID array md0
+recovery-done md0 | md: md0: recovery done.
+thin-full 253:2 | device-mapper: thin: 253:2: switching pool to out-of-data-space (queue IO) mode
+thin-readonly 253:2 | device-mapper: thin: 253:2: switching pool to read-only mode
+thin-failed 253:2 | device-mapper: thin: 253:2: switching pool to fail mode
+thin-restored 253:2 | device-mapper: thin: 253:2: switching pool to write mode
+thin-low 253:2 | device-mapper: thin: 253:2: reached low water mark for data device: sending event.
+path-failed 8:32 | device-mapper: multipath: 253:3: Failing path 8:32.
+path-restored 8:32 | device-mapper: multipath: 253:3: Reinstating path 8:32.
+snapshot-invalid 253:5 | device-mapper: snapshots: 253:5: Invalidating snapshot: Unable to allocate exception.
+integrity-error sdc1 | device-mapper: integrity: sdc1: Checksum failed at sector 0x88
+pool-suspended tank | WARNING: Pool 'tank' has encountered an uncorrectable I/O failure and has been suspended.
+zfs-io sdc | eid=12 class=io pool='tank' vdev=sdc size=4096 offset=8192 priority=0 err=5 flags=0x1
+vdev-failed sdc1 | eid=13 class=statechange pool='tank' vdev=sdc1 vdev_state=FAULTED
+session-error connection1:0 |  connection1:0: detected conn error (1020)
+session-error session1 |  session1: session recovery timed out after 120 secs
+server-silent nas1 | nfs: server nas1 not responding, still trying
+server-back nas1 | nfs: server nas1 OK
+server-silent nas2 | CIFS: VFS: \\\\nas2 has not responded in 180 seconds. Reconnecting...
+path-failed sdc | mpatha: sdc - tur checker reports path is down
+fs-error dm-3 | EXT4-fs error (device dm-3): ext4_lookup:1858: inode #2: comm secret: deleted inode referenced: 12
+fs-readonly sda1 | EXT4-fs (sda1): Remounting filesystem read-only
+fs-old-errors sda1 | EXT4-fs (sda1): error count since last fsck: 3
+fs-write-lost sda1 | EXT4-fs (sda1): Delayed block allocation failed for inode 12 at logical offset 0 with max blocks 1
+fs-write-lost sda1 | EXT4-fs warning (device sda1): ext4_end_bio:343: I/O error 10 writing to inode 12 starting block 8)
+fs-mounted sda1 | EXT4-fs (sda1): mounted filesystem with ordered data mode. Quota mode: none.
+fs-mounted sda1 | EXT4-fs (sda1): re-mounted. Opts: (null)
+fs-mounted sda1 | EXT4-fs (sda1): re-mounted 0f3a r/w. Quota mode: none.
+fs-unmounted sda1 | EXT4-fs (sda1): unmounting filesystem.
+journal-abort sda1 | Aborting journal on device sda1-8.
+journal-abort dm-3 | Aborting journal on device dm-3-8.
+fs-write-lost sda1 | JBD2: Detected IO errors while flushing file data on sda1-8
+fs-error dm-0 | XFS (dm-0): metadata I/O error in "xfs_buf_ioerror_alert+0x1" at daddr 0x88 len 8 error 5
+fs-error dm-0 | XFS (dm-0): log I/O error -5
+fs-shutdown dm-0 | XFS (dm-0): Filesystem has been shut down due to log error (0x2).
+fs-shutdown dm-0 | XFS (dm-0): Corruption detected! Unmount. Shutting down filesystem
+fs-corruption dm-0 | XFS (dm-0): Metadata corruption detected at xfs_agf_verify+0x1, xfs_agf block 0x1
+fs-corruption dm-0 | XFS (dm-0): Internal error XFS_WANT_CORRUPTED_GOTO at line 1 of file fs/xfs/x.c
+fs-mounted dm-0 | XFS (dm-0): Mounting V5 Filesystem 0f3a
+fs-unmounted dm-0 | XFS (dm-0): Unmounting Filesystem 0f3a
+fs-error sdb | BTRFS error (device sda1 state E): bdev /dev/sdb errs: wr 0, rd 1, flush 0, corrupt 0, gen 0
+fs-old-errors sdb | BTRFS info (device sda1): bdev /dev/sdb errs: wr 0, rd 1, flush 0, corrupt 0, gen 0
+fs-corruption sdb | BTRFS warning (device sdb): csum failed root 5 ino 257 off 0 csum 0x1 expected csum 0x2 mirror 1
+fs-readonly sda1 | BTRFS info (device sda1: state E): forced readonly
+fs-error sda1 | BTRFS: error (device sda1) in btrfs_commit_transaction:2345: errno=-5 IO failure
+usb-reset 2-1 | usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd
+usb-gone 2-1 | usb 2-1: USB disconnect, device number 2
+pcie-corrected 0000:01:00.0 | nvme 0000:01:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)
+pcie-corrected 0000:01:00.0 | nvme 0000:01:00.0: PCIe Bus Error: severity=Correctable, type=Data Link Layer
+pcie-fatal 0000:01:00.0 | nvme 0000:01:00.0: AER: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer
+pcie-uncorrected 0000:01:00.0 | nvme 0000:01:00.0: PCIe Bus Error: severity=Uncorrectable (Non-Fatal), type=Inaccessible
+hung-task node | INFO: task jbd2/sda1-8:123 blocked for more than 120 seconds.
+hung-task node | INFO: task kworker/u8:3:88 blocked in I/O wait for more than 122 seconds.
+lockup node | watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [secret:123]
+lockup node | NMI watchdog: Watchdog detected hard LOCKUP on cpu 3
+cpu-stall node | rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:
+cpu-stall node | rcu: INFO: rcu_sched self-detected stall on CPU
+oom-kill node | Out of memory: Killed process 1234 (mysqld) total-vm:1kB, anon-rss:1kB, file-rss:0kB, UID:0
+cgroup-oom-kill node | Memory cgroup out of memory: Killed process 1234 (java) total-vm:1kB
+kernel-bug node | kernel BUG at fs/ext4/inode.c:123!
+memory-corrected node | EDAC MC0: 1 CE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0 (channel:1 slot:0 page:0x1)
+memory-uncorrected node | EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#1_DIMM#0
+hardware-corrected node | {1}[Hardware Error]: event severity: corrected
+machine-check node | {1}[Hardware Error]: event severity: fatal
+write-lost sdc1 | lost page write due to I/O error on sdc1
+reset 6:1:3:0 | smartpqi 0000:3b:00.0: resetting scsi 6:1:3:0 SCSI cmd at 0000000012345678 due to cmd opcode 0x28
+reset 0:1:0:0 | hpsa 0000:3b:00.0: scsi 0:1:0:0: resetting logical  Direct-Access HP LOGICAL VOLUME RAID-5
+controller-fault 0000:3b:00.0 | smartpqi 0000:3b:00.0: controller is offline: status code 0x6100c
+timeout nvme1 | nvme nvme1: I/O tag 3 (0003) type 4 opcode 0x1 (I/O Cmd) QID 1 timeout
+controller-reset nvme1 | nvme nvme1: frozen state error detected, reset controller
+read-unrepaired sdc1 | md/raid:md0: read error NOT corrected!! (sector 8200 on sdc1).
+array-failed md0 | md/raid:md0: failed to run raid set.
+thin-full 253:2 | device-mapper: thin: 253:2: no free data space available.
+thin-readonly 253:2 | device-mapper: thin: 253:2: metadata operation 'dm_pool_commit_metadata' failed: error = -28
+cache-failed 253:4 | device-mapper: cache: 253:4: switching cache to fail mode
+cache-failed sdb | bcache: bch_count_io_errors() sdb: too many IO errors on reading from cache
+cache-error sdb | bcache: bch_count_io_errors() sdb: IO error on writing to cache
+session-error connection1:0 |  connection1:0: ping timeout of 5 secs expired, recv timeout 5, last rx 1, last ping 2
+device-gone drbd0 | drbd r0/0 drbd0: disk( UpToDate -> Failed )
+fs-shutdown sda1 | EXT4-fs (sda1): shut down requested (2)
+fs-error sda1 | EXT4-fs (sda1): I/O error while writing superblock
+fs-write-lost dm-0 | dm-0: writeback error on inode 172, offset 0, sector 5440
+fs-error dm-0 | JBD2: I/O error when updating journal superblock for dm-0-8.
+fs-error dm-0 | XFS (dm-0): metadata I/O error: block 0x88 ("xfs_trans_read_buf_map") error 5 numblks 8
+fs-corruption dm-0 | XFS (dm-0): Corruption of in-memory data (0x8) detected at xfs_defer_finish_noroll+0x1
+fs-shutdown dm-0 | XFS (dm-0): User initiated shutdown received.
+fs-write-lost dm-0 | XFS (dm-0): Failing async write on buffer block 0x88. Retrying async write.
+fs-write-lost dm-0 | XFS (dm-0): writeback error on inode 12, offset 0, sector 88
+fs-corruption sdb | BTRFS warning (device sdb): checksum verify failed on logical 88 mirror 1 wanted 0x1 found 0x2
+fs-corruption sdb | BTRFS error (device sdb): parent transid verify failed on logical 88 mirror 1 wanted 7 found 5
+fs-corruption sdb | BTRFS critical (device sdb): corrupt leaf: root=5 block=88 slot=0
+fs-corrected sdb | BTRFS error (device sdb): fixed up error at logical 88 on dev /dev/sdb
+fs-corrected sdb | BTRFS info (device sdb): read error corrected: ino 257 off 0 (dev /dev/sdb sector 88)
+fs-mounted sdb | BTRFS info (device sdb): first mount of filesystem 0f3a
+fs-unmounted sdb | BTRFS info (device sdb): last unmount of filesystem 0f3a
+fs-readonly sdb1 | FAT-fs (sdb1): Filesystem has been set read-only
+pcie-fatal 0000:00:01.0 | pcieport 0000:00:01.0: DPC: containment event, status:0x1f01 source:0x0000
+kernel-bug node | BUG: unable to handle page fault for address: 0000000000000008
+hardware-corrected node | mce: [Hardware Error]: Machine check events logged
+machine-check node | mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 7: be00000000800400
+"""
+CASES = [tuple(part.strip(" ") for part in line.split(" | ", 1)) for line in UNDERSTOOD.strip().splitlines()]
+
+NORMAL = """
+ata3: SATA link down (SStatus 0 SControl 300)
+ata7: SATA link up 6.0 Gbps (SStatus 133 SControl 300)
+ata7.00: exception Emask 0x10 SAct 0x0 SErr 0x4040000 action 0xe frozen
+sd 6:0:3:0: [sdc] tag#12 Sense Key : Illegal Request [current]
+sd 6:0:3:0: [sdc] tag#12 Sense Key : Unit Attention [current]
+sd 6:0:3:0: [sdc] tag#12 Sense Key : Not Ready [current]
+sd 6:0:3:0: [sdc] tag#12 FAILED Result: hostbyte=DID_OK driverbyte=DRIVER_OK cmd_age=0s
+sd 6:0:3:0: [sdc] Write cache: enabled, read cache: enabled, doesn't support DPO or FUA
+I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2
+I/O error, dev sr0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2
+Buffer I/O error on dev sr0, logical block 0, async page read
+critical target error, dev sdc, sector 88 op 0x9:(WRITE_ZEROES) flags 0x800 phys_seg 0 prio class 0
+critical target error, dev sdc, sector 88 op 0x3:(DISCARD) flags 0x800 phys_seg 1 prio class 2
+operation not supported error, dev sdc, sector 88 op 0x9:(WRITE_ZEROES) flags 0x800 phys_seg 0 prio class 0
+nvme nvme0: 8/0/0 default/read/poll queues
+nvme nvme0: allocated 64 MiB host memory buffer.
+md: md0: data-check done.
+md: data-check of RAID array md0
+EXT4-fs (sda1): recovery complete
+EXT4-fs (sda1): orphan cleanup on readonly fs
+JBD2: recovery pass ended, transactions 1 to 2, recovered 3 blocks
+XFS (dm-0): Starting recovery (logdev: internal)
+XFS (dm-0): Ending clean mount
+EDAC MC0: Giving out device to module i10nm_edac controller Intel_10nm Socket#0 IMC#0: DEV 0000:7e:0c.0
+eid=3 class=config_sync pool='tank'
+eid=3 class=statechange pool='tank' vdev=sdc1 vdev_state=ONLINE
+audit: type=1400 audit(1.2:3): I/O error, dev sdc, sector 1 password=hunter2
+mount: I/O error, dev sdc
+device-mapper: multipath: version 1.14.0 loaded
+net_ratelimit: 12 callbacks suppressed
+"""
+
+
+@pytest.mark.parametrize(("expected", "text"), CASES, ids=[text[:60] for _, text in CASES])
+def test_a_message_has_its_kind_and_device(expected: str, text: str) -> None:
+    message = understood(text)
+    assert message is not None
+    kind, device = expected.split(" ", 1)
+    assert (message.kind, message.device or "node") == (kind, device)
+    assert kind in KINDS
+    assert text.strip().startswith(message.text) or "-" in message.text
+
+
+@pytest.mark.parametrize("text", NORMAL.strip().splitlines())
+def test_a_normal_message_is_not_a_complaint(text: str) -> None:
+    assert understood(text) is None
+
+
+def test_what_is_kept_is_understood_again() -> None:
+    """A kept message is read again on replay, and must keep its meaning."""
+    for _, text in CASES:
+        message = understood(text)
+        assert message is not None
+        again = understood(message.text)
+        assert again is not None, message.text
+        assert (again.kind, again.device, again.text) == (message.kind, message.device, message.text)
+
+
+def test_free_text_behind_a_message_is_not_kept() -> None:
+    for text in ("EXT4-fs error (device sda1): ext4_lookup:1858: inode #2: comm secret: deleted inode",
+                 "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [secret:123]"):  # fmt: skip
+        message = understood(text)
+        assert message is not None
+        assert "secret" not in message.text
+
+
+@pytest.mark.parametrize("text", [
+    "payroll: sdc - tur checker reports path is down", "md/raid:payroll: Disk failure on sdc1, disabling device.",
+    "md/raid1:payroll: sdc1: rescheduling sector 8200", "drbd payroll/0 drbd0: disk( UpToDate -> Failed )",
+    "eid=12 class=io pool='payroll' vdev=sdc size=4096",
+    "md/raid:payroll: read error corrected (8 sectors at 8 on sdc1)",
+])  # fmt: skip
+def test_names_that_the_owner_chose_are_replaced(text: str) -> None:
+    message = understood(text)
+    assert message is not None
+    assert "payroll" not in f"{message.text} {message.device} {message.also}"
+    assert understood(message.text) == message
+
+
+@pytest.mark.parametrize("text", [
+    "I/O error, dev sd\u202ec, sector 8", "INFO: task \x1b[2J:12 blocked for more than 120 seconds.",
+    "nfs: server n\u00e4s not responding, timed out", "Out of memory: Killed process 12 (\u6e80)",
+    "EXT4-fs (sd\x07a): Remounting filesystem read-only",
+])  # fmt: skip
+def test_names_that_no_kernel_gives_are_not_understood(text: str) -> None:
+    assert understood(text) is None
+
+
+def test_no_message_is_kept_at_any_length() -> None:
+    message = understood("EXT4-fs error (device sda1): " + "f" * 60 + ":1858: " + "x" * 5000)
+    assert message is not None
+    assert len(message.text) <= LONGEST
+
+
+def test_each_pattern_is_used_by_a_message() -> None:
+    """Every pattern has an example above; a pattern without one may be wrong."""
+    unused = [
+        each.word for each in PATTERNS
+        if not any(each.word in text and each.form.match(text) for _, text in CASES)
+    ]  # fmt: skip
+    assert unused == []
+
+
+def test_messages_of_the_rate_limit_are_counted_for_requests_only() -> None:
+    assert suppressed("blk_print_req_error: 12 callbacks suppressed") == 12
+    assert suppressed("buffer_io_error: 3 callbacks suppressed") == 3
+    assert suppressed("net_ratelimit: 12 callbacks suppressed") == 0
