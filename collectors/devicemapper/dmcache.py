@@ -31,6 +31,9 @@ from sdstop.readings.iosize import RequestSizes, cumulative
 EVERY = 2.0
 """Seconds between runs; starting dmsetup costs more than reading all other caches of a sample."""
 
+SERVES = 10.0
+"""Seconds for which the source of other targets uses these runs of the command and makes none of its own."""
+
 MODULES = ("flashcache", "dm_cache", "dm_writecache")
 """Cache modules by their directory names in /sys/module; dmsetup is not run unless one is loaded."""
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -48,6 +51,7 @@ def read(host: Host) -> Iterable[Reading]:
     if not host.recorded("dmsetup") and not any(host.names(f"/sys/module/{name}") for name in MODULES):
         return ()
     status = output(host, STATUS, "status")
+    host.rest(command_key(STATUS), SERVES)
     tables: list[DmsetupOutput] = []
     if any("flashcache" in said.text for said in status):
         tables = _flashcaches(host)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.core.evidence import command_key
+from sdstop.core.form import Form
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, Unreadable
 from sdstop.readings.disk import device_name
 
@@ -21,8 +23,36 @@ BLOCK = "/sys/block"
 ROOT = "root: device mapper requires it"
 """Privilege required to run dmsetup."""
 
+_STATES = (
+    r"raid raid\w{1,8} \d{1,3} [AaD-]{1,253} \d|mirror \d (?:\S+ )+\d+/\d+ 1 [ADFSRU]+ "
+    r"|striped \d+ (?:\d+:\d+ )+1 [AD]+ *\n|thin-pool (?:\d+ \d+/\d+ \d|Fail|Error)|vdo /dev/\S+ \S+ \S+ "
+    r"|snapshot(?:-merge)? (?:\d+/\d|Invalid|Overflow|Merge)|integrity \d+ \d+ [\d-]|multipath \d \d \d \d "
+)
+"""Beginnings of the states of targets, which differ from those of their tables."""
+_GOES_ON = r"\s+\S.*|(?:\S{1,200}: )?\d+ \d+ \S.*|[a-zA-Z_ ]{2,40}(?:\(| thresh).*|Size Hist: .*|(?: ?\d+:\d+)+ *"
+"""Lines of dmsetup; those of flashcache lose their indentation in some copies."""
+FORMS = (
+    Form(
+        key="cmd:dmsetup status",
+        first=r"(?:\S{1,200}: )?\d+ \d+ flashcache stats:|\S{1,200}: \d+ \d+ (?:cache \d+ \d+/\d+|writecache \d+) "
+        rf"|(?:\S{{1,200}}: \d+ \d+ (?:linear|crypt|snapshot-origin) *\n){{0,60}}\S{{1,200}}: \d+ \d+ (?:{_STATES})",
+        reads="states of caches, LVM RAID, thin pools, snapshots, checksums, multipath maps",
+        versions="dmsetup 1.02 and later",
+        goes_on=_GOES_ON,
+    ),
+    Form(
+        key="cmd:dmsetup table",
+        first=r"(?:\S{1,200}: )?\d+ \d+ flashcache conf:",
+        reads="the tables of caches, and the request sizes of flashcache",
+        versions="dmsetup 1.02 and later",
+        goes_on=_GOES_ON,
+        whole=True,
+    ),
+)
+"""Text outputs of dmsetup without a command line."""
+
 _ASKED = re.compile(
-    r"(?!.*--target[ _]multipath$)"  # a table of some maps is not the table
+    r"(?!.*--target[ _]multipath$)"  # output about some maps is not that about all
     r"dmsetup[ _](?P<what>status|table|info)(?:[ _]-\S*(?:[ _](?:flashcache|:))?)*(?:[ _](?P<name>\S+))?"
 )
 
@@ -49,6 +79,11 @@ def output(host: Host, argv: Sequence[str], what: str) -> list[DmsetupOutput]:
     return [_recorded(host, name, found["name"] or "") for name, found in whole or others]
 
 
+def recorded(host: Host, what: str) -> bool:
+    """Return whether output of `dmsetup status`, `table` or `info` was recorded, whatever its arguments."""
+    return any((found := _ASKED.fullmatch(name)) and found["what"] == what for name in host.recorded("dmsetup"))
+
+
 def _recorded(host: Host, name: str, device: str) -> DmsetupOutput:
     key = f"cmd:{name}" if " " in name else f"slug:{name}"
     return DmsetupOutput(key, device, _text(key, host.recorded_output(name)))
@@ -65,6 +100,15 @@ def _text(key: str, output: Output) -> str:
     raise Failed(key, said.splitlines()[0] if said else f"exit status {output.exit}")
 
 
+def of_targets(host: Host, what: str) -> list[DmsetupOutput]:
+    """Return recorded output about the maps of one target (`--target multipath`); a live node has none."""
+    names = [name for name in host.recorded("dmsetup") if (found := _PARTIAL.match(name)) and found["what"] == what]
+    return [_recorded(host, name, "") for name in names]
+
+
+_PARTIAL = re.compile(r"dmsetup[ _](?P<what>status|table)[ _](?:\S+[ _])*--target[ _]")
+
+
 class MappingNames:
     """Names of mappings and devices from the data of all collectors; None for unknown names."""
 
@@ -76,6 +120,17 @@ class MappingNames:
             self.mappings = dmtable.mappings(said.text)
         if not self.mappings:
             self.mappings = dict(_of_sysfs(host))
+        self._numbers = {each.number: each.device for each in self.mappings.values() if each.number} | self._numbers
+
+    @cached_property
+    def _in_sysfs(self) -> Mapping[str, dmtable.Mapping]:
+        """Names that are newer than the output of the slower source."""
+        return dict(_of_sysfs(self._host))
+
+    def named(self, mapping: str) -> tuple[str, str | None]:
+        """Return the display name and the kernel name of a mapping."""
+        known = self.mappings.get(mapping) or self._in_sysfs.get(mapping)
+        return (mapping, None) if known is None else (dmtable.volume(mapping, known.uuid), known.device)
 
     def device(self, told: str | None) -> str | None:
         """Return the kernel name of a device given as `253:2` or as a path; unresolvable paths lose only `/dev/`."""

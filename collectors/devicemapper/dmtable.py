@@ -9,6 +9,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from sdstop.core.host import Malformed
+from sdstop.core.table import aligned
+from sdstop.core.text import is_whole
 
 SECTOR = 512
 TARGETS = ("flashcache", "cache", "writecache")
@@ -27,6 +29,8 @@ class Segment(Struct, frozen=True):
 
 _LINE = re.compile(r"(?:(?P<name>\S+):[ \t]+)?(?P<start>\d{1,19})[ \t]+(?P<length>\d{1,19})[ \t]+"
                    r"(?P<target>[a-z][a-z0-9_-]*)(?:[ \t]+(?P<text>.*))?")  # fmt: skip
+_NO_TABLE = re.compile(r"\S+: *\n")
+"""Line of a device without a table, as `dmsetup create --notable` leaves it."""
 _ENDS = ("\n", "\r")
 _WITHIN = re.compile(r"\s(?=\S+: \d{1,19} \d{1,19} (?:flashcache|cache|writecache)(?:\s|$))")
 
@@ -49,6 +53,8 @@ def segments(text: str, name: str = "") -> tuple[Segment, ...]:
         if heads and line[0] == "\t":
             heads[-1][1].append(line)
             continue
+        if _NO_TABLE.fullmatch(line):
+            continue
         known = _LINE.match(line.strip(" \t"))
         if known is not None and unnamed is None:
             unnamed = known["name"] is None
@@ -65,14 +71,21 @@ def segments(text: str, name: str = "") -> tuple[Segment, ...]:
     )
 
 
-_LINEAR = re.compile(r"^\S+: \d+ \d+ linear\b.*\n", re.MULTILINE)
+_LINEAR = re.compile(r"^\S+: \d+ \d+ (?:linear|crypt)\b.*\n", re.MULTILINE)
+"""Lines of targets without a state."""
+
+
+@lru_cache(maxsize=4)
+def with_state(text: str, name: str = "") -> tuple[Segment, ...]:
+    """Return the segments of all targets but those without a state. Raises Malformed like `segments`."""
+    others = _LINEAR.sub("", text)
+    return segments(others, name) if others or not text else ()
 
 
 @lru_cache(maxsize=4)
 def caches(text: str, name: str = "") -> tuple[Segment, ...]:
     """Return only the cache segments, usually a few among hundreds of volumes. Raises Malformed like `segments`."""
-    others = _LINEAR.sub("", text)
-    return tuple(s for s in segments(others, name) if s.target in TARGETS) if others or not text else ()
+    return tuple(segment for segment in with_state(text, name) if segment.target in TARGETS)
 
 
 def _parts(line: str) -> Sequence[str]:
@@ -84,26 +97,80 @@ def _parts(line: str) -> Sequence[str]:
 
 
 class Mapping(Struct, frozen=True):
-    """Device mapper device: name, UUID (empty: none) and kernel name."""
+    """Device mapper device: name, UUID (empty: none), kernel name.
+
+    Whether it is suspended is None if not shown, MAJOR:MINOR is empty if unknown.
+    """
 
     name: str
     uuid: str
     device: str
+    suspended: bool | None = None
+    number: str = ""
 
 
-_INFO = re.compile(r"(\S+?):\d{1,10}:(\d{1,10}):[A-Za-z-]{3,8}:\d+:\d+:\d+:(\S*)")
+_INFO = re.compile(r"(\S+?):(\d{1,10}):(\d{1,10}):([A-Za-z-]{3,8}):\d+:\d+:\d+:(\S*)")
+_FIELD = re.compile(r"(Name|State|UUID|Major, minor): +(\S.*?)\s*")
 
 
 @lru_cache(maxsize=2)
 def mappings(text: str) -> dict[str, Mapping]:
-    """Return the mappings by name from `dmsetup info -c --noheadings --separator :`.
+    """Return the mappings by name from `dmsetup info` in any form; lines of other forms are skipped.
 
-        vg0-home:253:4:L--w:1:1:0:LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO
+        vg0-home:253:4:L--w:1:1:0:LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO      -c --noheadings --separator :
 
-    Other lines are skipped.
+        Name     Maj Min Stat Open Targ Event  UUID                         -c
+        vg0-home 253   4 L--w    1    1      0 LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO
+
+        Name:              vg0-home                                         neither
+        State:             ACTIVE
+        Major, minor:      253, 4
+        UUID: LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO
+
+    The third letter of the state is s for a suspended device (libdm, tools/dmsetup.c: _dm_info_status_disp).
     """
     lines = (_INFO.fullmatch(line.strip()) for line in text.splitlines())
-    return {m[1]: Mapping(m[1], m[3], f"dm-{m[2]}") for m in lines if m is not None}
+    found = {
+        m[1]: Mapping(m[1], m[5], f"dm-{m[3]}", m[4][2:3] == "s", f"{m[2]}:{m[3]}") for m in lines if m is not None
+    }
+    return found or _of_columns(text) or _of_fields(text)
+
+
+def _of_columns(text: str) -> dict[str, Mapping]:
+    lines = text.splitlines()
+    start = next((at for at, line in enumerate(lines) if re.match(r"\s*Name\s+(?:\S+\s+)*\S", line)), None)
+    if start is None:
+        return {}
+    try:
+        rows = aligned(lines[start:])
+    except Malformed:
+        return {}
+    found = {}
+    for row in rows:
+        minor, device, state = row.get("Min", ""), row.get("BlkDevName", ""), row.get("Stat", "")
+        device = device if device.startswith("dm-") else f"dm-{minor}" if is_whole(minor, 7) else ""
+        name = row.get("Name", "").strip()
+        if name and device:
+            found[name] = Mapping(name, row.get("UUID", ""), device, state[2:3] == "s" if len(state) >= 3 else None)
+    return found
+
+
+def _of_fields(text: str) -> dict[str, Mapping]:
+    found = {}
+    said: dict[str, str] = {}
+    for line in [*text.splitlines(), "Name:  end"]:
+        field = _FIELD.fullmatch(line)
+        if field is None:
+            continue
+        if field[1] == "Name":
+            minor = said.get("Major, minor", "").partition(", ")[2]
+            if "Name" in said and is_whole(minor, 7):
+                state = said.get("State", "")
+                suspended = state.startswith("SUSPENDED") if state else None
+                found[said["Name"]] = Mapping(said["Name"], said.get("UUID", ""), f"dm-{minor}", suspended)
+            said = {}
+        said[field[1]] = field[2]
+    return found
 
 
 _PARTITION = re.compile(r"^\s*(\d{1,9})\s+(\d{1,9})\s+\d{1,20}\s+(\S+)$", re.MULTILINE)

@@ -12,7 +12,7 @@ from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
@@ -75,11 +75,28 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
     ]
     pool: Annotated[str | None, Fact("Pool", "Pool; for a cached volume the cache", names=Name.VOLUME)]
     origin: Annotated[str | None, Fact("Origin", "Cached volume, or origin of a snapshot", names=Name.VOLUME)]
-    segments: Annotated[int, Metric("Segments", "Number of segments")]
+    segments: Annotated[int | None, Metric("Segments", "Number of segments")]
     size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes")]
     stripes: Annotated[int | None, Metric("Stripes", "Number of stripes of the first segment")]
     stripe_size: Annotated[int | None, Metric("Stripe", "Stripe size", "bytes")]
     chunk_size: Annotated[int | None, Metric("Chunk", "Chunk size of a cache or thin pool", "bytes")]
+    filled: Annotated[
+        float | None,
+        Metric(
+            "Filled", "Share of the space of a pool, thin volume, snapshot or cache in use; from text only", "ratio"
+        ),
+    ] = None
+    metadata_filled: Annotated[
+        float | None, Metric("Metadata filled", "Share of the metadata of a pool in use; from text only", "ratio")
+    ] = None
+    synced: Annotated[
+        float | None, Metric("In sync", "Share of a mirror or raid that is synchronized; from text only", "ratio")
+    ] = None
+    health: Annotated[
+        str | None,
+        State("Health", "Health of the volume: ok, partial, refresh needed, mismatches, failed, out of data or other"),
+    ] = None
+    told: Annotated[str | None, Fact("Source", "Evidence, if not JSON", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def group(self) -> str:
@@ -125,6 +142,8 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
     def source(self, field: str = "") -> Source | None:
         """Return the lvs command and the volume's entry in its output."""
         del field
+        if self.told is not None:
+            return Source(self.told, self.volume.partition("/")[2])
         return Source(command_key(LVS), f'"lv_name":"{self.volume.partition("/")[2]}"')
 
 

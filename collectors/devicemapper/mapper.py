@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper import dmtable
-from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, TABLE, output
+from sdstop.collectors.devicemapper.dmsetup import FORMS, INFO, PARTITIONS, ROOT, TABLE, output
 from sdstop.collectors.devicemapper.dmtable import Segment
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
-from sdstop.core.host import Host
+from sdstop.core.form import Form
+from sdstop.core.host import Absent, Host
 from sdstop.core.joins import GroupKind, Identity, Naming, Peers, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
@@ -66,9 +67,7 @@ def read(host: Host) -> Iterable[Reading]:
     if not fingerprint(host) and not host.recorded("dmsetup"):
         return
     tables = output(host, TABLE, "table")
-    known = {
-        name: mapping for said in output(host, INFO, "info") for name, mapping in dmtable.mappings(said.text).items()
-    }
+    known = _known(host)
     host.maybe(PARTITIONS)  # recorded for the names of the devices below caches
     segments: dict[str, list[Segment]] = {}
     for said in tables:
@@ -86,10 +85,32 @@ def read(host: Host) -> Iterable[Reading]:
         )
 
 
+def _known(host: Host) -> dict[str, dmtable.Mapping]:
+    """Return the mappings by name; none if a table was recorded without them."""
+    try:
+        said = output(host, INFO, "info")
+    except Absent as error:
+        if error.recorded:
+            raise
+        said = []
+    return {name: mapping for each in said for name, mapping in dmtable.mappings(each.text).items()}
+
+
 def fingerprint(host: Host) -> tuple[str, ...]:
     """Return the kernel names of all device mapper devices."""
     return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
 
+
+TABLE_FORM = Form(
+    key="cmd:dmsetup table",
+    first=r"\S{1,200}: \d+ \d+ (?:linear \d+:\d+ \d|striped \d+ \d+ \d+:\d|thin \d+:\d+ \d|thin-pool \d+:\d+ |crypt "
+    r"|snapshot(?:-origin|-merge)? \d+:\d|raid raid\w+ \d+ |multipath [^\n]*(?:round-robin|service-time|queue-)"
+    r"|cache \d+:\d+ |writecache [sp] |mirror \w+ \d+ |era \d+:\d|verity \d|integrity \d+:\d"
+    r"|delay \d+:\d|vdo V\d)",
+    reads="targets and sizes of device mapper devices",
+    versions="dmsetup 1.02 and later",
+    goes_on=r"\S{1,200}: \d+ \d+ [a-z][a-z0-9-]*(?: .*)?",
+)
 
 MAPPER = Collector(
     "mapper",
@@ -110,4 +131,5 @@ MAPPER = Collector(
     SLOW,
     deadline=10.0,
     fingerprint=fingerprint,
+    forms=(*FORMS, TABLE_FORM),
 )

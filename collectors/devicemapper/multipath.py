@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
-from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, MappingNames, output
-from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.host import Host, Malformed
+from sdstop.collectors.devicemapper.dmsetup import MappingNames
+from sdstop.core.host import Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
-STATUS = ("dmsetup", "status", "--noflush", "--target", "multipath")
-TABLE = ("dmsetup", "table", "--target", "multipath")
-BLOCK = "/sys/block"
-PACE = 5.0
+TARGET = "multipath"
+TABLE = ("dmsetup", "table", "--target", TARGET)
 QUEUES = "queue_if_no_path"
 
+MAP_UUID = "mpath-"
+"""Beginning of the UUIDs of multipath maps (libmultipath/devmapper.h)."""
 ACTIVE, FAILED = "active", "failed"
 _STATES = {"A": ACTIVE, "F": FAILED}
 _GROUPS = {"A": "active", "E": "enabled", "D": "disabled"}
@@ -31,7 +30,7 @@ class MultipathState(Reading, frozen=True):
 
     family: ClassVar[str] = "multipath_state"
     title: ClassVar[str] = "Multipath maps"
-    rows_of = Source("{origin}", "{mapping}:")
+    rows_of = Source("{origin}", "{needle}")
     things: ClassVar = {
         "device": Identity(
             ThingKind.MULTIPATH_MAP,
@@ -42,12 +41,13 @@ class MultipathState(Reading, frozen=True):
 
     mapping: Annotated[str, Label("Map", "Name in /dev/mapper", names=Name.MAPPING)]
     device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
-    paths: Annotated[int, Metric("Paths", "Number of paths")]
-    active: Annotated[int, Metric("Active paths", "Paths that the kernel uses or can use")]
+    paths: Annotated[int | None, Metric("Paths", "Number of paths; absent if the status is not understood")]
+    active: Annotated[int | None, Metric("Active paths", "Paths that the kernel uses or can use")]
     queues: Annotated[
         int | None, Metric("Queues", "Whether requests wait while no path works (queue_if_no_path); 0: they fail")
     ]
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 
 
 class MultipathPath(Reading, frozen=True):
@@ -69,7 +69,7 @@ class MultipathPath(Reading, frozen=True):
     state: Annotated[str, State("State", "State of the path in the kernel: active, failed")]
     group: Annotated[int, Metric("Group", "Its priority group, counted from 1", export=False)]
     group_state: Annotated[str | None, State("Group state", "State of its priority group: active, enabled, disabled")]
-    fails: Annotated[int, Metric("Failures", "How often the path has failed since the table was loaded")]
+    fails: Annotated[int | None, Metric("Failures", "How often the path has failed since the table was loaded")]
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
@@ -137,30 +137,17 @@ def parse_queues(text: str) -> bool | None:
     return QUEUES in words[:count] if len(words) >= count else None
 
 
-def read(host: Host) -> Iterable[Reading]:
-    """Yield the maps and their paths; dmsetup runs only on nodes with maps.
-
-    Raises Denied without root, Absent without dmsetup, Malformed for a status that is not understood.
-    """
-    if not fingerprint(host) and not host.recorded("dmsetup"):
-        return
-    names = MappingNames(host)
-    queues = {
-        segment.name: parse_queues(segment.text)
-        for said in output(host, TABLE, "table")
-        for segment in dmtable.segments(said.text, said.name)
-        if segment.target == "multipath"
-    }
-    for said in output(host, STATUS, "status"):
-        for segment in dmtable.segments(said.text, said.name):
-            if segment.target == "multipath":
-                yield from _rows(segment, said.key, names, queues=queues.get(segment.name))
-
-
-def _rows(segment: dmtable.Segment, key: str, names: MappingNames, *, queues: bool | None) -> Iterator[Reading]:
-    paths = parse_status(segment.text)
+def rows(segment: dmtable.Segment, key: str, names: MappingNames, *, queues: bool | None) -> Iterator[Reading]:
+    """Yield a map and its paths; a map whose line is not understood has no number of paths."""
     mapping = names.mappings.get(segment.name)
     device = mapping.device if mapping is not None else None
+    try:
+        paths = parse_status(segment.text)
+    except Malformed:
+        yield MultipathState(
+            segment.name, device, None, None, None if queues is None else int(queues), key, f"{segment.name}:"
+        )
+        return
     yield MultipathState(
         segment.name,
         device,
@@ -168,6 +155,7 @@ def _rows(segment: dmtable.Segment, key: str, names: MappingNames, *, queues: bo
         sum(path.state == ACTIVE for path in paths),
         None if queues is None else int(queues),
         key,
+        f"{segment.name}:",
     )
     for path in paths:
         yield MultipathPath(
@@ -183,27 +171,9 @@ def _rows(segment: dmtable.Segment, key: str, names: MappingNames, *, queues: bo
         )
 
 
-def fingerprint(host: Host) -> tuple[str, ...]:
-    """Return the kernel names of all multipath maps, known by their UUIDs."""
-    entries = [entry for entry in host.names(BLOCK) if entry.startswith("dm-")]
-    return tuple(entry for entry in entries if (host.maybe(f"{BLOCK}/{entry}/dm/uuid") or "").startswith("mpath-"))
-
-
-MULTIPATH = Collector(
-    "multipath",
-    "Multipath maps and their paths",
-    read,
-    (MultipathState, MultipathPath),
-    (
-        Need(f"list:{BLOCK}", "whether there are any maps"),
-        Need(f"{BLOCK}/dm-*/dm/uuid", "which device mapper devices are multipath maps"),
-        Command(STATUS, "which paths work; the maps are not flushed for it", ROOT, filled=True),
-        Command(INFO, "the maps' kernel names", ROOT),
-        Command(TABLE, "whether requests wait while no path works", ROOT, filled=True),
-        Need(f"{BLOCK}/dm-*/dm/name", "the same, without dmsetup"),
-        Need(f"{BLOCK}/*/dev", "the kernel names of the paths"),
-        Need("cmd:dmsetup *", "fallback in another format, from captures only; never run on a live node"),
-        Need(PARTITIONS, "kernel names by major and minor number"),
-    ),
-    PACE,
-)
+def is_impaired(segment: dmtable.Segment) -> bool:
+    """Return whether a segment is a multipath map with a failed path, or with a status that is not understood."""
+    try:
+        return segment.target == TARGET and any(path.state == FAILED for path in parse_status(segment.text))
+    except Malformed:
+        return True

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Label, Metric, Name, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
@@ -23,13 +23,17 @@ class MappedState(Reading, frozen=True):
 
     family: ClassVar[str] = "mapped_state"
     title: ClassVar[str] = "States of device mapper devices"
-    rows_of = Source(f"{BLOCK}/{{device}}/dm/suspended")
+    rows_of = (Source("{told}", "{mapping}"), Source(f"{BLOCK}/{{device}}/dm/suspended"))
     things: ClassVar = {
         "device": Identity(None, Naming.DEV),
     }
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     suspended: Annotated[int, Metric("Suspended", "Whether the device is suspended and holds back all requests")]
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
+    mapping: Annotated[
+        str | None, Fact("Mapping", "Name in /dev/mapper, if not from sysfs", export=False, names=Name.MAPPING)
+    ] = None
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -121,7 +121,7 @@ def read(host: Host) -> Iterable[Reading]:
     started = any(volume.state == "Started" for volume in volumes)
     processes, silent = _processes(host) if started else ({}, "")
     here = host.maybe("/proc/sys/kernel/hostname") or "this server"
-    rows: list[Reading] = [_pool(peers, silent), *_servers(peers, here)]
+    rows: list[Reading] = [_pool(peers, silent), *_servers(peers, here, _own_hosts(volumes, peers))]
     for volume in volumes:
         bricks = list(_bricks(volume, processes.get(volume.name)))
         rows += [_volume(volume, bricks, processes.get(volume.name)), *bricks]
@@ -219,20 +219,27 @@ def _cluster(state: str, healthy: int, servers: int | None, up: int | None, says
     )
 
 
-def _servers(peers: Sequence[Peer], here: str) -> Iterator[ClusterNode]:
-    yield _server(here, "connected", 1, "", local=True)
+def _own_hosts(volumes: Sequence[VolumeInfo], peers: Sequence[Peer]) -> str:
+    """Return the names that this server has in the pool: those of bricks of none of the others."""
+    others = {peer.uuid for peer in peers}
+    own = (brick for volume in volumes for brick in volume.bricks if brick.peer and brick.peer not in others)
+    return " ".join(dict.fromkeys(brick.name.partition(":/")[0] for brick in own))
+
+
+def _servers(peers: Sequence[Peer], here: str, own: str) -> Iterator[ClusterNode]:
+    yield _server(here, "connected", 1, "", own, local=True)
     for peer in peers:
         state = "disconnected" if not peer.connected else "connected" if peer.state in {_MEMBER, ""} else peer.state
-        yield _server(peer.name, state, int(state == "connected"), f"<hostname>{peer.name}<", local=False)
+        yield _server(peer.name, state, int(state == "connected"), f"<hostname>{peer.name}<", "", local=False)
 
 
-def _server(name: str, state: str, healthy: int, needle: str, *, local: bool) -> ClusterNode:
+def _server(name: str, state: str, healthy: int, needle: str, address: str, *, local: bool) -> ClusterNode:
     return ClusterNode(
         cluster=KIND,
         role="peer",
         node=name,
         ident=None,
-        address=None,
+        address=address or None,
         area=None,
         domain=name,
         state=state,
@@ -334,12 +341,12 @@ GLUSTER = Collector(
     read,
     (Cluster, ClusterNode, GlusterVolume, GlusterBrick),
     (
-        Command(INFO, "volumes and their bricks, from this server's own files", "root", filled=True),
-        Command(PEERS, "the other servers, from this server's own state", "root", filled=True),
-        Command(STATUS, "which bricks and self-heal daemons run; all servers are asked", "root", filled=True),
-        Need("cmd:gluster*", "the same, as others recorded it", redact=without_names),
-        Need(f"list:{VOLUMES}", "whether volumes are configured, where glusterd does not answer"),
-        Need("/proc/sys/kernel/hostname", "this node's name"),
+        Command(INFO, "volumes and bricks, from this server's files", "root", filled=True),
+        Command(PEERS, "other servers, from this server's state", "root", filled=True),
+        Command(STATUS, "running bricks and self-heal daemons; queries all servers", "root", filled=True),
+        Need("cmd:gluster*", "answers recorded by other tools", redact=without_names),
+        Need(f"list:{VOLUMES}", "configured volumes, if glusterd does not answer"),
+        Need("/proc/sys/kernel/hostname", "host name"),
     ),
     SLOW,
     deadline=20.0,

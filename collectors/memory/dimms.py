@@ -8,17 +8,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, ClassVar
 
+from msgspec.structs import replace
+
 from sdstop.collectors.memory import dmidecode, smbios
 from sdstop.collectors.memory.channels import family
 from sdstop.collectors.memory.locator import Slot, places
 from sdstop.collectors.memory.smbios import MemoryDevice, Processor, Table
 from sdstop.core.collector import ONCE, Collector, Need
-from sdstop.core.host import Absent, Host, Unreadable
+from sdstop.core.form import outputs
+from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.readings import lscpu
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
 CPUINFO = "/proc/cpuinfo"
+_BANNER = "# dmidecode "
+"""First line of dmidecode's output."""
 _TRANSFERS = 1e6
 _BUS = 8
 """Bytes per transfer of a module; the same for both DDR5 subchannels together."""
@@ -124,16 +130,70 @@ def _table(host: Host) -> tuple[str, Table]:
     try:
         return TABLE, smbios.parse(host.read(TABLE))
     except Unreadable as error:
-        for name in host.recorded("dmidecode"):
-            try:
-                found = dmidecode.parse(host.recorded_output(name).text)
-            except Unreadable:
-                continue
-            if found.devices:
-                return f"cmd:{name}", found
+        found = _recorded(host)
+        if found is not None:
+            return found
         if isinstance(error, Absent) and error.recorded:
             raise Absent(TABLE, "no SMBIOS table") from None
         raise
+
+
+def _recorded(host: Host) -> tuple[str, Table] | None:
+    """Return the table of recorded dmidecode output with the most slots; its processors may be in another output.
+
+    `dmidecode -t memory` has no processors: then lscpu, if recorded, has their number and model. None without slots.
+    Raises Malformed if no output with slots is understood.
+    """
+    tables, faults = [], []
+    for name in host.recorded("dmidecode"):
+        try:
+            found = _parsed(name, host.recorded_output(name).text)
+            tables.append((f"cmd:{name}" if " " in name or name == "dmidecode" else f"slug:{name}", found))
+        except TimedOut:
+            raise
+        except Unreadable:
+            continue
+        except Malformed as error:
+            faults.append(error)
+    whole = [each for each in tables if each[1].devices]
+    if not whole:
+        if faults:
+            raise faults[0]
+        return None
+    where, table = max(whole, key=lambda each: len(each[1].devices))
+    if not table.arrays and _BANNER not in host.recorded_output(where.partition(":")[2]).text:
+        host.defect(where, "beginning not shown, number of slots unknown", "memory", contradiction=True)
+    if table.processors:
+        return where, table
+    others = [other.processors for _, other in tables if other.processors]
+    counted, hosted = _counted(host)
+    virtual = hosted or any(other.virtual for _, other in tables) or any(_is_virtual(each) for each in table.devices)
+    return where, replace(table, processors=others[0] if others else counted, virtual=virtual)
+
+
+def _parsed(command: str, text: str) -> Table:
+    """Parse recorded output. Raises Malformed, also if the structures of the memory arrays are missing in it."""
+    found = dmidecode.parse(text)
+    if found.devices and not found.arrays and re.search(r"-t memory|^dmidecode[ _]-q?$", command):
+        raise Malformed("dmidecode: memory devices without their array")
+    return found
+
+
+def _is_virtual(device: MemoryDevice) -> bool:
+    return smbios.virtual(device.manufacturer or "", device.part or "")
+
+
+def _counted(host: Host) -> tuple[tuple[Processor, ...], bool]:
+    """Return the processors that lscpu counts, and whether it shows a hypervisor."""
+    for output in outputs(host, lscpu.FORM):
+        try:
+            said = lscpu.parse(output.text)
+        except Malformed:
+            continue
+        if said.sockets is not None:
+            model = said.model
+            return tuple(Processor(f"CPU {n}", model, True) for n in range(min(said.sockets, 64))), said.virtual  # noqa: FBT003
+    return (), False
 
 
 def _models(host: Host) -> list[str]:
@@ -281,7 +341,9 @@ DIMMS = Collector(
             "memory modules as text, from captures only; never run",
             redact=dmidecode.without_serials,
         ),
+        Need("cmd:lscpu*", "number and model of processors, where dmidecode was asked for memory alone"),
     ),
     ONCE,
     deadline=5.0,
+    forms=(dmidecode.FORM,),
 )

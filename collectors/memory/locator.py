@@ -39,14 +39,18 @@ _BANKS = (
     r"P(?P<socket>\d{1,2})_Node(?P<imc>\d{1,2})_Channel(?P<channel>\d{1,2})_Dimm\d{1,2}",
     r"SOCKET (?P<socket>\d{1,2}) CHANNEL (?P<channel>\d{1,2})(?: DIMM \d{1,2})?",
     r"P(?P<socket>\d{1,2}) CHANNEL (?P<channel>[A-Z])",
+    r"NODE ?(?P<socket>\d{1,2}) CHANNEL (?P<channel>\d{1,2}) DIMM \d{1,2}",
     r"CPU ?(?P<socket>\d{1,2})",
     r"/SYS/MB/P(?P<socket>\d{1,2})",
 )
 _LOCATORS = (
-    r"P(?P<socket>\d{1,2})[-_]DIMM(?P<channel>[A-Z])\d{1,2}",
+    r"P(?P<socket>\d{1,2})[-_]DIMM[-_]?(?P<channel>[A-Z])\d{1,2}",
     r"P(?P<socket>\d{1,2})[-_]DIMM(?P<channel>\d)[A-Z]",
     r"PROC +(?P<socket>\d{1,2}) +DIMM +\d{1,2}[A-Z]?",
     r"CPU(?P<socket>\d{1,2})_(?:DIMM_)?(?P<channel>[A-Z])\d{1,2}",
+    r"CPU(?P<socket>\d{1,2})_C(?P<channel>\d{1,2})D\d{1,2}",
+    r"CPU ?(?P<socket>\d{1,2})[-_ ]DIMM[-_ ]?(?P<channel>[A-Z])\d{1,2}",
+    r"CPU ?(?P<socket>\d{1,2})[-_ ]?C[Hh](?:annel|ANNEL)?[-_ ]?(?P<channel>[A-Z]|\d{1,2})[-_ ]?D(?:IMM|imm)?[-_ ]?\d+",
     r"CPU(?P<socket>\d{1,2})[-_]DIMM_?\d{1,2}",
     r"DIMM\d{1,2}_CPU(?P<socket>\d{1,2})",
     r"DIMM_P(?P<socket>\d{1,2})_(?P<channel>[A-Z])\d{1,2}",
@@ -56,7 +60,12 @@ _LOCATORS = (
 _BOTH = (
     # Three digits alone are ambiguous; the bank name confirms that they are socket, channel and slot.
     r"DIMM(?P<socket>\d)(?P<channel>\d)(?P<slot>\d)(?: J\d+)?\|_Node(?P=socket)_Channel(?P=channel)_Dimm(?P=slot)",
+    r"(?:DIMM[ _]?)?(?P<channel>[A-Z])\d{1,2}\|NODE ?(?P<socket>\d{1,2})",
+    r"[^|]*\|NODE ?(?P<socket>\d{1,2})",
+    r"Node(?P<socket>\d{1,2})_Dimm\d{1,2}\|.*",
 )
+_CONTROLLER = re.compile(r"NODE ?(?P<node>\d{1,2})(?: CHANNEL (?P<channel>\d{1,2}) DIMM \d{1,2})?")
+"""Bank of a memory controller, of which a processor has several: NODE 1 to NODE 4 on two processors."""
 _LETTER = re.compile(r"(?:DIMM[ _]?)?([A-Z])\d{1,2}")
 
 
@@ -78,6 +87,7 @@ def _readings(slots: Sequence[Slot], sockets: int, channels: int | None) -> list
     """Return the slot name readers, most reliable first."""
     ways = [_way(pattern, "bank") for pattern in _BANKS] + [_way(pattern, "locator") for pattern in _LOCATORS]
     ways += [_way(pattern, "both") for pattern in _BOTH]
+    ways += _controllers(slots, sockets)
     arrays = {slot.array for slot in slots}
     letters = sorted({letter for slot in slots if (letter := _letter(slot)) is not None})
     if sockets > 1 and len(arrays) == sockets and None not in arrays:
@@ -88,6 +98,25 @@ def _readings(slots: Sequence[Slot], sockets: int, channels: int | None) -> list
         block = {letter: str(place // channels) for place, letter in enumerate(letters)}
         ways.append(lambda slot: None if (letter := _letter(slot)) is None else (block[letter], letter))
     return ways
+
+
+def _controllers(slots: Sequence[Slot], sockets: int) -> list[_Read]:
+    """Return the reader of banks that name memory controllers, numbered from socket to socket."""
+    found = {slot: _CONTROLLER.fullmatch(slot.bank) for slot in slots}
+    nodes = sorted({int(bank["node"]) for bank in found.values() if bank is not None})
+    each = len(nodes) // sockets if sockets > 1 else 0
+    if each < 2 or len(nodes) != each * sockets or nodes != list(range(nodes[0], nodes[0] + len(nodes))):
+        return []
+
+    def read(slot: Slot) -> tuple[str, str | None] | None:
+        bank = found.get(slot)
+        if bank is None:
+            return None
+        place = nodes.index(int(bank["node"]))
+        channel = bank["channel"] if bank["channel"] is not None else _letter(slot)
+        return str(place // each), None if channel is None else f"{place % each}.{channel}"
+
+    return [read]
 
 
 def _letter(slot: Slot) -> str | None:

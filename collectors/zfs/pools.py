@@ -10,10 +10,11 @@ import posixpath
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-from sdstop.collectors.zfs import zpool_json, zpool_status
+from sdstop.collectors.zfs import zpool_json, zpool_list, zpool_status
 from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS, Pool, PoolState, Vdev, draid
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole
@@ -39,13 +40,20 @@ _STEPS = 10_000
 def read(host: Host) -> Iterator[Reading]:
     """Yield a Pool and its Vdevs for each imported pool, and a Rebuild for each running or paused scan.
 
-    Raises Absent if no pool is imported; running the command would load the ZFS module.
+    Raises Absent if no pool is imported; running the command would load the ZFS module. Of several recorded outputs
+    that show a pool, the one with the most devices counts; a recorded `zpool list` adds pools that none shows.
     """
-    key, pools = _status(host)
+    listed = {row.pool: (row, output.key) for output in outputs(host, zpool_list.FORM)
+              for row in zpool_list.parse(output.text)}  # fmt: skip
+    known = _status(host, optional=bool(listed))
     sizes = _sizes(host)
-    for pool in pools:
+    for name, (row, _) in listed.items():
+        sizes.setdefault(name, dict(row.sizes))
+    for key, pool in known:
         if pool.defect:
             host.defect(key, pool.defect, pool.name)
+        if not pool.state:
+            continue
         yield PoolState(pool.name, pool.state, key)
         yield _pool(pool, sizes.get(pool.name, {}), key)
         vdevs = [_vdev(host, pool.name, row, place, key) for place, row in enumerate(pool.vdevs)]
@@ -54,19 +62,37 @@ def read(host: Host) -> Iterator[Reading]:
         for scan in pool.scans:
             if scan.state in {"running", "paused"}:
                 yield _rebuild(pool.name, scan, vdevs, key)
+    shown = {pool.name for _, pool in known}
+    for name, (row, key) in listed.items():
+        if name not in shown and row.health:
+            host.defect(key, "zpool list shows no errors and no tree of devices", name)
+            yield PoolState(name, row.health, key)
+            yield _pool(zpool_status.PoolStatus(name, row.health), row.sizes, key)
 
 
-def _status(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
+def _status(host: Host, *, optional: bool) -> list[tuple[str, zpool_status.PoolStatus]]:
+    """Return the pools and the keys of their evidence; none if no status is recorded and it is optional."""
     try:
         zpool_status.imported(host)
-        return _asked(host)
+        key, pools = _asked(host)
     except Absent as error:
-        recorded = [name for name in host.recorded("zpool") if re.match(r"zpool[ _]status(?:[ _]|$)(?!.*-x)", name)]
-        if error.recorded or not recorded:
+        found = _recorded(host)
+        if error.recorded or not (found or optional):
             raise
-    text = host.recorded_output(recorded[0]).text
-    parse = zpool_json.parse if text.lstrip().startswith("{") else zpool_status.parse
-    return f"cmd:{recorded[0]}", parse(text)
+        return found
+    return [(key, pool) for pool in pools]
+
+
+def _recorded(host: Host) -> list[tuple[str, zpool_status.PoolStatus]]:
+    """Return the pools of all recorded outputs; of one in several, that with the most devices."""
+    found: dict[str, tuple[str, zpool_status.PoolStatus]] = {}
+    for form, parse in ((zpool_json.FORM, zpool_json.parse), (zpool_status.FORM, zpool_status.parse)):
+        for output in outputs(host, form):
+            for pool in parse(output.text):
+                known = found.get(pool.name)
+                if known is None or len(known[1].vdevs) < len(pool.vdevs):
+                    found[pool.name] = (output.key, pool)
+    return list(found.values())
 
 
 def _asked(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
@@ -113,6 +139,7 @@ def _number(word: str) -> int | None:
 def _pool(pool: zpool_status.PoolStatus, sizes: Mapping[str, int | None], key: str) -> Pool:
     fragmented = sizes.get("fragmentation")
     ended = [scan for scan in pool.scans if scan.state in {"finished", "canceled"}]
+    last = next((scan for scan in pool.scans[::-1] if scan.operation != "rebuild"), None)
     return Pool(
         pool=pool.name,
         state=pool.state,
@@ -125,6 +152,8 @@ def _pool(pool: zpool_status.PoolStatus, sizes: Mapping[str, int | None], key: s
         errors=pool.errors,
         last_scan=ended[-1].line[:200] if ended else None,
         scan_errors=ended[-1].errors if ended else None,
+        scan=f"{last.operation} {last.state}" if last is not None else None,
+        scrubbed_at=last.ended if last is not None and last.operation == "scrub" else None,
         where=key,
     )
 
@@ -255,10 +284,16 @@ ZFS = Collector(
             "pools, from captures only; never run in this form",
             redact=zpool_status.without_files,
         ),
+        Need(
+            "cmd:zpool list*",
+            "sizes and health of pools, from captures only; never run in this form",
+            redact=zpool_list.without_vdevs,
+        ),
         Need("link:/dev/disk/*/*", "which devices the leaves are"),
     ),
     _SECONDS,
     deadline=2 * _ANSWER + 4,
     fingerprint=fingerprint,
     devices=r"zd\d+",
+    forms=(zpool_status.FORM, zpool_json.FORM, zpool_list.FORM),
 )

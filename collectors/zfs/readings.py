@@ -105,6 +105,14 @@ class Pool(Reading, frozen=True, kw_only=True):
     scan_errors: Annotated[
         int | None, Metric("Scan errors", "Unrepaired errors of the last scrub or resilver", export=False)
     ] = None
+    scan: Annotated[
+        str | None,
+        Fact("Scan", "Last scrub or resilver: running, paused, finished, canceled", export=False, plain=True),
+    ] = None
+    scrubbed_at: Annotated[
+        int | None,
+        Metric("Scrubbed at", "Unix time of the last complete scrub; absent if a later scan hides it", "seconds"),
+    ] = None
     where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
 
     @property

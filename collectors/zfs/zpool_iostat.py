@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sdstop.collectors.zfs.readings import IOSTAT as SINCE_IMPORT
 from sdstop.core.collector import SLOW, Collector, Interval, Need
+from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.readings import service
@@ -238,4 +239,13 @@ ZPOOL_IOSTAT = Collector(
     (Service,),
     (Need("cmd:zpool iostat *", "rates and waits of vdevs, as others recorded them; never run so", split=intervals),),
     SLOW,
+    forms=(
+        Form(
+            key="cmd:zpool iostat -v",
+            first=r"\s+capacity\s+operations\s+bandwidth\b",
+            reads="rates and waits of vdevs",
+            versions="ZFS 0.6 and later",
+            intervals=True,
+        ),
+    ),
 )

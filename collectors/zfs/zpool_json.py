@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sdstop.collectors.zfs.zpool_status import PoolStatus, Scan, StatusVdev, nicenum
+from sdstop.collectors.zfs.zpool_status import PoolStatus, Scan, StatusVdev, ended_at, nicenum
+from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 
 _GROUPS = {"logs": "logs", "l2cache": "cache", "spares": "spares", "special": "special", "dedup": "dedup"}
@@ -14,6 +15,14 @@ _DEEPEST = 12
 _STATES = {"HEALTHY": "ONLINE", "CANT_OPEN": "UNAVAIL", "CLOSED": "OFFLINE"}
 _SCANS = {"SCANNING": "running", "FINISHED": "finished", "CANCELED": "canceled"}
 _REBUILDS = {"ACTIVE": "running", "COMPLETE": "finished", "CANCELED": "canceled"}
+
+
+FORM = Form(
+    key="cmd:zpool status -j",
+    first=r'\{\s*"output_version":\s*\{\s*"command":\s*"zpool status"',
+    reads="pools, their devices, errors, and running scans",
+    versions="OpenZFS 2.3 and later",
+)
 
 
 def parse(text: str) -> list[PoolStatus]:
@@ -74,7 +83,13 @@ def _scan(scan: Mapping[str, Any]) -> Iterator[Scan]:
         errors=_number(scan.get("errors")),
         exact=not _rounded(scan.get("issued")),
         line=f'"{operation.upper()}"',
+        ended=(_time(scan.get("end_time")) if state == "finished" else None),
     )
+
+
+def _time(value: Any) -> int | None:
+    """Return a Unix time, given as a number, as one in a string, or as a date."""
+    return _number(value) or (ended_at(value) if isinstance(value, str) else None)
 
 
 def _rebuilds(scan: Mapping[str, Any]) -> Iterator[Scan]:

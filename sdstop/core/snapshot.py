@@ -201,7 +201,8 @@ class Snapshot(Struct, frozen=True, eq=False):
     """The node at one frame.
 
     `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name.
-    Collectors that have not finished their first run are not included.
+    Collectors that have not finished their first run are not included. `unread` has the first lines of recorded outputs
+    that no collector reads, by key.
     """
 
     number: int
@@ -209,6 +210,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     monotonic: float
     runs: Mapping[str, Run]
     by_family: Mapping[type[Reading], Run] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     def run_of(self, family: type[Reading]) -> Run | None:
         """Return the successful run with this family's rows, or None if no collector produced any."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sdstop.analysis.gluster_pool import GLUSTER
 from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
+from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
     Damage,
@@ -21,6 +23,7 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.readings.cluster import Cluster
 
 _STARTED = "Started"
 
@@ -28,21 +31,43 @@ _STARTED = "Started"
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for row in window.rows(GlusterVolume).values():
-        bricks = [brick for brick in window.where(GlusterBrick, "volume", row.volume) if brick.state == "offline"]
+        every = window.where(GlusterBrick, "volume", row.volume)
+        bricks = [brick for brick in every if brick.state == "offline"]
         if row.state != _STARTED:
             yield RuledOut(row.volume, f"{row.state}: its {row.bricks} bricks need not run")
         elif bricks:
-            yield _found(window, row, bricks)
+            yield _found(window, row, bricks, _copies_left(row, every))
         elif row.bricks_unknown:
-            yield Unchecked(
-                f"{row.bricks_unknown} of {row.bricks} bricks unknown from here", row.volume, gap=Gap.OPEN
-            )  # fmt: skip
+            yield Unchecked(_why_unknown(window, row), row.volume, gap=Gap.OPEN)
         else:
             yield RuledOut(row.volume, f"{row.bricks_up} of {row.bricks} bricks online")
 
 
-def _effect(row: GlusterVolume) -> tuple[Severity, Damage, str, str]:
-    """Return severity, damage, title and impact of the loss of these bricks."""
+def _why_unknown(window: Window, row: GlusterVolume) -> str:
+    """Return why bricks are unknown: gluster refused an answer, or their servers are out of reach.
+
+    From the status of all volumes, gluster silently omits one that another command holds the lock of.
+    """
+    pool = window.get(Cluster, GLUSTER)
+    if pool is not None and row.bricks_unknown == row.bricks:
+        if pool.says:
+            return f"bricks unknown: {human.safe(pool.says, 60)}"
+        if pool.nodes_up == pool.nodes:
+            return "bricks unknown: omitted from the status, as while another command runs"
+    return f"{row.bricks_unknown} of {row.bricks} bricks unknown from here"
+
+
+def _copies_left(row: GlusterVolume, bricks: Sequence[GlusterBrick]) -> int | None:
+    """Return the copies of the data that are left in the worst set that lost any; None if none did, or dispersed."""
+    if row.copies is None:
+        return None
+    lost = {brick.set for brick in bricks if brick.state == "offline" and not brick.arbiter}
+    left = [sum(b.set == place and not b.arbiter and b.state != "offline" for b in bricks) for place in lost]
+    return min(left, default=None)
+
+
+def _effect(row: GlusterVolume, left: int | None) -> tuple[Severity, Damage, str, str]:
+    """Return severity, damage, title and impact of the loss of bricks; `left` are the copies of the worst set."""
     if row.out:
         return (
             Severity.CRITICAL, Damage.AVAILABILITY, "DATA UNREACHABLE",
@@ -53,9 +78,15 @@ def _effect(row: GlusterVolume) -> tuple[Severity, Damage, str, str]:
             Severity.CRITICAL, Damage.AVAILABILITY, "WRITES REFUSED",
             "Too few bricks for the quorum of writes: clients get I/O errors.",
         )  # fmt: skip
-    if row.copies is not None and row.copies - row.arbiters - 1 <= 1 and row.tolerates == 0:
+    if left == 1:
         return (
             Severity.CRITICAL, Damage.REDUNDANCY, "ONE COPY LEFT", "Another failure makes files unavailable."
+        )  # fmt: skip
+    if row.copies is not None and left is None:
+        return (
+            Severity.WARNING, Damage.REDUNDANCY, "ARBITER OFFLINE",
+            "All copies are there; another failure stops writes." if row.tolerates == 0
+            else "All copies are there.",
         )  # fmt: skip
     if row.tolerates == 0:
         last = row.copies is None
@@ -67,8 +98,8 @@ def _effect(row: GlusterVolume) -> tuple[Severity, Damage, str, str]:
     return Severity.WARNING, Damage.REDUNDANCY, "BRICK OFFLINE", "Writes miss this copy and must be healed later."
 
 
-def _found(window: Window, row: GlusterVolume, bricks: Sequence[GlusterBrick]) -> Finding:
-    severity, damage, title, impact = _effect(row)
+def _found(window: Window, row: GlusterVolume, bricks: Sequence[GlusterBrick], left: int | None) -> Finding:
+    severity, damage, title, impact = _effect(row, left)
     count = f"{len(bricks)} of {row.bricks} bricks offline"
     first = bricks[0]
     return Finding(

@@ -29,7 +29,7 @@ from sdstop.core.history import Window
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(MappedState).values():
         if not row.suspended:
-            yield RuledOut(row.device, "not suspended (0 in dm/suspended)")
+            yield RuledOut(row.device, "not suspended: flag 0")
             continue
         seconds = _since(window, row)
         if seconds + GRACE < limits["seconds"]:

@@ -9,12 +9,13 @@ from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.session import Session
 from sdstop.rules.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
+from sdstop.rules.dimm_mixed import DIMM_MIXED
 from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
 from tests.nodes.firmware import E5_2620_V4, Board, Module, board
 from tests.nodes.frames import check, value
 
-RULES = (DIMM_TOO_FEW_CHANNELS, DIMM_UNEQUAL_SOCKETS, DIMM_BELOW_RATED_SPEED)
+RULES = (DIMM_TOO_FEW_CHANNELS, DIMM_UNEQUAL_SOCKETS, DIMM_BELOW_RATED_SPEED, DIMM_MIXED)
 E5_2680_V4 = "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz"
 HPE = "PROC {cpu} DIMM {n}"
 
@@ -196,3 +197,31 @@ def test_firmware_that_does_not_tell_the_speed() -> None:
 def test_without_the_table_nobody_says_ok() -> None:
     for outcome in (Outcome.DENIED, Outcome.ABSENT):
         assert not [v for v in judged(Evidence(TABLE, outcome)).values() if not isinstance(v, Unchecked)]
+
+
+def test_modules_of_two_sizes_are_mixed() -> None:
+    made = board((4, 4))
+    made.modules[3].size = made.modules[7].size = 32768
+    found = finding(made, "dimm-mixed")
+    assert found.severity is Severity.INFO
+    assert found.title == "MIXED MODULE SIZES"
+    assert found.cause == "8 modules: 6 of 16 GiB, 2 of 32 GiB."
+    assert [cite.excerpt for cite in found.evidence]
+
+
+def test_modules_of_two_speeds_are_mixed() -> None:
+    made = board((4, 4), speed=2666)
+    made.modules[0].speed = 2400
+    assert finding(made, "dimm-mixed").cause == "8 modules: 1 of 2400 MT/s, 7 of 2666 MT/s."
+
+
+def test_rounded_speeds_and_empty_slots_are_not_mixed() -> None:
+    made = board((2, 2), speed=2666)
+    made.modules[0].speed = 2667
+    assert isinstance(said(made)["dimm-mixed"], RuledOut)
+
+
+def test_what_is_mixed_in_a_virtual_machine_is_no_module() -> None:
+    made = board((2, 2), system=("QEMU", "Standard PC"))
+    made.modules[0].size = 4096
+    assert isinstance(said(made)["dimm-mixed"], Unchecked)

@@ -15,16 +15,17 @@ from sdstop.collectors.zfs.pools import LIST, ZFS
 from sdstop.collectors.zfs.readings import KSTATS
 from sdstop.collectors.zfs.settings import ZFS_SETTINGS
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, command_key
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import Finding, RuledOut, Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
 from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
+from sdstop.rules.zfs_small_blocks import ZFS_SMALL_BLOCKS
 from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, BlockLayout
 from tests.fixtures import opened
 from tests.nodes.frames import Judged, check, value
-from tests.nodes.zfs import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
+from tests.nodes.zfs import MIRROR, SETTINGS, SIZES, STATUS, kstat, node, status, tree, zil
 
 COLLECTORS = (ZFS_STATE, ZFS, ZFS_DATASETS, ZFS_SETTINGS, ZPOOL_LOAD, BLOCKDEV, DISKSTATS)
 DRAID = "draid2:8d:60c:2s-0"
@@ -475,3 +476,20 @@ def test_a_pool_that_fills(share: float, severity: Severity | None) -> None:
 def test_a_spare_that_failed_is_named_in_a_degraded_pool_too() -> None:
     text = raidz("ONLINE", "FAULTED", "ONLINE", "ONLINE", spares=True).replace("AVAIL", "UNAVAIL")
     assert judged(text).finding("tank/spares/sdz1").severity is Severity.WARNING
+
+
+def test_blocks_below_the_sector_size() -> None:
+    rows = (1, "mirror-0", "ONLINE"), (2, "/dev/sda1", "ONLINE"), (2, "/dev/sdb1", "ONLINE")
+    note = {"/dev/sdb1": "block size: 512B configured, 4096B native"}
+    finding = Judged((ZFS,), [ZFS_SMALL_BLOCKS], [(0.0, node(status(tree(*rows, notes=note))))]).finding("tank")
+    assert finding.cause == "sdb1 uses blocks of 512 B on sectors of 4096 B."
+    good = Judged((ZFS,), [ZFS_SMALL_BLOCKS], [(0.0, node(status(tree(*rows))))])
+    assert isinstance(good.of("tank"), RuledOut)
+
+
+def test_the_time_until_a_pool_is_full() -> None:
+    text = status(tree((1, "/dev/sdb1", "ONLINE")))
+    sizes = [f"tank\t1000000\t{920_000 + 1000 * n}\t{80_000 - 1000 * n}\t3\n" for n in range(4)]
+    frames = [(10.0 * n, {**node(text), SIZES: said}) for n, said in enumerate(sizes)]
+    finding = Judged((ZFS,), [ZFS_POOL_DEGRADED], frames).finding("tank/space")
+    assert finding.cause.endswith("full in 12m50 at this rate.")

@@ -1,0 +1,1 @@
+"""File systems: errors that they counted."""
