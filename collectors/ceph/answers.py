@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ _MANAGER = (*_WAIT, "--rados-mon-op-timeout", "6")
 """Options of commands that only the manager answers; without a timeout they wait for one forever."""
 TREE = (*_MANAGER, "osd", "df", "tree", "-f", "json")
 PERF = (*_MANAGER, "osd", "perf", "-f", "json")
+BLOCKED = (*_MANAGER, "osd", "blocked-by", "-f", "json")
 MONITOR = ("ceph", "daemon", "*", "mon_status")
 """State of a monitor of this node, through its socket: it answers without a quorum."""
 
@@ -44,28 +45,37 @@ without_names = json_texts(
 )  # fmt: skip
 """Redaction of an answer; messages of health checks contain host names."""
 _OPTIONS = re.compile(
-    r" (?:--(?:connect-timeout|rados-mon-op-timeout)[ =]\S+|(?:-f|--format)[ =]?json(?:-pretty)?)(?= |$)"
+    r" (?:--(?:connect-timeout|rados-mon-op-timeout|cluster|conf|name|id|user|keyring)[ =]\S+|-[cnkm] ?[^ -]\S*"
+    r"|(?:-f|--format)[ =]?(?:json(?:-pretty)?|plain))(?= |$)"
 )
 _QUESTIONS = {
     "ceph -s": "status", "ceph status": "status", "ceph osd df tree": "tree", "ceph osd perf": "perf",
     "ceph health detail": "health", "ceph osd dump": "dump", "ceph-volume lvm list": "volumes",
     "ceph osd crush rule dump": "rules", "ceph df": "usage", "ceph df detail": "usage", "ceph osd tree": "places",
+    "ceph osd blocked-by": "blocked",
+    "ceph health": "health", "ceph osd df": "fill",
 }  # fmt: skip
 
 
 def question(name: str) -> str | None:
-    """Return the query of a recorded command (argv or slug): status, tree, perf, health, dump, volumes, rules ...
-
-    Only latencies are read as text, too.
-    """
+    """Return the query of a recorded command (argv or slug): status, tree, perf, health, dump, volumes, rules ..."""
     words = name if " " in name else name.replace("_", " ")
     asked = _QUESTIONS.get(_OPTIONS.sub("", words).strip())
-    return asked if "json" in words or asked == "perf" else None
+    return asked if "json" in words or asked in _PRINTED else None
+
+
+_PRINTED = frozenset({"status", "health", "tree", "places", "fill", "perf"})
+"""Queries whose answers are read as text, too."""
 
 
 _TRANSIENT = frozenset({"activating", "creating", "peering", "unknown"})
 """States of placement groups after each change of the map, and all of them after the start of a manager."""
 _LASTING = frozenset({"down", "incomplete", "stale"})
+
+
+def serves(words: Collection[str]) -> bool:
+    """Return whether placement groups in a state, given by its words, serve I/O or are about to."""
+    return "active" in words or (not _TRANSIENT.isdisjoint(words) and _LASTING.isdisjoint(words))
 
 
 class CephStatus(Struct, frozen=True):
@@ -111,6 +121,11 @@ class CephStatus(Struct, frozen=True):
         return self.data / self.objects if self.data is not None and self.objects else None
 
     @property
+    def waiting(self) -> int:
+        """Placement groups that other OSDs keep from serving I/O, or from finishing their peering."""
+        return max(self.states.get(word, 0) for word in ("peering", "activating", "down", "incomplete"))
+
+    @property
     def flags(self) -> frozenset[str]:
         """Flags that pause recovery."""
         return frozenset(flag for check in self.checks for flag in check.flags) & HOLDING
@@ -139,8 +154,7 @@ def parse_status(text: str) -> CephStatus:
     for row in listed_states:
         words, count = str(row.get("state_name", "")).split("+"), json_whole(row.get("count")) or 0
         counted += count
-        waits = not _TRANSIENT.isdisjoint(words) and _LASTING.isdisjoint(words)
-        inactive += 0 if "active" in words or waits else count
+        inactive += 0 if serves(words) else count
         for word in words:
             states[word] = states.get(word, 0) + count
     names = said.get("quorum_names")

@@ -1,7 +1,8 @@
-"""Ceph daemons of this node: OSDs, monitors and managers by their data directories, and the processes that run.
+"""Ceph daemons of this node by their data directories, and the processes that run.
 
-Packages use /var/lib/ceph/osd/CLUSTER-3, mon/CLUSTER-a and mgr/CLUSTER-x; cephadm uses /var/lib/ceph/FSID/osd.3. A
-directory that is empty belongs to a daemon that was removed, or to an OSD that ceph-volume has not activated.
+Packages use /var/lib/ceph/osd/CLUSTER-3, mon/CLUSTER-a, mgr/CLUSTER-x, mds/CLUSTER-a and radosgw/CLUSTER-rgw.a;
+cephadm uses /var/lib/ceph/FSID/osd.3. A directory that is empty belongs to a daemon that was removed, or to an OSD that
+ceph-volume has not activated.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ HOSTNAME = "/proc/sys/kernel/hostname"
 MOUNTS = "/proc/self/mounts"
 PACE = 30.0
 """Seconds between samples; each lists the processes."""
-_PROGRAMS = {"ceph-osd": "osd", "ceph-mon": "mon", "ceph-mgr": "mgr"}
+_PROGRAMS = {"ceph-osd": "osd", "ceph-mon": "mon", "ceph-mgr": "mgr", "ceph-mds": "mds", "radosgw": "rgw"}
+_FOLDERS = {"radosgw": "rgw"}
+"""Kinds of daemons by the folders of packages that are called otherwise."""
 _LONGEST = 4096
 """Bytes read of a command line."""
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-_PLACES = (f"{LOCAL}/osd/*-*", f"{LOCAL}/mon/*-*", f"{LOCAL}/mgr/*-*", f"{LOCAL}/*/osd.*", f"{LOCAL}/*/mon.*",
-           f"{LOCAL}/*/mgr.*")  # fmt: skip
+_PLACES = (
+    *(f"{LOCAL}/{folder}/*-*" for folder in ("osd", "mon", "mgr", "mds", "radosgw")),
+    *(f"{LOCAL}/*/{kind}.*" for kind in _PROGRAMS.values()),
+)
 _MARKS = ("block", "current", "keyring", "store.db", "unit.run", "whoami")
 """Files of which a data directory in use has at least one."""
 
@@ -58,14 +63,17 @@ def running(host: Host) -> list[dict[str, str]]:
 
 
 def daemon_id(kind: str, argv: Sequence[str]) -> str | None:
-    """Return the id in a daemon's command line: `-i 3`, `--id 3`, `-n osd.3`, `--name=osd.3`; None without one."""
+    """Return the id in a daemon's command line: `-i 3`, `--id 3`, `-n osd.3`, `--name=osd.3`; None without one.
+
+    A gateway is a client: `-n client.rgw.a` has the id a.
+    """
     for place, word in enumerate(argv):
         option, equals, value = word.partition("=")
         if option not in {"-i", "--id", "-n", "--name"}:
             continue
         if not equals:
             value = argv[place + 1] if place + 1 < len(argv) else ""
-        value = value.removeprefix(f"{kind}.") if option in {"-n", "--name"} else value
+        value = value.removeprefix("client.").removeprefix(f"{kind}.") if option in {"-n", "--name"} else value
         return value if _ID.fullmatch(value) else None
     return None
 
@@ -78,6 +86,8 @@ def folders(host: Host) -> Iterator[tuple[str, str, str]]:
             kind, dot, name = base.partition(".")
             if not dot or kind not in _PROGRAMS.values():
                 kind, name = posixpath.basename(posixpath.dirname(folder)), base.partition("-")[2]
+                kind = _FOLDERS.get(kind, kind)
+                name = name.removeprefix("rgw.") if kind == "rgw" else name
             if kind in _PROGRAMS.values() and _ID.fullmatch(name) and (kind != "osd" or name.isdecimal()):
                 yield kind, name, folder
 
@@ -191,15 +201,15 @@ CEPH_DAEMONS = Collector(
     read,
     (CephDaemon,),
     (
-        Need(f"list:{LOCAL}*", "which daemons have data here", "root, or group ceph"),
-        Need(f"{LOCAL}/*/ceph_fsid", "their cluster"),
-        Need(f"link:{LOCAL}/*", "the devices of OSDs"),
-        Need("link:/dev/*", "the name of such a device"),
-        Need("list:/sys/block/*/slaves", "the disk below it"),
-        Need(MOUNTS, "the file system of an OSD that stores in files", keep=mount_table),
-        Need(HOSTNAME, "this node's name"),
-        Need(CONFIG_FILE, "the id of the cluster", keep=only_identity),
-        Question(DAEMONS, "which of them run", answer=running),
+        Need(f"list:{LOCAL}*", "data directories of daemons", "root, or group ceph"),
+        Need(f"{LOCAL}/*/ceph_fsid", "cluster ID of a daemon"),
+        Need(f"link:{LOCAL}/*", "devices of OSDs"),
+        Need("link:/dev/*", "kernel name of an OSD's device"),
+        Need("list:/sys/block/*/slaves", "disk below an OSD's device"),
+        Need(MOUNTS, "file system of an OSD that stores in files", keep=mount_table),
+        Need(HOSTNAME, "host name"),
+        Need(CONFIG_FILE, "cluster ID", keep=only_identity),
+        Question(DAEMONS, "running daemons of Ceph", answer=running),
     ),
     PACE,
 )

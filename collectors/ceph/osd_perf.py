@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_number, json_whole
 from sdstop.readings import service
@@ -58,6 +59,14 @@ def _parse_json(text: str) -> dict[int, float]:
 def _part(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = said.get(name)
     return part if isinstance(part, dict) else {}
+
+
+FORM = Form(
+    key="cmd:ceph osd perf",
+    first=r" *osd\s+(?:fs_)?commit_latency\(ms\)\s",
+    reads="latencies of OSDs",
+    versions="Ceph 12 and later",
+)
 
 
 def services(waits: Mapping[int, float], names: Mapping[int, str], origin: str) -> Iterator[Service]:

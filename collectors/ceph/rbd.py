@@ -49,8 +49,8 @@ RBD = Collector(
     (Limit,),
     (
         Need("cmd:rbd config image *", "limits of an image, from captures only"),
-        Need(f"list:{MAPPED}", "images that the kernel's client has"),
-        Need(f"{MAPPED}/*", "their names"),
+        Need(f"list:{MAPPED}", "images mapped by the kernel"),
+        Need(f"{MAPPED}/*", "names of mapped images"),
     ),
     SLOW,
     derives=(USE,),

@@ -22,7 +22,7 @@ class CephCheck(Reading, frozen=True, kw_only=True):
     family: ClassVar[str] = "ceph_check"
     title: ClassVar[str] = "Ceph health checks"
     joined: ClassVar[bool] = True
-    rows_of = Source("{origin}", '"{code}"')
+    rows_of = Source("{origin}", "{needle}")
     things: ClassVar = {"cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER)}
 
     cluster: Annotated[str, _CLUSTER]
@@ -34,6 +34,7 @@ class CephCheck(Reading, frozen=True, kw_only=True):
     message: Annotated[str, Fact("Message", "Message of the check", export=False, names=Name.TEXT)]
     details: Annotated[str | None, Fact("Details", "A line for each thing", export=False, names=Name.TEXT)] = None
     origin: Annotated[str, _ORIGIN] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def name(self) -> str:
@@ -104,16 +105,17 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
         "device": Identity(
             Stated("kind", {"osd": ThingKind.OSD}, ThingKind.NODE),
             Stated("kind", {"osd": Naming.OSD}, Naming.NODE),
-            "{cluster}/{node}/{daemon}",
+            "{cluster}/{place}/{daemon}",
+            aliases=(("{cluster}/{node}/{daemon}", Naming.OSD),),
         ),
         "local": Identity(ThingKind.DEVICE, Naming.DEV),
     }
     joins = (Join("device", "local", Relation.STORED),)
 
     cluster: Annotated[str, _CLUSTER]
-    kind: Annotated[str, Label("Kind", "osd, mon or mgr", plain=True)]
+    kind: Annotated[str, Label("Kind", "osd, mon, mgr, mds or rgw", plain=True)]
     number: Annotated[int | None, Label("Number", "Number of an OSD")]
-    ident: Annotated[str, Label("Id", "Id of a monitor or manager, often a host name", names=Name.HOST)]
+    ident: Annotated[str, Label("Id", "Id of a daemon other than an OSD, often a host name", names=Name.HOST)]
     daemon: Annotated[str, Fact("Daemon", "Kind and id: osd.3, mon.a", names=Name.EVIDENCE)]
     node: Annotated[str, Fact("Node", "Host name of this node", names=Name.HOST)]
     running: Annotated[int | None, Metric("Running", "Whether its process runs (1 = yes)")]
@@ -123,6 +125,11 @@ class CephDaemon(Reading, frozen=True, kw_only=True):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
+    def place(self) -> str:
+        """Node in the name of the thing; that of an OSD is short, as CRUSH names hosts."""
+        return self.node.partition(".")[0] if self.kind == "osd" else self.node
+
+    @property
     def name(self) -> str:
-        """Name used in findings; for an OSD, that of the cluster's device."""
+        """Name used in findings."""
         return f"{self.cluster}/{self.node}/{self.daemon}"

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.ceph import osd_tables, printed
 from sdstop.core.evidence import command_key
+from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 
 CONFIG = "/etc/ceph"
@@ -20,6 +22,14 @@ DEADLINE = 12.0
 T = TypeVar("T")
 _IDENTITY = re.compile(rb"^\s*(?:fsid|mon[ _]host|mon[ _]initial[ _]members)\s*=.*$", re.MULTILINE)
 _ADDRESS = re.compile(r"\[[^\]]*v[12]:[^\]]*\](?!:)|[^\s,;]+")
+_FORMS = {
+    "status": (printed.STATUS_JSON, printed.STATUS),
+    "health": (printed.HEALTH_JSON, printed.HEALTH),
+    "tree": (osd_tables.TREE_JSON, osd_tables.TREE),
+    "fill": (osd_tables.FILL,),
+    "places": (osd_tables.PLACES_JSON, osd_tables.PLACES),
+}
+"""Forms of the printed answers by query (see collectors/ceph/answers.py)."""
 
 
 class Unanswered(Failed):
@@ -52,12 +62,17 @@ def answers_of(host: Host) -> dict[str, str]:
             asked = ceph.question(name)
             if asked is not None and (asked not in found or _preferred(name) >= _preferred(found[asked])):
                 found[asked] = name
+    for asked, forms in _FORMS.items():
+        if asked not in found:  # run in a container, or with further options
+            for output in (output for form in forms for output in outputs(host, form)):
+                found[asked] = output.key.partition(":")[2]
     return found
 
 
 def _preferred(name: str) -> int:
-    """Return a rank of the options of a recorded command: those used here first, then those of older versions."""
-    return ("--connect-timeout" in name) + ("--rados-mon-op-timeout" in name)
+    """Return a rank of a recorded command: JSON before text, details before none, the options used here first."""
+    exact = 8 * ("json" in name) + 4 * ("detail" in name)
+    return exact + ("--connect-timeout" in name) + ("--rados-mon-op-timeout" in name)
 
 
 def reachable(host: Host) -> None:
@@ -89,10 +104,17 @@ def text_of(key: str, output: Output) -> str:
 
 def query_monitors(host: Host, argv: Sequence[str], recorded: str | None) -> tuple[str, str]:
     """Return evidence key and text of an answer, recorded or queried from the monitors."""
+    key = key_of(argv, recorded)
     if recorded is not None and recorded != " ".join(argv):
-        key = f"cmd:{recorded}" if " " in recorded else f"slug:{recorded}"
         return key, text_of(key, host.recorded_output(recorded))
-    return command_key(argv), text_of(command_key(argv), host.run(argv, DEADLINE))
+    return key, text_of(key, host.run(argv, DEADLINE))
+
+
+def key_of(argv: Sequence[str], recorded: str | None) -> str:
+    """Return the evidence key of an answer."""
+    if recorded is None or recorded == " ".join(argv):
+        return command_key(argv)
+    return f"cmd:{recorded}" if " " in recorded else f"slug:{recorded}"
 
 
 def recorded_text(host: Host, name: str) -> str:

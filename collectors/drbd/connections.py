@@ -93,6 +93,11 @@ def mismatches(rows: Iterable[DrbdConnection]) -> Iterator[Mismatch]:
             )
 
 
+def quoted(word: str, key: str) -> str:
+    """Return a word as it stands in the evidence with a key: JSON has it in quotes."""
+    return f'"{word}"' if "--json" in key else word
+
+
 def connections(resource: Resource, key: str, marker: str) -> Iterator[DrbdConnection]:
     """Yield a row for each volume and peer of a resource; `marker` marks the resource in its evidence `key`."""
     own = {volume.number: volume for volume in resource.volumes}
@@ -105,7 +110,7 @@ def connections(resource: Resource, key: str, marker: str) -> Iterator[DrbdConne
                 peer=peer.name,
                 volume=far.number,
                 version=resource.version,
-                device=f"drbd{volume.minor}" if volume is not None else None,
+                device=f"drbd{volume.minor}" if volume is not None and volume.minor is not None else None,
                 connection=peer.state,
                 replication=far.replication if peer.state == "Connected" else None,
                 role=resource.role,
@@ -115,6 +120,6 @@ def connections(resource: Resource, key: str, marker: str) -> Iterator[DrbdConne
                 out_of_sync=far.out_of_sync,
                 suspended=None if resource.suspended is None else int(resource.suspended),
                 origin=key,
-                needle=marker if eight else f'"{peer.name}"',
-                counted=f"oos:{(far.out_of_sync or 0) // 1024}" if eight else '"out-of-sync"',
+                needle=marker if eight else quoted(peer.name, key),
+                counted=f"oos:{(far.out_of_sync or 0) // 1024}" if eight else quoted("out-of-sync", key),
             )

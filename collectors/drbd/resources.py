@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.collectors.drbd.connections import DrbdConnection, connections, mismatches
+from sdstop.collectors.drbd import status_text
+from sdstop.collectors.drbd.connections import DrbdConnection, connections, mismatches, quoted
 from sdstop.collectors.drbd.status import (
     GOOD_DISKS,
+    JSON_FORM,
     KEPT,
     NAMELESS,
     PAUSED,
+    PROC_FORM,
     SHOW,
     STATUS,
     SYNCING,
@@ -30,6 +33,7 @@ from sdstop.collectors.drbd.status import (
 )
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.form import FormOutput, outputs
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
@@ -50,14 +54,14 @@ def read(host: Host) -> Iterable[Reading]:
     named = {} if version == _NINE else _named(host)
     rows: list[Reading] = []
     for each in resources:
-        marker = f'"{each.name}"' if version == _NINE else f"{each.name.removeprefix('drbd')}: cs:"
+        marker = quoted(each.name, key) if version == _NINE else f"{each.name.removeprefix('drbd')}: cs:"
         resource = replace(each, name=named.get(each.name, each.name))
         rows.append(_cluster(resource, key, marker))
         rows.extend(_nodes(resource, here, key, "" if version == _NINE else marker))
         linked = list(connections(resource, key, marker))
         rows.extend(linked)
         rows.extend(mismatches(linked))
-        rows.extend(_devices(host, resource, here, key, f'"{resource.name}"' if version == _NINE else marker))
+        rows.extend(_devices(host, resource, here, key, quoted(resource.name, key) if version == _NINE else marker))
         rows.extend(_rebuilds(host, resource, rates.get(resource.name), key))
     return rows
 
@@ -73,19 +77,33 @@ def _status(host: Host) -> tuple[str, int, list[Resource]]:
         name = recorded[0]
         key = f"cmd:{name}" if " " in name else f"slug:{name}"
         return key, _NINE, parse_status(_said(key, host.recorded_output(name)))
+    texts = [output for form in (status_text.TEXT, status_text.ADM) for output in outputs(host, form)]
     known = None
     try:
         known = host.text(PROC).strip()
     except Absent as error:
-        if not recorded:
+        if not recorded and not texts:
             why = "DRBD is not loaded" if error.recorded else "not recorded"
             raise Absent(PROC, why, recorded=error.recorded) from error
     except Unreadable:
-        if not recorded:
+        if not recorded and not texts:
             raise
     if known is not None and (known.startswith("version: 8") or not known.startswith("version:")):
         return PROC, 8, parse_proc(known)  # raises Malformed without a version
+    if texts and asked not in recorded:
+        return _printed(host, texts)
     return command_key(STATUS), _NINE, parse_status(_said(command_key(STATUS), host.run(STATUS, 3.0)))
+
+
+def _printed(host: Host, texts: Sequence[FormOutput]) -> tuple[str, int, list[Resource]]:
+    """Return what recorded texts have, of the one with the most details where several have a resource."""
+    found: dict[str, Resource] = {}
+    for output in sorted(texts, key=lambda each: "--statistics" in each.words or "--verbose" in each.words):
+        printed = status_text.parse(output.text)
+        for name, reason in printed.defects.items():
+            host.defect(output.key, reason, name)
+        found.update((resource.name, resource) for resource in printed.resources)
+    return texts[-1].key, _NINE, list(found.values())
 
 
 def _said(key: str, output: Output) -> str:
@@ -134,7 +152,6 @@ def _cluster(resource: Resource, key: str, marker: str) -> Cluster:
     sizes = [volume.size for volume in resource.volumes]
     size = None if None in sizes else sum(s or 0 for s in sizes)
     up = [peer for peer in resource.peers if peer.state == "Connected"]
-    quorum = [volume.quorum for volume in resource.volumes if volume.quorum is not None]
     return Cluster(
         cluster=resource.name,
         kind=KIND,
@@ -155,7 +172,7 @@ def _cluster(resource: Resource, key: str, marker: str) -> Cluster:
         spare=None,
         degraded=_degraded(resource),
         failed=_failed(resource),
-        says="; ".join(dict.fromkeys([text for _, text in wrong] + ["no quorum"] * (False in quorum))) or None,
+        says="; ".join(dict.fromkeys(text for _, text in wrong)) or None,
         origin=key,
         needle=marker,
     )
@@ -175,8 +192,7 @@ _REPLICATING = SYNCING | PAUSED | VERIFYING | frozenset({
 
 def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
     """Yield the faults: DRBD's state word and a description."""
-    if resource.suspended:
-        yield "suspended", "I/O is suspended"
+    yield from _stopped(resource)
     for volume in resource.volumes:
         if volume.disk not in GOOD_DISKS and not volume.diskless:
             yield volume.disk, f"volume {volume.number} of this node is {volume.disk}"
@@ -193,11 +209,26 @@ def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
                 yield far.disk, f"volume {far.number} of {name} is {far.disk}"
             elif not far.diskless and far.replication not in _REPLICATING:
                 yield far.replication, f"volume {far.number} of {name}: replication is {far.replication}"
-    if any(volume.quorum is False for volume in resource.volumes):
-        yield "no-quorum", "no quorum"
 
 
+def _stopped(resource: Resource) -> Iterator[tuple[str, str]]:
+    """Yield the reason for which requests wait or fail, or would."""
+    quorum = all(volume.quorum is not False for volume in resource.volumes)
+    if resource.suspended:
+        yield "suspended", f"{SUSPENDED}: {resource.why}" if resource.why else SUSPENDED
+    elif resource.failing:
+        yield "failing", f"{FAILS}: made Secondary by force while in use"
+    elif not quorum and resource.role == "Primary":
+        yield "no-quorum", f"{FAILS}: no quorum"
+    elif not quorum:
+        yield "no-quorum", "no quorum: this node cannot become Primary"
+
+
+SUSPENDED, FAILS = "I/O is suspended", "I/O fails"
+"""Beginnings of faults that stop the I/O of a resource."""
 _COMPARED = VERIFYING | {"Established"}
+_LOST = frozenset({"Diskless", "Failed", "Detaching"})
+"""States of a disk that does not hold the data any more."""
 
 
 def _degraded(resource: Resource) -> int | None:
@@ -205,6 +236,10 @@ def _degraded(resource: Resource) -> int | None:
     lacking = 0
     for volume in resource.volumes:
         worst = 0
+        if volume.disk in _LOST and not volume.diskless:
+            if volume.size is None:
+                return None
+            worst = volume.size
         for peer in resource.peers:
             far = next((v for v in peer.volumes if v.number == volume.number), None)
             if far is None or far.diskless:
@@ -274,16 +309,17 @@ def _node(
         version=None,
         local=local,
         origin=key,
-        needle=marker or (f'"{cluster}"' if local else ""),
+        needle=marker or (quoted(cluster, key) if local else ""),
     )
 
 
 def _devices(host: Host, resource: Resource, here: str, key: str, marker: str) -> Iterator[Reading]:
     for volume in resource.volumes:
-        name = f"drbd{volume.minor}"
-        below = host.names(f"/sys/block/{name}/slaves")
+        name = None if volume.minor is None else f"drbd{volume.minor}"
+        below = host.names(f"/sys/block/{name}/slaves") if name is not None else []
+        place = f"/dev/{name}" if name is not None else f"{resource.name}/{volume.number}"
         yield ClusterDevice(
-            cluster=resource.name, node=here, device=f"/dev/{name}", ident=None, pool=None, name=None, path=None,
+            cluster=resource.name, node=here, device=place, ident=None, pool=None, name=None, path=None,
             original=None, state=volume.disk, healthy=int(volume.disk in GOOD_DISKS or volume.diskless), media=None,
             model=None, serial=None, capacity=volume.size, used=None, read_wait=None, write_wait=None,
             local=below[0].replace("!", "/") if below else name, origin=key,
@@ -338,7 +374,7 @@ def _rebuild(
 def _needle(peer: DrbdPeer, far: PeerVolume, key: str) -> str:
     if key == PROC:
         return "sync'ed"
-    return f'"{far.replication}"' if far.replication != "unknown" else f'"{peer.name}"'
+    return quoted(far.replication if far.replication != "unknown" else peer.name, key)
 
 
 def _state(far: PeerVolume) -> str:
@@ -353,22 +389,24 @@ DRBD = Collector(
     read,
     (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild, DrbdConnection, Mismatch),
     (
-        Need(PROC, "whether DRBD is loaded, its version, and the state of version 8"),
+        Need(PROC, "version of the loaded DRBD; resources of version 8"),
         Command(STATUS, "resources of version 9", "root"),
-        Need("cmd:drbdsetup status*", "the same, as others recorded it"),
+        Need("cmd:drbdsetup status*", "resources recorded by other tools, also as text"),
+        Need("cmd:drbdadm status*", "resources recorded by other tools, as text"),
         Command(
             SHOW,
-            "the rates that limit a resync, only while there is one; lines with secrets are not kept",
+            "rate limits of a resync, only during one; lines with secrets are not kept",
             "root",
             KEPT,
         ),
-        Need("/proc/sys/kernel/hostname", "this node's name"),
-        Need(f"list:{BY_RESOURCE}", "the names of version 8's resources"),
-        Need(f"list:{BY_RESOURCE}/*", "their volumes"),
-        Need(f"link:{BY_RESOURCE}/*", "the devices of these"),
-        Need("list:/sys/block/drbd*/slaves", "the disk below it"),
+        Need("/proc/sys/kernel/hostname", "host name"),
+        Need(f"list:{BY_RESOURCE}", "names of version 8's resources"),
+        Need(f"list:{BY_RESOURCE}/*", "volumes of version 8's resources"),
+        Need(f"link:{BY_RESOURCE}/*", "devices of these volumes"),
+        Need("list:/sys/block/drbd*/slaves", "disk below a DRBD device"),
     ),
     PACE,
     deadline=7.0,
     devices=r"drbd\d+",
+    forms=(PROC_FORM, JSON_FORM, status_text.TEXT, status_text.ADM),
 )

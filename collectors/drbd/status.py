@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_text, json_whole
 
@@ -64,10 +65,10 @@ class DrbdPeer(Struct, frozen=True):
 
 
 class Volume(Struct, frozen=True):
-    """A volume of this node: minor number, disk state, size in bytes."""
+    """A volume of this node: minor number (None if not reported), disk state, size in bytes."""
 
     number: int
-    minor: int
+    minor: int | None
     disk: str
     diskless: bool
     size: int | None
@@ -75,7 +76,11 @@ class Volume(Struct, frozen=True):
 
 
 class Resource(Struct, frozen=True):
-    """A resource; `version` is 8 for a device of /proc/drbd, which has no resource name."""
+    """A resource; `version` is 8 for a device of /proc/drbd, which has no resource name.
+
+    `why` is the reason for which its I/O is suspended, "" if not reported. `failing`: its requests fail, because it was
+    made Secondary by force while in use.
+    """
 
     name: str
     role: str | None
@@ -83,6 +88,8 @@ class Resource(Struct, frozen=True):
     volumes: tuple[Volume, ...]
     peers: tuple[DrbdPeer, ...]
     version: int = 9
+    why: str = ""
+    failing: bool = False
 
 
 def parse_status(text: str) -> list[Resource]:
@@ -114,7 +121,16 @@ def _resource(item: Any) -> Resource:
         _flag(item, "suspended"),
         tuple(_volume(row) for row in _rows(item, "devices")),
         tuple(_peer(row) for row in _rows(item, "connections")),
+        why=next((words for key, words in _REASONS.items() if _flag(item, key)), ""),
+        failing=_flag(item, "force-io-failures") is True,
     )
+
+
+_REASONS = {
+    "suspended-quorum": "no quorum", "suspended-no-data": "no data is accessible",
+    "suspended-fencing": "the peer is being fenced", "suspended-user": "by an administrator",
+}  # fmt: skip
+"""Fields of newer drbd-utils that say why I/O is suspended."""
 
 
 def _volume(row: Mapping[str, Any]) -> Volume:
@@ -202,7 +218,7 @@ _DEVICE = re.compile(
 )
 _OUT = re.compile(r"\boos:(\d{1,19})\b")
 _SYNCED = re.compile(
-    r"sync'ed:\s*(?P<share>\d+(?:\.\d+)?)%\s*\((?P<left>\d{1,15})/(?P<total>\d{1,15})\)(?P<unit>[KM])?"
+    r"(?:sync'ed|verified):\s*(?P<share>\d+(?:\.\d+)?)%\s*\((?P<left>\d{1,15})/(?P<total>\d{1,15})\)(?P<unit>[KM])?"
 )
 _FINISH = re.compile(r"finish:\s*(\d{1,6}):(\d\d):(\d\d)")
 _SPEED = re.compile(r"speed:\s*([\d,]{1,18})")
@@ -230,6 +246,21 @@ def parse_proc(text: str) -> list[Resource]:
         elif found:
             found[-1] = _more(found[-1], line)
     return found
+
+
+PROC_FORM = Form(
+    key="/proc/drbd",
+    first=r"version: 8\.\d+\.\d+.*\(api:",
+    goes_on=r" *\d+: ?cs:.*|\s+\S.*|(?:GIT-hash|srcversion): .*",
+    reads="resources, their connections, disks and resyncs",
+    versions="DRBD 8.0 to 8.4",
+)
+JSON_FORM = Form(
+    key="cmd:drbdsetup status --json",
+    first=r'\[\s*\{\s*"name":[\s\S]{1,2000}?"(?:node-id|role)":',
+    reads="resources, their disks, peers, connections and resyncs",
+    versions="drbd-utils 9",
+)
 
 
 def _of_proc(device: re.Match[str]) -> Resource:

@@ -129,12 +129,12 @@ GLUSTER_HEAL = Collector(
     read,
     (GlusterHeal, GlusterSplitBrain),
     (
-        Command(INFO, "volumes and their bricks, from this server's own files", "root", filled=True),
-        Command(COUNT, "entries to heal, from the bricks' own index", "root", filled=True),
+        Command(INFO, "volumes and bricks, from this server's files", "root", filled=True),
+        Command(COUNT, "entries to heal, from the index of the bricks", "root", filled=True),
         Command(
             SPLIT, f"entries in split brain, where 1 to {MOST_PENDING} entries wait to be healed", "root", filled=True
         ),
-        Need(f"list:{VOLUMES}", "whether volumes are configured, where glusterd does not answer"),
+        Need(f"list:{VOLUMES}", "configured volumes, if glusterd does not answer"),
     ),
     PACE,
     deadline=60.0,

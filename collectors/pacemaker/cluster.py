@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
 
+from sdstop.collectors.pacemaker import crm_mon, crm_mon_text
 from sdstop.collectors.pacemaker.corosync import CONFIGURED, COROSYNC, KIND, parse_name
 from sdstop.collectors.pacemaker.crm_mon import (
     MON,
@@ -18,10 +19,10 @@ from sdstop.collectors.pacemaker.crm_mon import (
     moment_of,
     nodes_of,
     parse_status,
-    without_reasons,
 )
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.readings.cluster import Cluster, ClusterNode
@@ -52,7 +53,7 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     family: ClassVar[str] = "cluster_resource"
     title: ClassVar[str] = "Cluster resources"
     rows_of = Source("{origin}", 'id="{resource}"')
-    fields_of: ClassVar = {"failures": Source("{origin}", '"{resource}_')}
+    fields_of: ClassVar = {"failures": Source("{origin}", '"{part}_')}
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
     resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
@@ -73,8 +74,18 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
         None
     )
     failed_on: Annotated[
-        str, Fact("Failed on", "Nodes with failed actions, commas between", export=False, names=Name.EVIDENCE)
+        str,
+        Fact(
+            "Failed on",
+            "Nodes where it has failed, or with failed actions; commas between",
+            export=False,
+            names=Name.EVIDENCE,
+        ),
     ] = ""
+    part: Annotated[
+        str, Fact("Part", "Resource of its last failed action, which is one of a bundle's own", export=False,
+                  names=Name.EVIDENCE),
+    ] = ""  # fmt: skip
     waits: Annotated[
         str, Fact("Waits for", "Member of its group that must run first, and does not", export=False,
                   names=Name.EVIDENCE),
@@ -96,7 +107,7 @@ class ClusterPolicy(Reading, frozen=True, kw_only=True):
     family: ClassVar[str] = "cluster_policy"
     title: ClassVar[str] = "Cluster policies"
     rows_of = Source("{origin}", "<cluster_options")
-    fields_of: ClassVar = {"fencing_failed": Source("{origin}", "<fence_event")}
+    fields_of: ClassVar = dict.fromkeys(("fencing_failed", "fencing_pending"), Source("{origin}", "<fence_event"))
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
     fencing: Annotated[int | None, Metric("Fencing", "Whether fencing is enabled (1 = yes)")]
@@ -107,6 +118,10 @@ class ClusterPolicy(Reading, frozen=True, kw_only=True):
     without_quorum: Annotated[str | None, Fact("Without quorum", "no-quorum-policy", plain=True)]
     maintenance: Annotated[int, Metric("Maintenance", "Whether the whole cluster is in maintenance mode (1 = yes)")]
     stop_all: Annotated[int, Metric("Stop all", "Whether stop-all-resources is set (1 = yes)")]
+    fencing_pending: Annotated[
+        str, Fact("Fencing pending", "Nodes whose fencing is under way, commas between", export=False,
+                  names=Name.EVIDENCE),
+    ]  # fmt: skip
     fencing_failed: Annotated[
         str, Fact("Fencing failed", "Nodes whose last fencing failed, commas between", export=False,
                   names=Name.EVIDENCE),
@@ -135,8 +150,12 @@ class ClusterConstraint(Reading, frozen=True, kw_only=True):
 def read(host: Host) -> Iterable[Reading]:
     """Return the cluster, its nodes and resources. Raise Absent if Pacemaker is not installed or not running."""
     key, text = _asked(host)
-    said = parse_status(text)
-    name = parse_name(host.maybe(COROSYNC) or "") or KIND
+    printed = crm_mon_text.parse(text) if not text.lstrip().startswith("<") else None
+    said = printed.status if printed is not None else parse_status(text)
+    named = printed.name if printed is not None else None
+    name = parse_name(host.maybe(COROSYNC) or "") or named or KIND
+    if printed is not None and printed.defect:
+        host.defect(key, printed.defect, name)
     here = host.maybe("/proc/sys/kernel/hostname")
     return [
         _cluster(said, name, key),
@@ -149,12 +168,13 @@ def read(host: Host) -> Iterable[Reading]:
 
 def _asked(host: Host) -> tuple[str, str]:
     """Return the evidence key and the crm_mon output, recorded or current."""
-    recorded = [
+    exact = [
         name for name in host.recorded("crm_mon")
         if any(word in name for word in ("--output-as=xml", "--as-xml", "-X"))
     ]  # fmt: skip
+    recorded = exact or _texts(host)
     if recorded and " ".join(MON) not in recorded:
-        name = recorded[0]
+        name = recorded[-1] if not exact else recorded[0]
         key = f"cmd:{name}" if " " in name else f"slug:{name}"
         return key, _said(key, host.recorded_output(name))
     output = host.run(MON, 5.0)
@@ -166,6 +186,16 @@ def _asked(host: Host) -> tuple[str, str]:
         except Unreadable:
             pass  # The first answer has the reason.
     return command_key(MON), _said(command_key(MON), output)
+
+
+def _texts(host: Host) -> list[str]:
+    """Return recorded commands that print a status as text, those that list stopped resources last."""
+    found = [output for form in crm_mon_text.TEXTS for output in outputs(host, form)]
+    names = [output.key.partition(":")[2] for output in found]
+    return sorted(names, key=lambda name: name.startswith("pcs") or _INACTIVE.search(name) is not None)
+
+
+_INACTIVE = re.compile(r"[ _]-\w*r|--inactive")
 
 
 def _said(key: str, output: Output) -> str:
@@ -235,6 +265,7 @@ def _policy(host: Host, said: PacemakerStatus, name: str, key: str) -> ClusterPo
         without_quorum=said.policy,
         maintenance=int(said.maintenance),
         stop_all=int(said.stopped),
+        fencing_pending=", ".join(dict.fromkeys(each.target for each in said.fencings if each.state == "pending")),
         fencing_failed=", ".join(dict.fromkeys(failed)),
         origin=key,
     )
@@ -261,8 +292,9 @@ def _node(member: PacemakerNode, said: PacemakerStatus, cluster: str, here: str 
     good = state == "online" and not member.failed_over and member.health != "red"
     healthy: int | None = int(good)
     if member.kind != "member" and state != "UNCLEAN" and not good:
-        # A remote node is connected by a resource of its name; if that is disabled, it is stopped on purpose.
-        link = next((known for known in said.resources if known.name == member.name), None)
+        # A remote node is connected by a resource of its name, a guest is one; if that is disabled, it is on purpose.
+        names = {member.name, member.inside}
+        link = next((known for known in said.resources if not names.isdisjoint((known.name, *known.parts))), None)
         healthy = 0 if link is not None and link.expected else None
     return ClusterNode(
         cluster=cluster,
@@ -297,20 +329,24 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
     for ban in said.bans:
         bans.setdefault(ban.resource, []).append(ban.node)
     for known in said.resources:
-        own = by_name.get(known.name.partition(":")[0], [])
+        names = dict.fromkeys(name.partition(":")[0] for name in (known.name, *known.parts))
+        own = [failure for name in names for failure in by_name.get(name, ())]
         last = max(own, key=moment_of, default=None)
+        state = _state(known, own, away, idle)
+        broken = [node for node in known.failed if node != "?"] if state == "failed" else []
         yield ClusterResource(
             cluster=cluster,
             resource=known.name,
             agent=known.agent,
-            state=_state(known, own, away, idle),
+            state=state,
             where=nodes_of(known.running),
             instances=known.instances,
             running=len(known.running),
             failures=len(own),
             said=_words(last) if last is not None else None,
+            part=last.resource if last is not None else known.name,
             task=last.task or None if last is not None else None,
-            failed_on=", ".join(dict.fromkeys(failure.node for failure in own if failure.node)),
+            failed_on=", ".join(dict.fromkeys(broken or [failure.node for failure in own if failure.node])),
             waits=next((name for name in known.after if name not in running), ""),
             barred=", ".join(bans.get(known.name, []) + bans.get(known.group, [])),
             origin=key,
@@ -359,6 +395,12 @@ def _words(failure: Failure) -> str:
     return f"{failure.task or 'an action'} on {failure.node or '?'}: {why}{when}"
 
 
+def without_reasons(data: bytes) -> bytes:
+    """Return the parts of a status, in XML or text, that are read, without reasons of failures."""
+    is_xml = data.lstrip().startswith(b"<")
+    return crm_mon.without_reasons(data) if is_xml else crm_mon_text.without_reasons(data)
+
+
 PACEMAKER = Collector(
     "pacemaker",
     "Pacemaker's nodes and resources",
@@ -366,15 +408,18 @@ PACEMAKER = Collector(
     (Cluster, ClusterNode, ClusterResource, ClusterPolicy, ClusterConstraint),
     (
         Command(MON, "nodes, quorum and resources", "root, or the group haclient"),
-        Command(MON_OLD, "the same, of Pacemaker before 2.0.3", "root, or the group haclient"),
+        Command(MON_OLD, "nodes, quorum and resources of Pacemaker before 2.0.3", "root, or the group haclient"),
         Command(
-            CONFIG, "whether nodes fence themselves, if fencing is enabled without a device",
+            CONFIG, "watchdog of the nodes, if fencing is enabled without a device",
             "root, or the group haclient", keep=rf"\s*<nvpair [^>]*\b{_WATCHDOG}",
         ),
-        Need("cmd:crm_mon*", "the same, as others recorded it", redact=without_reasons),
-        Need(COROSYNC, "the cluster's name and nodes", keep=CONFIGURED),
-        Need("/proc/sys/kernel/hostname", "this node's name"),
+        Need("cmd:crm_mon*", "status recorded by other tools, also as text", redact=without_reasons),
+        Need("cmd:crm status*", "status recorded by other tools, as text", redact=without_reasons),
+        Need("cmd:pcs status*", "status recorded by other tools, as text", redact=without_reasons),
+        Need(COROSYNC, "name and nodes of the cluster", keep=CONFIGURED),
+        Need("/proc/sys/kernel/hostname", "host name"),
     ),
     SLOW,
     deadline=8.0,
+    forms=(crm_mon_text.XML, *crm_mon_text.TEXTS),
 )  # fmt: skip

@@ -33,6 +33,7 @@ class PacemakerNode(Struct, frozen=True):
 
     `failed_over` is set if a failed action put it into standby. `wanted` is whether it is expected to run the cluster:
     False after an orderly shutdown, None if not reported. `health` is green, yellow or red, None if not reported.
+    `inside` is the resource that is this node: a virtual machine, or the container of a bundle.
     """
 
     name: str
@@ -46,6 +47,7 @@ class PacemakerNode(Struct, frozen=True):
     failed_over: bool = False
     wanted: bool | None = None
     health: str | None = None
+    inside: str | None = None
 
     @property
     def state(self) -> str:
@@ -53,7 +55,7 @@ class PacemakerNode(Struct, frozen=True):
         if self.unclean:
             return "UNCLEAN"
         if not self.online:
-            return "lost" if self.wanted else "offline"
+            return "lost" if self.wanted and self.kind == "member" else "offline"
         return "pending" if self.pending else "online"
 
 
@@ -63,7 +65,9 @@ class ManagedResource(Struct, frozen=True):
     `expected` is set if it should run: neither the resource nor its container (clone, group, bundle) is disabled.
     `promoted` is set if it is promotable and one instance should be promoted. `many` marks instances of clones and
     bundles, which may run on several nodes; `group` is the group, `after` are the members of it that start before.
-    `orphaned`: no longer configured. `pending` is an action under way, such as Starting, "" if none.
+    `orphaned`: no longer configured. `pending` is an action under way, such as Starting, "" if none. `parts` are the
+    names of its instances if they differ from its own: a bundle includes the containers, addresses and connections of
+    its replicas, of which the containers count as instances.
     """
 
     name: str
@@ -80,6 +84,7 @@ class ManagedResource(Struct, frozen=True):
     after: tuple[str, ...] = ()
     orphaned: bool = False
     pending: str = ""
+    parts: tuple[str, ...] = ()
 
 
 class Failure(Struct, frozen=True):
@@ -172,8 +177,13 @@ def parse_status(text: str) -> PacemakerStatus:
     if root.find("summary") is None and root.find("nodes") is None:
         raise Malformed("crm_mon: neither a summary nor nodes")
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
+    nodes, count = root.findall("nodes/node"), root.find("summary/nodes_configured")
+    if count is not None and count.get("number", "").isdecimal() and len(nodes) < int(count.get("number", "0")):
+        raise Malformed(f"crm_mon: {count.get('number')} nodes configured, {len(nodes)} listed")
     daemon = root.find("pacemakerd")
     present = leader is not None and leader.get("present") == "true"
+    if present and root.find("nodes/node") is None:
+        raise Malformed("crm_mon: a designated controller, and no nodes")
     return PacemakerStatus(
         version=leader.get("version") or None if leader is not None else None,
         leader=leader.get("name") if leader is not None and present else None,
@@ -190,7 +200,7 @@ def parse_status(text: str) -> PacemakerStatus:
             for item in root.findall("tickets/ticket") if (name := item.get("id"))
         ),
         fencings=tuple(
-            Fencing(target, item.get("action", ""), item.get("status", "unknown"), _moment(item.get("completed", "")))
+            Fencing(target, item.get("action", ""), item.get("status", "unknown"), moment(item.get("completed", "")))
             for item in root.findall("fence_history/fence_event") if (target := item.get("target"))
         ),
         daemon=daemon.get("state") or None if daemon is not None else None,
@@ -229,7 +239,7 @@ def without_reasons(data: bytes) -> bytes:
         own = _READ | {"id"} if item.tag in _NAMED else _READ
         for name in [name for name in item.attrib if name not in own]:
             del item.attrib[name]
-        if item.tag == "ban" and not item.get("id", "").startswith(_BY_HAND):
+        if item.tag == "ban" and not item.get("id", "").startswith(BY_HAND):
             item.set("id", f"location-{item.get('resource', '')}-{item.get('node', '')}")
         if "exitreason" in item.attrib:
             item.set("exitreason", own_words(item.attrib["exitreason"]))
@@ -266,6 +276,7 @@ def _member(node: ET.Element) -> PacemakerNode:
         failed_over,
         _boolean(node, "expected_up"),
         node.get("health") or None,
+        node.get("id_as_resource") or None,
     )
 
 
@@ -279,6 +290,7 @@ class _Instance(Struct, frozen=True):
     many: bool
     group: str
     after: tuple[str, ...]
+    bundle: str
 
 
 class _Inside(Struct, frozen=True):
@@ -289,6 +301,7 @@ class _Inside(Struct, frozen=True):
     many: bool = False
     group: str = ""
     earlier: tuple[str, ...] = ()
+    bundle: str = ""
 
 
 def _instances(resources: ET.Element) -> Iterator[_Instance]:
@@ -302,13 +315,16 @@ def _instances(resources: ET.Element) -> Iterator[_Instance]:
             inside.many or item.tag in {"clone", "bundle"},
             item.get("id", "") if item.tag == "group" else inside.group,
             inside.earlier,
+            item.get("id", "") if item.tag == "bundle" else inside.bundle,
         )
         if item.tag == "resource":
             name = item.get("id", "")
             if inside.many:  # instances of a globally unique clone have numbers: db:0
                 name = re.sub(r":\d{1,9}\Z", "", name)
+            if inside.bundle and _is_of_bundle(name, inside.bundle):
+                name = inside.bundle
             yield _Instance(
-                item, name, inside.disabled, inside.promoted, inside.many, inside.group, inside.earlier
+                item, name, inside.disabled, inside.promoted, inside.many, inside.group, inside.earlier, inside.bundle
             )  # fmt: skip
         elif item.tag == "group":
             members = [child.get("id", "") for child in item[:_MOST_MEMBERS]]
@@ -318,6 +334,18 @@ def _instances(resources: ET.Element) -> Iterator[_Instance]:
             )
         elif item.tag in {"clone", "bundle", "replica"}:
             todo.extend((child, inside) for child in reversed(item))
+
+
+_CONTAINER = re.compile(r"-(?:docker|podman|rkt)-\d{1,9}\Z")
+
+
+def _is_of_bundle(name: str, bundle: str) -> bool:
+    """Return whether Pacemaker made a resource for a replica: its container, its address, its connection.
+
+    web-docker-0, web-podman-1, web-rkt-2, web-ip-192.168.1.7, web-0 (lib/pengine/bundle.c).
+    """
+    rest = name.removeprefix(f"{bundle}-")
+    return rest != name and re.fullmatch(r"(?:(?:docker|podman|rkt)-)?\d{1,9}|ip-[\da-fA-F.:]{2,45}", rest) is not None
 
 
 _MOST_MEMBERS = 100
@@ -333,24 +361,33 @@ def _managed(resources: ET.Element | None) -> Iterator[ManagedResource]:
         # A clone lists a stopped instance beyond its clone-max as orphaned.
         instances = [each for each in every if not _is_left_over(each.item)] or every
         items = [instance.item for instance in instances]
-        active = [item for item in items if _boolean(item, "active")]
+        counted = (
+            [item for item in items if _CONTAINER.search(item.get("id", ""))] if name == instances[0].bundle else items
+        )
+        active = [item for item in counted or items if _boolean(item, "active")]
         broken = [item for item in items if _boolean(item, "failed") and not _boolean(item, "failure_ignored")]
         first = instances[0]
+        # The primitive of a bundle is promotable if an instance has such a role; a bundle has no such attribute.
+        promotable = first.promoted or any(
+            each.bundle and each.item.get("role") in UNPROMOTED and each.item.get("target_role") not in UNPROMOTED
+            for each in instances
+        )
         yield ManagedResource(
             name,
-            items[0].get("resource_agent", ""),
-            len(items),
+            (counted or items)[0].get("resource_agent", ""),
+            len(counted or items),
             tuple((node, item.get("role", "Started")) for item in active for node in _names(item)),
             tuple(dict.fromkeys(node for item in broken for node in (_names(item) or ["?"]))),
             any(_boolean(item, "blocked") is True for item in items),
             all(_boolean(item, "managed") is not False for item in items),
             not all(instance.disabled for instance in instances),
-            first.promoted,
+            promotable,
             first.many,
             first.group,
             first.after,
             all(_boolean(item, "orphaned") is True for item in items),
             next((word for item in items if (word := item.get("pending"))), ""),
+            tuple(dict.fromkeys(item.get("id", "") for item in items if item.get("id", "") != name)),
         )
 
 
@@ -358,7 +395,7 @@ def _is_left_over(item: ET.Element) -> bool:
     return _boolean(item, "orphaned") is True and _boolean(item, "active") is not True
 
 
-_BY_HAND = ("cli-ban-", "cli-standby-")
+BY_HAND = ("cli-ban-", "cli-standby-")
 """Beginnings of the IDs of bans that crm_resource makes; IDs of others are free text."""
 
 
@@ -366,7 +403,7 @@ def _bans(root: ET.Element) -> Iterator[Ban]:
     for item in root.findall("bans/ban"):
         ident, resource, node = item.get("id", ""), item.get("resource"), item.get("node")
         if resource and node:
-            yield Ban(ident, resource, node, ident.startswith(_BY_HAND))
+            yield Ban(ident, resource, node, ident.startswith(BY_HAND))
 
 
 def _names(item: ET.Element) -> list[str]:
@@ -386,16 +423,17 @@ def _failure(item: ET.Element) -> Failure:
     )
 
 
-_TIMES = ("%Y-%m-%d %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S%z")
+_TIMES = ("%Y-%m-%d %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%d %H:%M:%S %z")
 """Forms of times of failures: since 2.1, before, and of 2.1.3 and later with a zone."""
 
 
 def moment_of(failure: Failure) -> float:
     """Return the time of a failure as a number that orders failures of one cluster; 0 if unknown."""
-    return _moment(failure.when)
+    return moment(failure.when)
 
 
-def _moment(text: str) -> float:
+def moment(text: str) -> float:
+    """Return the time that crm_mon prints as a number that orders the times of one cluster; 0 if unknown."""
     for form in _TIMES:
         try:
             return calendar.timegm(time.strptime(text.removesuffix("Z").strip(), form))

@@ -21,6 +21,8 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 PACEMAKER = "pacemaker"
 """Kind of cluster that holds no data but runs the services for it."""
 _PAIR = 2
+_MEMBER = "member"
+"""Role of a node that votes; remote nodes and guests run resources without a vote."""
 
 
 class _Fault(Struct, frozen=True):
@@ -174,7 +176,15 @@ def _lost(side: _Side) -> Iterator[_Fault]:
     lost = side.named("lost")
     if lost:
         yield _left(side, lost)
-    down = side.named("offline")
+    down = tuple(node for node in side.named("offline") if node.role == _MEMBER)
+    remote = tuple(node for node in side.named("offline") if node.role != _MEMBER)
+    if remote:
+        yield _Fault(
+            Severity.WARNING, Damage.REDUNDANCY, _counted(len(remote), "REMOTE NODE DOWN", "REMOTE NODES DOWN"),
+            fitting(f"{_listed(remote)} is not connected.", "A remote node or guest is not connected."),
+            "Resources cannot run there.", remote,
+            (run("crm_mon", "-1", "-r", "-f", note="the resource of its name, or its virtual machine"),),
+        )  # fmt: skip
     if down:
         yield _Fault(
             Severity.WARNING, Damage.REDUNDANCY, _counted(len(down), "NODE DOWN", "NODES DOWN"),

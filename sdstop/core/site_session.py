@@ -15,6 +15,7 @@ from types import MappingProxyType
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sdstop.core.account import not_understood
 from sdstop.core.diagnosis import Episode, Judgement
 from sdstop.core.evidence import Frame, dated
 from sdstop.core.finding import Finding, NodeRule, RuledOut, Unchecked, Verdict
@@ -51,7 +52,8 @@ class SiteMember(Struct):
     def seen(self) -> SeenNode:
         """Return the part of a headline about this node."""
         session = self.session
-        return SeenNode(self.name, session.head().now.runs, session.collectors, session.origin)
+        now, origin = session.head().now, session.origin
+        return SeenNode(self.name, now.runs, session.collectors, origin, not_understood(origin, now))
 
 
 class SiteSession(Struct):

@@ -231,7 +231,12 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
         ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType"),
     )
     things: ClassVar = {
-        "device": Identity(ThingKind.OSD, Naming.OSD, "{cluster}/{node}/{device}"),
+        "device": Identity(
+            ThingKind.OSD,
+            Naming.OSD,
+            "{cluster}/{place}/{device}",
+            aliases=(("{cluster}/{node}/{device}", Naming.OSD),),
+        ),
         "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
         "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
         "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
@@ -275,6 +280,14 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def place(self) -> str:
+        """Node in the name of the thing: an OSD's is short, as its daemon may know the host by another form.
+
+        OSDs have one number in their cluster, so hosts with the same short name do no harm.
+        """
+        return self.node.partition(".")[0] if self.device.startswith("osd.") else self.node
 
     @property
     def backing(self) -> str | None:

@@ -29,6 +29,8 @@ _IMPACTS = {
     "osd": "Data on it has one copy fewer until it runs or is rebuilt.",
     "mon": "Without a majority of monitors the cluster stops.",
     "mgr": "Without any manager, numbers get old and no OSD is balanced.",
+    "mds": "Without an active metadata server, clients of the file system wait.",
+    "rgw": "Clients of this gateway are not served.",
 }
 
 
@@ -55,6 +57,7 @@ def _found(window: Window, daemon: CephDaemon, osd: ClusterDevice | None) -> Fin
     emptied = osd is not None and "out" in words_of(osd)
     name = human.safe(daemon.daemon, 30)
     unit = f"ceph-{daemon.kind}@{daemon.daemon.partition('.')[2]}"
+    unit = unit.replace("ceph-rgw@", "ceph-radosgw@rgw.")
     where = f", and its disk is {human.safe(daemon.local, 20)}" if daemon.local else ""
     disk: tuple[Advice, ...] = (run("smartctl", "-x", f"/dev/{daemon.local}"),) if daemon.local else ()
     return Finding(

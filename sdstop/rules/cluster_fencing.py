@@ -52,6 +52,17 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
                     run("stonith_admin", "--list-installed", note="agents for devices"),
                 ),
             )  # fmt: skip
+        elif policy.fencing_pending:
+            yield _found(
+                window, policy, Severity.WARNING, "FENCING UNDER WAY",
+                fitting(f"Fencing of {policy.fencing_pending} has not ended.", "Fencing of a node has not ended."),
+                "Resources of the node start elsewhere only after it.",
+                (
+                    "Wait for its end; an entry that stays is a leftover of a fencer that died.",
+                    run("stonith_admin", "--history", "*", "--verbose"),
+                    run("stonith_admin", "--cleanup", "--history", "*", note="removes a leftover entry"),
+                ),
+            )  # fmt: skip
         elif policy.fencing_failed:
             yield _found(
                 window, policy, Severity.WARNING, "FENCING FAILED",
@@ -69,7 +80,7 @@ def _found(
     window: Window, policy: ClusterPolicy, severity: Severity, title: str, cause: str, impact: str,
     advice: tuple[Advice, ...],
 ) -> Finding:  # fmt: skip
-    failed = "fencing_failed" if title == "FENCING FAILED" else ""
+    failed = {"FENCING FAILED": "fencing_failed", "FENCING UNDER WAY": "fencing_pending"}.get(title, "")
     return Finding(
         severity=severity,
         subject=policy.cluster,
@@ -80,6 +91,7 @@ def _found(
             Value("fencing", "fencing", "enabled" if policy.fencing else "disabled"),
             Value("devices", "fence devices", policy.fence_devices),
             Value("watchdog", "watchdog", policy.watchdog),
+            Value("pending", "nodes being fenced", policy.fencing_pending or None),
             Value("failed", "nodes whose fencing failed", policy.fencing_failed or None),
         ),
         evidence=cites(window.cite(policy, failed)),

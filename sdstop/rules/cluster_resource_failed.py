@@ -23,8 +23,10 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
-from sdstop.readings.cluster import Cluster
+from sdstop.readings.cluster import Cluster, ClusterNode
 
+_REMOTE = "ocf:pacemaker:remote"
+"""Agent of the connection to a remote node, which has the name of the node."""
 _IDLE = frozenset({"stopped", "unpromoted", "starting"})
 """States that follow from a cluster without quorum, without a leader, or with stop-all-resources."""
 _WELL = frozenset({"running", "disabled", "unmanaged", "orphaned"})
@@ -126,6 +128,8 @@ def _cause(row: ClusterResource) -> str:
         return fitting(f"Last known on {row.where}, lost and not fenced.", f"{words}.")
     elif row.state == "partial":
         return fitting(f"Stopped where an action failed: {row.failed_on}.", f"{words}.")
+    elif row.state == "failed" and row.failed_on:
+        where = f" on {row.failed_on}"
     elif row.state == "blocked" and row.task:
         words, where = f"{row.task.capitalize()} failed", f" on {row.failed_on}" if row.failed_on else where
     said = f": {row.said.partition(': ')[2].rpartition(' (')[0] or row.said}" if row.said else ""
@@ -140,7 +144,8 @@ def _found(window: Window, row: ClusterResource, bad: Sequence[ClusterResource])
     elif row.state == "stopped" and row.task == "start":
         title = "START FAILED"
     explained: tuple[str, ...] = ()
-    if row.state == "unclean":
+    node = window.get(ClusterNode, (row.cluster, "remote", row.resource)) if row.agent == _REMOTE else None
+    if row.state == "unclean" or node is not None:
         explained = (f"cluster-degraded:{row.cluster}",)
     elif row.state == "stopped" and row.waits in {other.resource for other in bad} and not row.failures:
         explained = (f"cluster-resource-failed:{row.cluster}/{row.waits}",)

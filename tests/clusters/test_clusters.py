@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from tests.clusters.lab import Lab, judge
 from tests.clusters.scenario import Scenario
 
 pytestmark = [pytest.mark.clusters]
+MINUTES = 150.0
+"""Seconds for which nothing may be found in a healthy cluster: more than the pace of its sources, but heal counts."""
 
 
 @pytest.fixture(scope="module")
@@ -23,13 +26,17 @@ def labs() -> Iterator[dict[str, Lab]]:
         lab.down()
 
 
-def states() -> list[object]:
-    return [
-        pytest.param(one, id=one.name, marks=pytest.mark.needs(*scenario.needs(one.system))) for one in scenario.every()
-    ]
+def states() -> Iterator[object]:
+    """Yield each state; the healthy twin of a system is recorded for minutes, too."""
+    for one in scenario.every():
+        needs = pytest.mark.needs(*scenario.needs(one.system))
+        yield pytest.param(one, id=one.name, marks=needs)
+        if one.state == scenario.HEALTHY:
+            longer = replace(one, seconds=MINUTES, interval=5.0)
+            yield pytest.param(longer, id=f"{one.name}-for-minutes", marks=needs)
 
 
-@pytest.mark.parametrize("one", states())
+@pytest.mark.parametrize("one", list(states()))
 def test_a_state_is_judged_as_expected(one: Scenario, labs: dict[str, Lab], tmp_path: Path) -> None:
     if one.system not in labs:
         for system in list(labs):

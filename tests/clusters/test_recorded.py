@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from sdstop.readings.cluster import ClusterPool
 from tests.clusters import scenario
 from tests.clusters.scenario import HEALTHY, RECORDED, Scenario
 from tests.expectation import Misdeclared, course, differences
 
+STORIES = Path(__file__).parent.parent.parent / "fixtures"
 TAKEN = [(one, node) for one in scenario.every() for node in one.nodes]
 
 
@@ -30,6 +32,19 @@ def test_every_system_has_a_healthy_twin_of_which_nothing_is_said(system: str) -
     twin = scenario.load(system, HEALTHY)
     assert twin.load
     assert all(not one.expect.found and not one.expect.allowed for one in twin.expect)
+
+
+def test_nothing_is_said_of_a_healthy_powerflex_for_minutes() -> None:
+    """It cannot run here, so that its twin is a story: 14 answers of a gateway, all with load."""
+    said = course(STORIES / "scaleio-roomy")
+    assert said.seconds[-1] >= 120
+    assert all(not judgement.findings for judgement in said.judgements)
+    loads = [
+        row for row in said.session.head().window.rows(ClusterPool).values() if (row.reads or 0) + (row.writes or 0)
+    ]
+    assert loads
+    good = {each.rule for each in said.judgements[-1].ruled_out}
+    assert {"cluster-degraded", "mdm-no-redundancy", "spare-below-fault-set", "capacity-near-full"} <= good
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_healthy_resources_are_whole_clusters() -> None:
             0,
             "store2",
         ),
-        ({"disk": "Failed"}, "Failed", 0, 0, "volume 0 of this node is Failed"),
+        ({"disk": "Failed"}, "Failed", 20970204, 0, "volume 0 of this node is Failed"),
         ({"disk": "Failed", "state": "StandAlone", "peer_disk": "DUnknown"}, "Failed", 20970204, 20970204, "Failed"),
     ],
 )
@@ -169,7 +169,22 @@ def test_no_quorum_is_told() -> None:
     said = resource()
     said["devices"][0]["quorum"] = False
     row = cluster(said)
-    assert (row.healthy, row.state, row.says) == (0, "no-quorum", "no quorum")
+    assert (row.healthy, row.state, row.says) == (0, "no-quorum", "I/O fails: no quorum")
+    said["role"] = "Secondary"
+    assert cluster(said).says == "no quorum: this node cannot become Primary"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"suspended": True}, "I/O is suspended"),
+        ({"suspended": True, "suspended-quorum": True}, "I/O is suspended: no quorum"),
+        ({"suspended": True, "suspended-user": True}, "I/O is suspended: by an administrator"),
+        ({"force-io-failures": True}, "I/O fails: made Secondary by force while in use"),
+    ],
+)
+def test_io_that_waits_or_fails_has_its_reason(changes: dict[str, bool], says: str) -> None:
+    assert cluster({**resource(), **changes}).says == says
 
 
 @pytest.mark.parametrize(

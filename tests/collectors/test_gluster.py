@@ -101,7 +101,7 @@ def test_a_pool_that_is_well() -> None:
          "ONE COPY LEFT"),
         (volume("v", A, B, copies=2, options={"cluster.quorum-type": "fixed", "cluster.quorum-count": "2"}), {B},
          Severity.CRITICAL, "WRITES REFUSED"),
-        (volume("v", A, B, C, copies=3, arbiters=1), {C}, Severity.CRITICAL, "ONE COPY LEFT"),
+        (volume("v", A, B, C, copies=3, arbiters=1), {C}, Severity.WARNING, "ARBITER OFFLINE"),
         (volume("v", A, B, C, copies=3, arbiters=1), {A}, Severity.CRITICAL, "ONE COPY LEFT"),
         (volume("v", A, B, C, dispersed=3, redundancy=1), {C}, Severity.CRITICAL, "NO REDUNDANCY LEFT"),
         (volume("v", A, B, C, dispersed=3, redundancy=1), {B, C}, Severity.CRITICAL, "DATA UNREACHABLE"),
@@ -138,7 +138,8 @@ def test_bricks_of_a_server_out_of_reach_are_unknown_and_not_offline() -> None:
 def test_a_lock_of_another_transaction_leaves_bricks_unknown() -> None:
     busy = answer("", -1, "Another transaction is in progress for v. Please try again after some time.")
     said = judged(THREE, busy)
-    assert said.unchecked("v", "gluster-volume-degraded").reason == "3 of 3 bricks unknown from here"
+    reason = said.unchecked("v", "gluster-volume-degraded").reason
+    assert reason == "bricks unknown: Another transaction is in progress for v. Please try agai..."
 
 
 DIRECTORIES = "list:/var/lib/glusterd/vols"

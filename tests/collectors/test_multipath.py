@@ -6,15 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.devicemapper.multipath import (
-    MULTIPATH,
-    STATUS,
-    TABLE,
-    MultipathPath,
-    MultipathState,
-    parse_queues,
-    parse_status,
-)
+from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.multipath import MultipathPath, MultipathState, parse_queues, parse_status
+from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Malformed
@@ -76,7 +70,7 @@ def test_whether_requests_wait(table: str, queues: bool | None) -> None:  # noqa
 
 
 def test_rows_of_a_node() -> None:
-    state, *paths = MULTIPATH.read(EvidenceHost.of(NODE))
+    state, *paths = DM_STATUS.read(EvidenceHost.of(NODE))
     assert isinstance(state, MultipathState)
     assert (state.mapping, state.device, state.paths, state.active, state.queues) == ("mpatha", "dm-0", 2, 1, 1)
     assert [(p.path, p.state) for p in paths if isinstance(p, MultipathPath)] == [("sdb", "active"), ("sda", "failed")]
@@ -86,13 +80,21 @@ def test_a_whole_status_of_another_tool_serves_too() -> None:
     files = {key: text for key, text in NODE.items() if not key.startswith("cmd:")}
     files["slug:dmsetup_status"] = f"vg0-a: 0 8 linear \nmpatha: 0 131072 multipath {ONE_DOWN}\n"
     files["slug:dmsetup_table"] = NODE[command_key(TABLE)].replace("1 queue_if_no_path", "0")
-    state, *_ = MULTIPATH.read(EvidenceHost.of(files))
+    state, *_ = DM_STATUS.read(EvidenceHost.of(files))
     assert isinstance(state, MultipathState)
     assert (state.paths, state.active, state.queues) == (2, 1, 0)
 
 
-def test_without_a_map_nothing_is_asked() -> None:
-    assert (
-        list(MULTIPATH.read(EvidenceHost.of({"list:/sys/block": "dm-0\nsda", "/sys/block/dm-0/dm/uuid": "LVM-x"})))
-        == []
-    )
+def test_a_map_whose_line_is_not_understood_has_no_number_of_paths() -> None:
+    state, *more = DM_STATUS.read(EvidenceHost.of(NODE | {command_key(STATUS): "mpatha: 0 131072 multipath 2 0 1\n"}))
+    assert isinstance(state, MultipathState)
+    assert (state.paths, state.active, more) == (None, None, [])
+
+
+def test_what_older_versions_recorded_of_the_maps_alone_serves_too() -> None:
+    files = {key: text for key, text in NODE.items() if not key.startswith("cmd:")}
+    files["cmd:dmsetup status --noflush --target multipath"] = NODE[command_key(STATUS)]
+    files["cmd:dmsetup table --target multipath"] = NODE[command_key(TABLE)]
+    state, *paths = DM_STATUS.read(EvidenceHost.of(files))
+    assert isinstance(state, MultipathState)
+    assert (state.paths, state.active, state.queues, len(paths)) == (2, 1, 1, 2)

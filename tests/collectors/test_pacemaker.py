@@ -236,9 +236,72 @@ def test_a_remote_node_whose_connection_should_run_is_down() -> None:
     remote = node("far", online=False, expected_up=False).replace('type="member"', 'type="remote"')
     link = instance("far", "ocf:pacemaker:remote")
     said = judged(status(NODES + remote, link))
-    assert said.finding("san", "cluster-degraded").title == "NODE DOWN"
+    finding = said.finding("san", "cluster-degraded")
+    assert (finding.title, finding.cause) == ("REMOTE NODE DOWN", "far is not connected.")
+    assert said.finding("san/far").explained_by == ("cluster-degraded:san",)
     off = judged(status(NODES + remote, instance("far", "ocf:pacemaker:remote", target="Stopped")))
     off.ruled_out("san", "cluster-degraded")
+
+
+def test_a_guest_is_down_if_its_virtual_machine_should_run() -> None:
+    guest = node("mail", online=False).replace('type="member"', 'type="remote" id_as_resource="vm-mail"')
+    said = judged(status(NODES + guest, instance("vm-mail", "ocf:heartbeat:VirtualDomain")))
+    assert said.finding("san", "cluster-degraded").cause == "mail is not connected."
+    off = judged(status(NODES + guest, instance("vm-mail", "ocf:heartbeat:VirtualDomain", target="Stopped")))
+    off.ruled_out("san", "cluster-degraded")
+
+
+def replica(number: int, where: str = "", app: str = "Started", *, failed: bool = False) -> str:
+    """Return a replica of the bundle web, as Pacemaker lists it."""
+    made = [(f"web-ip-10.0.0.{number}", "ocf:heartbeat:IPaddr2"), (f"web-{number}", "ocf:pacemaker:remote")]
+    inside = instance("httpd", "ocf:heartbeat:apache", f"web-{number}" if where else "", app)
+    box = instance(f"web-podman-{number}", "ocf:heartbeat:podman", where, failed=failed)
+    return f'<replica id="{number}">{inside}{box}{"".join(instance(*each, where) for each in made)}</replica>'
+
+
+def bundle(*replicas: str) -> str:
+    return f'<bundle id="web" type="podman" unique="false" managed="true" failed="false">{"".join(replicas)}</bundle>'
+
+
+def test_a_bundle_is_one_resource_and_what_runs_in_it_another() -> None:
+    rows = resources(status(resources=bundle(replica(0, "store1"), replica(1, "store2"))))
+    assert {name: (row.state, row.running, row.instances) for name, row in rows.items()} == {
+        "web": ("running", 2, 2), "httpd": ("running", 2, 2),
+    }  # fmt: skip
+    assert rows["web"].agent == "ocf:heartbeat:podman"
+
+
+def test_a_replica_of_a_bundle_that_is_stopped_does_not_stop_its_service() -> None:
+    half = bundle(replica(0, "store1"), replica(1))
+    assert resources(status(resources=half))["web"].state == "running"
+    said = judged(status(resources=half, failures=failure("web-podman-1", "store2", "no such image", "start")))
+    finding = said.finding("san/web")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "INSTANCE FAILED")
+    assert finding.cause == "Stopped where an action failed: store2."
+    broken = judged(status(resources=bundle(replica(0, "store1"), replica(1, "store2", failed=True))))
+    assert broken.finding("san/web").cause == "Failed on store2."
+    gone = judged(status(resources=bundle(replica(0), replica(1)))).finding("san/web")
+    assert gone.title == "RESOURCE STOPPED"
+
+
+def test_a_bundle_whose_instances_are_all_unpromoted_serves_nothing() -> None:
+    both = bundle(replica(0, "store1", "Unpromoted"), replica(1, "store2", "Unpromoted"))
+    assert judged(status(resources=both)).finding("san/httpd").title == "RESOURCE NOT PROMOTED"
+    one = bundle(replica(0, "store1", "Promoted"), replica(1, "store2", "Unpromoted"))
+    assert resources(status(resources=one))["httpd"].state == "running"
+
+
+def test_a_fencing_that_has_not_ended() -> None:
+    event = '<fence_history><fence_event action="reboot" target="store2" status="pending"/></fence_history>'
+    said = status(resources=FENCER).replace("<failures>", f"{event}<failures>")
+    finding = judged(said).finding("san", "cluster-fencing")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "FENCING UNDER WAY")
+    assert finding.cause == "Fencing of store2 has not ended."
+
+
+def test_a_cluster_with_a_controller_and_no_nodes_is_malformed() -> None:
+    with pytest.raises(Malformed):
+        parse_status(status(""))
 
 
 def test_a_resource_that_failed() -> None:

@@ -31,7 +31,7 @@ def volume(
 ) -> str:  # fmt: skip
     """Return a volume as `volume info` lists it; the last brick of each set is an arbiter if there are some."""
     listed = "".join(
-        f'<brick uuid="u">{each}<name>{each}</name><hostUuid>u</hostUuid>'
+        f'<brick uuid="u">{each}<name>{each}</name><hostUuid>u-{each.partition(":")[0]}</hostUuid>'
         f"<isArbiter>{int(bool(arbiters) and (n + 1) % copies == 0)}</isArbiter></brick>\n"
         for n, each in enumerate(bricks)
     )

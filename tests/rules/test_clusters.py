@@ -132,7 +132,7 @@ def resources(*told: dict[str, Any]) -> Judgement:
     (resource(state="Connecting", peer_disk="DUnknown"), "store2 is DUnknown"),
     (resource(state="Connecting", peer_disk="Outdated"), "20 GiB has a single copy; store2 is Outdated. Another"),
     (syncing(0), "20 GiB has a single copy; store2 is Inconsistent. Another failure can lose"),
-    (resource(disk="Diskless"), "Only store2 has current data. Another failure makes the data unavailable."),
+    (resource(disk="Diskless"), "20 GiB has a single copy; store1 is Diskless. Another failure can lose these data."),
     (resource(disk="Inconsistent", replication="SyncTarget", out_of_sync=4), "4 KiB has a single copy"),
 ], ids=["away", "unknown", "outdated", "resync", "lost its disk", "target"])  # fmt: skip
 def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redundancy_is(
@@ -142,6 +142,60 @@ def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redund
     assert (one.severity.value, one.subject) == ("critical", "r0")
     assert words in one.summary
     assert any("Do not touch other nodes or disks" in advice for advice in one.steps)
+
+
+def three(*peers: str, **changes: Any) -> dict[str, Any]:
+    """Return a resource with a peer in each of these connection states."""
+    said = {**resource(), **changes}
+    far = [resource(state=state, peer_disk="UpToDate" if state == "Connected" else "DUnknown") for state in peers]
+    said["connections"] = [
+        {**each["connections"][0], "peer-node-id": number, "name": f"store{number + 1}"}
+        for number, each in enumerate(far, 1)
+    ]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("changes", "title", "cause"),
+    [
+        ({"suspended": True, "suspended-quorum": True}, "I/O SUSPENDED", "I/O is suspended: no quorum."),
+        ({}, "I/O FAILS", "I/O fails: no quorum."),
+        (
+            {"role": "Secondary"},
+            "ONE COPY REACHABLE: 20 GiB",
+            "20 GiB has a single reachable copy; store2 is DUnknown.",
+        ),
+    ],
+)
+def test_a_lost_quorum_is_the_first_fault_where_it_stops_the_io(
+    changes: dict[str, Any], title: str, cause: str
+) -> None:
+    said = three("Connecting", "Connecting", **changes)
+    said["devices"][0]["quorum"] = False
+    (one,) = found(resources(said), "cluster-degraded")
+    assert (one.severity.value, one.title, one.cause) == ("critical", title, cause)
+
+
+def test_a_disk_that_was_lost_here_is_a_copy_less_among_three() -> None:
+    said = three("Connected", "Connected")
+    said["devices"][0]["disk-state"] = "Diskless"
+    (one,) = found(resources(said), "cluster-degraded")
+    assert (one.severity.value, one.cause) == (
+        "warning",
+        "20 GiB has fewer copies than configured; store1 is Diskless.",
+    )
+
+
+def test_a_resource_without_peers_is_not_replicated() -> None:
+    (one,) = found(resources(three()), "cluster-degraded")
+    assert (one.severity.value, one.title) == ("info", "NOT REPLICATED")
+
+
+def test_a_peer_with_outdated_data_is_not_down() -> None:
+    said = three("Connected", "Connected")
+    said["connections"][1]["peer_devices"][0].update({"peer-disk-state": "Outdated", "replication-state": "Off"})
+    (one,) = found(resources(said), "cluster-degraded")
+    assert (one.severity.value, one.title, one.cause) == ("warning", "COPY OUTDATED", "store3 is Outdated.")
 
 
 def test_a_resource_with_two_good_copies_left_is_a_warning() -> None:

@@ -34,6 +34,9 @@ PAIRS: dict[str, list[Said]] = {
     "ceph-osd-down@3": [("cause-on-node", "ceph-b067058c/node2/osd.2", "node2", "OSD NOT RUNNING")],
     "ceph-slow-disk@3": [],
     "gluster-healthy@3": [],
+    "gluster-split-brain@2": [("gluster-split-brain", "pair", "", "SPLIT BRAIN BETWEEN 2 SERVERS")],
+    "gluster-glusterd-dead@3": [("gluster-pool-split", "gluster/gfs3", "gfs3", "GLUSTERD NOT RUNNING")],
+    "gluster-cut@3": [("gluster-pool-split", "gluster", "gfs3", "POOL SPLIT: 2 + 1 servers")],
 }
 
 

@@ -28,6 +28,19 @@ def network(address: str, *, carrier: bool = True) -> dict[str, str]:
     }  # fmt: skip
 
 
+def address(other: str) -> dict[str, str]:
+    """Return another address instead of that in the network of the portal."""
+    return {"/proc/net/fib_trie": f"Main:\n  +-- 0.0.0.0/0 3 0 5\n        |-- {other}\n           /32 host LOCAL\n"}
+
+
+def shut(other: str) -> dict[str, str]:
+    """Return a port that an administrator shut down, whose address the kernel no longer lists."""
+    return address(other) | {
+        "/sys/class/net/eth1/flags": "0x1002\n", "/sys/class/net/eth1/operstate": "down\n",
+        "/sys/class/net/eth1/carrier": "",
+    }  # fmt: skip
+
+
 def initiator(state: str = "FAILED", *, carrier: bool = True) -> Files:
     session, connection = "/sys/class/iscsi_session/session1", "/sys/class/iscsi_connection/connection1:0"
     return network("10.20.0.31", carrier=carrier) | {
@@ -62,6 +75,11 @@ def pair(one: Files, other: Files, later: float = 1.0) -> SiteSession:
         (initiator(), target(carrier=False), "vault1", "LINK DOWN AT THE TARGET"),
         (initiator(carrier=False), target(), "hyper3", "LINK DOWN AT THE INITIATOR"),
         (initiator(), target(), "", "SESSION DOWN: BOTH ENDS LOOK READY"),
+        (initiator(), target(portal="0.0.0.0:3260"), "", "SESSION DOWN: BOTH ENDS LOOK READY"),
+        (initiator(), target(portal="0.0.0.0:3261"), "vault1", "TARGET NOT EXPORTED"),
+        ({**initiator(), **shut("10.9.9.9")}, target(carrier=False), "hyper3", "LINK SHUT DOWN AT THE INITIATOR"),
+        (initiator(carrier=False), {**target(), **shut("10.9.9.9")}, "vault1", "LINK SHUT DOWN AT THE TARGET"),
+        (initiator(), {**target(), **address("10.9.9.9")}, "vault1", "PORTAL ADDRESS MISSING"),
     ],
 )
 def test_the_end_that_is_at_fault_is_named(one: Files, other: Files, host: str, title: str) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from sdstop.collectors.ceph.cluster import CEPH
+from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.collectors.gluster.volumes import INFO
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.pacemaker.crm_mon import MON
@@ -15,9 +18,13 @@ from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.core.history import Window
 from sdstop.core.session import Session
+from sdstop.rules.ceph_health import CEPH_HEALTH
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.tui.terminal import Options
+from tests.clusters.scenario import RECORDED
+from tests.expectation import course
+from tests.nodes import ceph as cephnode
 from tests.nodes import pacemaker as pacemakernode
 from tests.nodes.block import Node
 from tests.nodes.cluster import TB, cluster, parts, pool, rebalance, session
@@ -175,7 +182,7 @@ async def test_disks_and_fabric_name_the_pool_that_a_disk_is_given_to() -> None:
     async with screen(told(), (160, 40)) as shown:
         await shown.press("2")
         shown.app.main.shown.point(("", "sda"))
-        await shown.press()
+        await shown.settled()
         assert "device of c1/fast, d0" in shown.line(" stack ")
 
 
@@ -239,3 +246,45 @@ async def test_what_a_high_availability_cluster_runs_and_where() -> None:
         assert text.index(" lun ") < text.index(" ip ")  # what is not well comes first
         assert "CRIT san store2 UNCLEAN" in text
         assert "WARN san/lun Failed on store1" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "lines"),
+    [
+        ("pool-quota", {" health ": "POOL_FULL", " pool small ": "3 of 2 objects"}),
+        ("all-muted", {" health ": "(muted)"}),
+        (
+            "osd-down@3",
+            {
+                " health ": "PG_DEGRADED", " pool data ": "3 copies, 2 of 3 hosts up",
+                " this node ": "osd.2 not running on vda",
+            },
+        ),
+        ("mgr-down", {" this node ": "mgr.x not running, mon.a, osd.0 on vda"}),
+        ("healthy", {" pool data ": "3 copies, 3 of 3 hosts up", " this node ": "mgr.x, mon.a, osd.0 on vda"}),
+    ],
+)  # fmt: skip
+async def test_checks_pools_and_daemons_of_ceph_have_rows(state: str, lines: dict[str, str]) -> None:
+    session = course(RECORDED / f"ceph-{state}.tar.gz").session
+    async with screen(session, WIDE) as shown:
+        await shown.press("7")
+        for head, said in lines.items():
+            assert said in shown.line(head)
+
+
+async def test_hostile_names_of_ceph_do_no_harm() -> None:
+    dump = json.loads(cephnode.osd_dump(*(cephnode.pool(n, name) for n, name in enumerate(NASTY, 1))))
+    said = json.loads(cephnode.status(health="HEALTH_WARN", checks={name: name for name in NASTY}))
+    # Hosts below buckets of a hostile type, by a rule that takes these as failure domains.
+    tree = cephnode.tree().replace('"host"', json.dumps(NASTY[0].encode("utf-8", "replace").decode()))
+    rules = cephnode.crush_rules(NASTY[0].encode("utf-8", "replace").decode())
+    files = {
+        **cephnode.HERE, cephnode.STATUS: json.dumps(said), cephnode.TREE: tree,
+        cephnode.DUMP: json.dumps(dump), cephnode.RULES: rules,
+    }  # fmt: skip
+    made = Judged([CEPH, CEPH_OSDS], [CEPH_HEALTH], [(1.0, files)]).session
+    for ascii_only in (False, True):
+        async with screen(made, WIDE, options=Options(ascii=ascii_only)) as shown:
+            for keys in (("7",), ("j", "j", "enter"), ("escape", "j", "enter")):
+                await shown.press(*keys)
+                harmless(shown, ascii_only=ascii_only)

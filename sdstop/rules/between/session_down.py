@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from ipaddress import ip_address, ip_network
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.collectors.network.addresses import NodeAddress
-from sdstop.collectors.network.exports import TargetExport
+from sdstop.collectors.network.exports import WILDCARDS, TargetExport
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.network.session_states import SessionState
 from sdstop.collectors.network.sessions import StorageSession
@@ -34,6 +36,7 @@ from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 
 _ID = "session-down"
 _UP = frozenset({"LOGGED_IN", "live"})
+_PORTS = frozenset({"physical", "veth", "bond", "team", "vlan"})
 
 
 class _Fault(Struct, frozen=True, eq=False):
@@ -52,7 +55,7 @@ def _check(site: Site, limits: Limits) -> Iterator[Verdict]:
         for session in node.window.rows(StorageSession).values():
             subject = f"{node.name}/{session.session}"
             address = _address(session)
-            target = site.called(address) if address is not None else None
+            target = _target(site, address) if address is not None else None
             row = node.window.get(SessionState, session.session)
             state = row.state if row is not None else session.state
             if target is None or target is node:
@@ -64,6 +67,17 @@ def _check(site: Site, limits: Limits) -> Iterator[Verdict]:
                 yield _judged(site, node, session, down[session.session], target, limits["apart"])
             elif state in _UP:
                 yield RuledOut(subject, f"all up: {state}; target on {target.name}")
+
+
+def _target(site: Site, address: str) -> SiteNode | None:
+    """Return the node with an address, or, while no node has it, the only one that offers a portal there."""
+    if site.called(address) is not None:
+        return site.called(address)
+    offering = [
+        node for node in site.nodes
+        if any(row.portal.rpartition(":")[0].strip("[]") == address for row in node.window.rows(TargetExport).values())
+    ]  # fmt: skip
+    return offering[0] if len(offering) == 1 else None
 
 
 def _address(session: StorageSession) -> str | None:
@@ -123,15 +137,26 @@ def _judged(
 
 def _fault(node: SiteNode, session: StorageSession, target: SiteNode) -> _Fault:
     exports = [row for row in target.window.rows(TargetExport).values() if row.target == session.target]
-    there = [row for row in exports if row.portal == session.peer]
+    there = [row for row in exports if _offers(row.portal, session.peer)]
     at = human.safe(target.name, 20)
     port = _port(target, _address(session))
     if port is not None and port.carrier is False:
+        shut = _shut_port(node, _address(session))
+        if shut is not None:
+            return _shut(node, shut, "LINK SHUT DOWN AT THE INITIATOR")
         return _without_carrier(target, port, "LINK DOWN AT THE TARGET")
     if there and all(row.enabled == 0 for row in there):
         steps = (run("targetcli", "ls", note=f"on {at}"),) if there[0].transport == "iscsi" else _nvmet(at)
         return _Fault(target, "TARGET DISABLED", f"the target is disabled on {at}", steps,
                       tuple((target, row, "") for row in there[:1]))  # fmt: skip
+    if there and _lacks_address(target, _address(session)):
+        shut = next(iter(_all_shut(target)), None)
+        if shut is not None:
+            return _shut(target, shut, "LINK SHUT DOWN AT THE TARGET")
+        return _Fault(
+            target, "PORTAL ADDRESS MISSING", f"{at} has no interface with the portal's address",
+            (run("ip", "-br", "addr", note=f"on {at}"),), tuple((target, row, "") for row in there[:1]),
+        )  # fmt: skip
     own = _own_port(node)
     if own is not None:
         return _without_carrier(node, own, "LINK DOWN AT THE INITIATOR")
@@ -147,6 +172,44 @@ def _fault(node: SiteNode, session: StorageSession, target: SiteNode) -> _Fault:
          run("ss", "-tln", note=f"on {at}: whether the portal listens")),
         tuple((target, row, "") for row in there[:1]),
     )  # fmt: skip
+
+
+def _offers(portal: str, peer: str | None) -> bool:
+    """Return whether a portal is that of a session; one without an address listens on all."""
+    host, _, number = portal.rpartition(":")
+    return portal == peer or (host in WILDCARDS and peer is not None and peer.rpartition(":")[2] == number)
+
+
+def _lacks_address(node: SiteNode, address: str | None) -> bool:
+    """Return whether a node's addresses are known, and this one is not among them."""
+    return address is not None and bool(node.window.rows(NodeAddress)) and node.window.get(NodeAddress, address) is None
+
+
+def _all_shut(node: SiteNode) -> list[Interface]:
+    """Return the ports that an administrator shut down."""
+    rows = node.window.rows(Interface).values()
+    return [row for row in rows if row.up is False and row.kind in _PORTS]
+
+
+def _shut_port(node: SiteNode, address: str | None) -> Interface | None:
+    """Return the only port that is shut down, of a node without an address in the network of another address."""
+    with suppress(ValueError):
+        near = ip_network(
+            f"{address}/24" if address is not None and ":" not in address else f"{address}/64", strict=False
+        )
+        own = [ip_address(row.address) for row in node.window.rows(NodeAddress).values()]
+        shut = _all_shut(node)
+        if own and len(shut) == 1 and not any(each in near for each in own):
+            return shut[0]
+    return None
+
+
+def _shut(node: SiteNode, port: Interface, title: str) -> _Fault:
+    name, at = human.safe(port.interface, 16), human.safe(node.name, 20)
+    steps = (
+        run("ip", "link", "set", "dev", port.interface, "up", note=f"on {at}, if it was not shut down on purpose"),
+    )
+    return _Fault(node, title, f"{name} of {at} is shut down", steps, ((node, port, "up"),))
 
 
 def _without_carrier(node: SiteNode, port: Interface, title: str) -> _Fault:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.cluster_manager import PACEMAKER, manager_verdict
 from sdstop.analysis.gluster_pool import GLUSTER, pool_verdict
+from sdstop.collectors.drbd.resources import FAILS, SUSPENDED
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
@@ -33,8 +34,11 @@ from sdstop.rules.cluster_degraded.drbd import drbd_advice, node_name
 
 DRBD = "drbd"
 
-_ALONE = frozenset({"StandAlone", "suspended", "no-quorum"})
-_SUSPENDED = "I/O is suspended"
+_ALONE = frozenset({"StandAlone", "suspended", "failing", "no-quorum"})
+_STOPPED = {
+    SUSPENDED: ("I/O SUSPENDED", "Every request waits."), FAILS: ("I/O FAILS", "Every request ends with an error."),
+}  # fmt: skip
+"""Title and impact of faults that stop the I/O of a DRBD resource, by their beginning."""
 
 
 _ABSENT = frozenset({"DeviceInit", "InitialTest", "InitialTestDone", "NormalTesting", "RemovePending"})
@@ -55,13 +59,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 class _Part(Struct, frozen=True):
-    """One fault of a cluster."""
+    """One fault of a cluster; `stops`: requests wait or fail now."""
 
     severity: Severity
     damage: Damage
     title: str
     cause: str
     impact: str
+    stops: bool = False
 
 
 def _judged(window: Window, cluster: Cluster) -> Verdict:
@@ -72,13 +77,13 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     alone = _alone(cluster, nodes)
     parts = [
         *_copies(window, cluster, nodes, alone),
-        *_members(down, devices),
+        *_members(cluster, down, devices),
         *_reported(cluster, down),
         *_events(window, cluster, away),
     ]
     if not parts:
         return _good(cluster, nodes)
-    first = max(parts, key=lambda part: (part.severity.rank, -part.damage.rank, -parts.index(part)))
+    first = max(parts, key=lambda part: (part.severity.rank, part.stops, -part.damage.rank, -parts.index(part)))
     lost = [*down, *_unknown(cluster, nodes)]
     worst: list[Reading] = [*lost[:3], *devices[:3], *away[:2]]
     others = list(dict.fromkeys(part.cause for part in parts if part is not first and part.cause != first.cause))
@@ -107,7 +112,7 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
         size = human.quantity(cluster.failed, "bytes")
         yield _Part(
             Severity.CRITICAL, Damage.DATA, f"DATA UNREACHABLE: {size}", f"No copy of {size} is accessible.",
-            "Requests to these data fail or wait.",
+            "Requests to these data fail or wait.", stops=True,
         )  # fmt: skip
     if cluster.degraded:
         size = human.quantity(cluster.degraded, "bytes")
@@ -127,6 +132,11 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
             f"Only the copy of {node_name(alone)} is reachable." if unknown else cause,
             "Another failure makes the data unavailable.",
         )  # fmt: skip
+    if cluster.kind == DRBD and len(nodes) == 1 and nodes[0].healthy:
+        yield _Part(
+            Severity.INFO, Damage.REDUNDANCY, "NOT REPLICATED", "The resource has no peers.",
+            "The data has a single copy.",
+        )  # fmt: skip
     if unknown:
         yield _Part(
             Severity.INFO, Damage.REDUNDANCY, "COPY UNKNOWN",
@@ -135,14 +145,16 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
         )  # fmt: skip
 
 
-def _members(down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
+def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
     """Yield nodes and devices that failed."""
     if down:
         cause = _sentence(_listed([f"{node_name(n)} is {n.state}" for n in down]))
-        yield _Part(
-            Severity.WARNING, Damage.REDUNDANCY, _counted(len(down), "NODE DOWN", "NODES DOWN"), cause,
-            "The cluster can lose fewer nodes than configured.",
-        )  # fmt: skip
+        title = _counted(len(down), "NODE DOWN", "NODES DOWN")
+        impact = "The cluster can lose fewer nodes than configured."
+        if cluster.kind == DRBD:  # the states of its nodes are those of their data
+            title = _counted(len(down), f"COPY {human.safe(down[0].state or '', 20).upper()}", "COPIES NOT CURRENT")
+            impact = "A node without current data cannot take over."
+        yield _Part(Severity.WARNING, Damage.REDUNDANCY, title, cause, impact)
     if devices:
         cause = f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}."
         absent = all(d.state in _ABSENT for d in devices)
@@ -167,14 +179,15 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
     """Yield faults that the cluster itself reports."""
     says = cluster.says or ""
     if cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
-        stops = _SUSPENDED in says
-        cause = next((part for part in says.split("; ") if stops and part.startswith(_SUSPENDED)), says.split("; ")[0])
+        stops = next((begins for begins in _STOPPED if says.startswith(begins)), None)
+        title, impact = _STOPPED.get(stops or "", ("REPLICATION FAULT", "The sides no longer have the same data."))
         yield _Part(
             Severity.CRITICAL if stops else Severity.WARNING,
             Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
-            "I/O SUSPENDED" if stops else "REPLICATION FAULT",
-            _sentence(cause),
-            "Every request waits." if stops else "The sides no longer have the same data.",
+            title,
+            _sentence(says.split("; ")[0]),
+            impact,
+            stops is not None,
         )
     elif cluster.healthy == 0 and not down:
         reported = [f"The cluster reports {human.safe(cluster.state, 40)}{detail}." for detail in (f": {says}", "")]

@@ -9,6 +9,8 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.cluster_tree import ClusterEntity, forest
+from sdstop.collectors.ceph.blocking import CephBlocker
+from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
 from sdstop.collectors.gluster.heal import GlusterHeal
 from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
 from sdstop.collectors.pacemaker.cluster import ClusterResource
@@ -152,8 +154,8 @@ class ClusterView(View):
     """Cluster summary above, tree of nodes below."""
 
     families = (
-        Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource, CorosyncLink, FailureDomain, GlusterBrick,
-        GlusterHeal, GlusterVolume,
+        CephBlocker, CephCheck, CephDaemon, CephPool, Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource,
+        CorosyncLink, FailureDomain, GlusterBrick, GlusterHeal, GlusterVolume,
     )  # fmt: skip
     tables = (_COLUMNS,)
 

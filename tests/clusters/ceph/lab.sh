@@ -163,7 +163,8 @@ until_() { # SECONDS COMMAND...
 
 pid() { cat "$LAB/run/$1.pid"; }
 says() { timeout 10 ceph health detail | grep -q "$1"; }
-healthy() { timeout 10 ceph health | grep -q HEALTH_OK; }
+healthy() { timeout 10 ceph health | grep -q HEALTH_OK && ! timeout 10 ceph pg stat | grep -qE "peering|activating|unknown|creating"; }
+settled() { healthy && sleep 6 && healthy; } # a manager that has just started splits placement groups of its own pool
 healthy_within() { until_ "$1" healthy; }
 tell_osds() { ceph tell "osd.*" config set "$1" "$2" >/dev/null 2>&1; true; }
 
@@ -274,6 +275,20 @@ unfound() { # the only current copy of an object is on an OSD that is down
   ceph osd unset nobackfill
   ceph osd unset noout
   until_ 60 says OBJECT_UNFOUND
+}
+
+blocked() { # placement groups wait for an OSD that is down, because it was written to without the one that is up
+  local first second
+  ceph osd pool set pairs min_size 1
+  read -r _ first second < <(acting pairs late)
+  echo "$second" >"$LAB/second"
+  ceph osd set noout
+  kill_ "osd.$first"
+  until_ 20 says OSD_DOWN
+  rados -p pairs put late /etc/services
+  kill_ "osd.$second"
+  start_ "osd.$first"
+  until_ 60 'says "is down, acting"'
 }
 
 normal_ratios() {

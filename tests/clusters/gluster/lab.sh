@@ -27,7 +27,7 @@ down() {
 }
 
 on() { nsenter -t "$(cat "$LAB/n$1/holder")" -m -u -n -- "${@:2}"; }
-record() { on "$1" env HOME=/root $SDSTOP capture -o "$2" --collectors node,gluster,gluster-heal "${@:3}"; }
+record() { on "$1" env HOME=/root $SDSTOP capture -o "$2" --collectors node,gluster,gluster-heal,addresses "${@:3}"; }
 until_() {  # SECONDS COMMAND...: until it succeeds
   local end=$((SECONDS + $1)); shift
   until "$@" >/dev/null 2>&1; do [ $SECONDS -lt $end ] || { echo "timed out: $*"; return 1; }; sleep 0.3; done
@@ -46,6 +46,11 @@ _make_node() {
     exec sleep infinity" >/dev/null 2>&1 &
   echo $! >$n/holder; disown
 }
+guard() {  # a volume of two copies and an arbiter, on the third node
+  local i b=brick-guard; for i in 1 2 3; do mkdir -p $LAB/n$i/$b; done
+  _volume guard replica 2 arbiter 1 $SUBNET.1:$LAB/n1/$b $SUBNET.2:$LAB/n2/$b $SUBNET.3:$LAB/n3/$b && until_ 30 bricks_up guard 3
+}
+no_guard() { on 1 gluster --mode=script volume stop guard force; on 1 gluster --mode=script volume delete guard; rm -rf $LAB/n?/brick-guard; }
 _volume() { on 1 gluster --mode=script volume create "$@" force && on 1 gluster --mode=script volume start "$1"; }
 
 start() { on $1 setsid glusterd -N >/dev/null 2>&1 & disown -a; }

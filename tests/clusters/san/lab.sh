@@ -77,9 +77,16 @@ no_writers() { on 'for p in $(ps ax -o pid,args | sed -n "s/^ *\([0-9]*\) .*whil
 
 links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; done"; }
 
+# Node 1 is the initiator (the guest itself), node 2 the target: its network namespace, under a host name of its own. Both
+# have one kernel, so each records what is its own there.
 record() {
-  local node=$1 directory=$2; shift 2
-  on "rm -rf /run/capture; python3 -m sdstop capture -o /run/capture $* --collectors node,diskstats,blockdev,session-states,sessions,multipath,tasks >/run/capture.txt 2>&1 || { cat /run/capture.txt; exit 1; }
-    rm -rf /vm/capture; cp -r /run/capture /vm/capture" 600 || return
-  mv "$LAB/share/capture" "$directory"
+  local node=$1 directory=$2 inside=/run/capture-$1; shift 2
+  local sdstop="python3 -m sdstop capture -o $inside $*" sources=node,addresses,interfaces
+  case $node in
+    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,multipath,tasks" ;;
+    2) sdstop="ip netns exec tgt unshare -u sh -c 'hostname target; mount -t configfs c /sys/kernel/config; $sdstop --collectors $sources,exports'" ;;
+  esac
+  on "rm -rf $inside; $sdstop >$inside.txt 2>&1 || { cat $inside.txt; exit 1; }
+    rm -rf /vm/capture-$node; cp -r $inside /vm/capture-$node" 600 || return
+  mv "$LAB/share/capture-$node" "$directory"
 }

@@ -1,0 +1,56 @@
+"""OSDs for which placement groups wait in peering: they are down, or do not answer the others.
+
+Format: `ceph osd blocked-by` (src/mon/PGMap.cc: dump_osd_blocked_by_stats of Ceph 12 to 19).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.ceph.answers import as_object, list_of, part_of
+from sdstop.core.host import Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.text import json_whole
+
+_LINE = re.compile(r"^ *(\d{1,7}) +(\d{1,9}) *$", re.MULTILINE)
+
+
+class CephBlocker(Reading, frozen=True, kw_only=True):
+    """OSD without which placement groups cannot finish peering, so that they serve no I/O."""
+
+    family: ClassVar[str] = "ceph_blocker"
+    title: ClassVar[str] = "OSDs that block placement groups"
+    rows_of = Source("{origin}", "num_blocked")
+    things: ClassVar = {"cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER)}
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    number: Annotated[int, Label("OSD", "Number of the OSD")]
+    blocked: Annotated[int, Metric("Blocked", "Placement groups that wait for the OSD")]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+
+    @property
+    def osd(self) -> str:
+        """`osd.3`."""
+        return f"osd.{self.number}"
+
+
+def parse(text: str) -> Iterator[tuple[int, int]]:
+    """Yield OSD and number of placement groups of `ceph osd blocked-by -f json`, as Ceph sorts them.
+
+        {"pg_ready": true, "osd_blocked_by": {"osd_blocked_by_infos": [{"id": 2, "num_blocked": 16}]}}
+
+    Older versions print the inner object alone; as text, it is a line of both numbers for each OSD. Raises Malformed.
+    """
+    if "{" not in text:
+        if not text.split()[:2] == ["osd", "num_blocked"]:
+            raise Malformed("ceph osd blocked-by: neither JSON nor its table")
+        yield from ((int(number), int(count)) for number, count in _LINE.findall(text))
+        return
+    said = as_object(text, "ceph osd blocked-by")
+    for row in list_of(part_of(said, "osd_blocked_by") or said, "osd_blocked_by_infos"):
+        number, count = json_whole(row.get("id")), json_whole(row.get("num_blocked"))
+        if number is not None and number >= 0 and count:
+            yield number, count
