@@ -1,6 +1,7 @@
 """Settings of the metrics page: `[export]` in the config file.
 
 [export]
+profile = "standard"       # or "full": with counters of sdstop's own sources and rules, and zeros for calm rules
 disks = "members"          # disks with exported counters: or "all", "none"; node_exporter covers all disks
 repeat = false             # true: also export other metrics that node_exporter provides
 limit = 20000              # maximum rows per family
@@ -24,6 +25,12 @@ MOST_ROWS = 20_000
 """Default maximum of exported rows per family."""
 MEMBERS: Final = "members"
 ALL: Final = "all"
+STANDARD: Final = "standard"
+FULL: Final = "full"
+
+_LOOPS = re.compile(r"(?:loop|ram|zram)\d+.*")
+VIRTUAL: Final[Mapping[str, re.Pattern[str]]] = dict.fromkeys(("block_device", "block_link", "disk"), _LOOPS)
+"""Rows that only the profile `full` has, unless another pattern is set: loop, RAM and compressed RAM devices."""
 
 Rows = Annotated[int, msgspec.Meta(ge=1)]
 Patterns = Mapping[str, re.Pattern[str]]
@@ -38,19 +45,21 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: Mapping[str, Rows] = {}
     disks: Literal["members", "all", "none"] = ALL
     repeat: bool = True
+    profile: Literal["standard", "full"] = FULL
 
     def most(self, family: str) -> int:
         """Return the maximum number of rows of a family."""
         return self.limits.get(family, self.limit)
 
 
-DEFAULT = Choice(disks=MEMBERS, repeat=False)
+DEFAULT = Choice(disks=MEMBERS, repeat=False, profile=STANDARD)
 """Default selection of `sdstop export`."""
 
 
 def choice(table: Mapping[str, Any], known: Collection[str]) -> Choice:
     """Read `[export]`; `known` are the names of all families. Raises ConfigError."""
-    found = convert({"disks": DEFAULT.disks, "repeat": DEFAULT.repeat, **table}, Choice, "export")
+    defaults = {"disks": DEFAULT.disks, "repeat": DEFAULT.repeat, "profile": DEFAULT.profile}
+    found = convert({**defaults, **table}, Choice, "export")
     for setting, families in (("limits", found.limits), ("include", found.include), ("exclude", found.exclude)):
         for name in families:
             if name not in known:

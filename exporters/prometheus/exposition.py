@@ -124,6 +124,8 @@ def _escaped(text: str) -> str:
 
 
 Sample = tuple[Mapping[str, str], float]
+Told = tuple[Heading, list[Sample]]
+"""A metric with its samples."""
 
 
 def lines(name: str, samples: Iterable[Sample]) -> str:

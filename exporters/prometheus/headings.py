@@ -53,6 +53,16 @@ def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
     return found
 
 
+def details(family: type[Reading]) -> frozenset[str]:
+    """Return the names of the metrics of a family that are not on the default page."""
+    declared = schema(family)
+    return frozenset(
+        metric_name(declared.family, column)
+        for column in declared.columns
+        if isinstance(column.mark, Metric) and column.mark.detail
+    )
+
+
 def _heading(declared: Schema, column: Column, source: str) -> Heading:
     name, mark = metric_name(declared.family, column), column.mark
     said = f"{mark.help or column.title}."

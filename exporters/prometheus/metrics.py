@@ -26,21 +26,20 @@ from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
 from sdstop.core.snapshot import Run
 from sdstop.exporters.prometheus import tallies
-from sdstop.exporters.prometheus.choice import ALL, MEMBERS, Choice
-from sdstop.exporters.prometheus.exposition import Heading, lines
-from sdstop.exporters.prometheus.headings import headings
+from sdstop.exporters.prometheus.choice import ALL, FULL, MEMBERS, VIRTUAL, Choice
+from sdstop.exporters.prometheus.exposition import Heading, Told, lines
+from sdstop.exporters.prometheus.findings import OF_RULES, of_rules
+from sdstop.exporters.prometheus.headings import details, headings
 from sdstop.exporters.prometheus.health import (
     ERRED,
     LATE,
     OF_PROCESS,
-    OF_RULES,
     OF_SOURCES,
     RELOADED,
     TOOK,
     Health,
-    Told,
     of_process,
-    of_rules,
+    of_runs,
     of_sources,
 )
 from sdstop.exporters.prometheus.members import Members
@@ -147,7 +146,10 @@ class Exposition:
     def _lines(self, family: type[Reading], collector: Collector) -> FamilyLines:
         chosen, name = self._chosen, tallies.OF.get(family, family).family
         without = frozenset[str]() if chosen.repeat else frozenset(OTHERS)
+        without |= frozenset() if chosen.profile == FULL else details(family)
         exclude, include = chosen.exclude.get(name), chosen.include.get(name)
+        if chosen.profile != FULL and name in VIRTUAL:
+            exclude = exclude or VIRTUAL[name]
         return FamilyLines(family, collector, chosen.most(name), exclude, include, without)
 
     def feed(self, frame: Frame) -> None:
@@ -159,10 +161,11 @@ class Exposition:
         guard = self.session.guard
         disks = self._disks(look)
         guard.call(Part.TALLY, "all", lambda: self._tallies.observe(look.window, self._limits(), disks), lambda _: None)
+        episodes = self.session.diagnosis.episodes
         with self._lock:
             self._look = look
             self._restrict(disks)
-            guard.call(Part.TALLY, "health", lambda: self._health.observe(look), lambda _: None)
+            guard.call(Part.TALLY, "health", lambda: self._health.observe(look, episodes), lambda _: None)
             self._forget()
 
     def _restrict(self, disks: frozenset[str] | None) -> None:
@@ -284,13 +287,13 @@ class Exposition:
         dropped: Counter[str] = Counter()
         for name, series in self._series.values():
             dropped[name] += series.dropped
-        session = self.session
+        session, full = self.session, self._chosen.profile == FULL
         enabled = [collector for collector in session.collectors if collector.name in part]
-        known = self._known if part.names is None else enabled
         fresh = {name for name, run in look.now.runs.items() if self._fresh(look, run, now)}
-        yield from of_sources(
-            self._health, look.now, enabled, known, self.interval, now, dropped, fresh
-        )  # fmt: skip
+        yield from of_sources(look.now, enabled, now, dropped, fresh, full=full)
+        if full:
+            known = self._known if part.names is None else enabled
+            yield from of_runs(self._health, look.now, enabled, known, self.interval, fresh)
         yield TOOK, [({}, session.took)] if session.origin.live else []
         yield LATE, [({}, self.late)] if self.late is not None else []
         yield ERRED, [({"name": n, "part": part.value}, c) for (part, n), c in sorted(session.guard.counts.items())]
@@ -298,7 +301,7 @@ class Exposition:
             yield RELOADED, [({}, int(self.reloaded))]
         if FINDINGS in part:
             judgement = look.judgement if self._recent(look, now) else Judgement()
-            yield from of_rules(self._health, judgement, session.rules)
+            yield from of_rules(self._health, judgement, session.rules, full=full)
 
     def _text(self, family: type[Reading], rows: Mapping[Any, Reading]) -> Text:
         """Return a family's lines; none if rendering raises an exception: the next page starts from scratch."""

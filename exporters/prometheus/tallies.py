@@ -1,4 +1,4 @@
-"""Time counters at the sampler's resolution: saturated disks, hot array members, reached limits.
+"""Sums and estimates of the exporter itself: saturated disks, hot members, reached limits, ends of rebuilds.
 
 A scraper with a one-minute interval sees averages, which hide a queue of ten seconds on one disk. Counting at
 the sampler's rate preserves such peaks: the rate of the counter is a share of time at any scrape interval.
@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.analysis.column import StripeLimits
 from sdstop.analysis.judged_group import JudgedGroup
 from sdstop.analysis.peer_groups import striped_groups
+from sdstop.analysis.rebuilding import rebuild_analyses
 from sdstop.analysis.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.stripe import crowd
 from sdstop.collectors.block.devices import BlockDevice
@@ -22,6 +23,7 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
+from sdstop.readings.rebuild import Rebuild
 
 AT_LIMIT = 0.95
 """Minimum used share of a limit for a sample to count as at the limit."""
@@ -93,10 +95,42 @@ class LimitSaturation(Reading, frozen=True):
     ] = 0.0  # fmt: skip
 
 
+class RebuildEstimate(Reading, frozen=True):
+    """Pace and end of a rebuild as sdstop estimates them from its progress, one row each.
+
+    The figures of the source (`sdstop_rebuild_speed_bytes_per_second`, `sdstop_rebuild_remaining_seconds`) are of the
+    last seconds, or of the time since the start; they mislead right after a start and while it stalls.
+    """
+
+    family: ClassVar[str] = "rebuild_estimate"
+    title: ClassVar[str] = "Estimated ends of rebuilds"
+    rows_of = Unplaced("it is computed from successive readings of the progress")
+
+    array: Annotated[
+        str, Label("Array", "Rebuilt array, pool (tank, tank/draid1-0), resource or cluster", names=Name.DEVICE)
+    ]
+    operation: Annotated[str, Label("Operation", "recovery, resync, check, resilver, scrub, rebalance", plain=True)]
+    rate: Annotated[
+        float | None,
+        Metric("Pace", "Pace at which the rebuild progresses, from its own counter", "bytes_per_second",
+               name="sdstop_rebuild_estimated_bytes_per_second"),
+    ]  # fmt: skip
+    eta: Annotated[
+        float | None,
+        Metric("Ends in", "Estimated remaining time of the rebuild; absent while it makes no progress", "seconds",
+               name="sdstop_rebuild_estimated_remaining_seconds"),
+    ]  # fmt: skip
+    latest: Annotated[
+        float | None,
+        Metric("At the latest", "Upper bound of the estimated remaining time", "seconds",
+               name="sdstop_rebuild_estimated_latest_seconds"),
+    ]  # fmt: skip
+
+
 OF: Mapping[type[Reading], type[Reading]] = {
-    DiskSaturation: Disk, ArrayHeat: Array, MemberHeat: Member, LimitSaturation: Limit,
+    DiskSaturation: Disk, ArrayHeat: Array, MemberHeat: Member, LimitSaturation: Limit, RebuildEstimate: Rebuild,
 }  # fmt: skip
-"""Families counted here, each with the family whose rows it follows."""
+"""Families computed here, each with the family whose rows it follows."""
 
 Rows = dict[Hashable, Reading]
 
@@ -118,6 +152,7 @@ class EventCounters:
         `limits` are the thresholds of the rules on striped arrays.
         """
         self._call((LimitSaturation,), lambda: self._observe_limits(window))
+        self._call((RebuildEstimate,), lambda: self._observe_rebuilds(window))
         moments = window.moments(DiskActivity)
         if not moments or moments[-1].started == self._started or moments[-1].seconds is None:
             return
@@ -156,6 +191,16 @@ class EventCounters:
                         members[striped.array.array, device] = seconds if device in hot else 0.0
         self._count(ArrayHeat, arrays, window.rows(Array))
         self._count(MemberHeat, members, window.rows(Member))
+
+    def _observe_rebuilds(self, window: Window) -> None:
+        """Show the estimates of the rebuilds that have made progress."""
+        self.rows[RebuildEstimate] = {
+            (known.rebuild.array, known.rebuild.operation): RebuildEstimate(
+                known.rebuild.array, known.rebuild.operation, known.pace.rate, known.pace.eta, known.pace.latest
+            )
+            for known in rebuild_analyses(window)
+            if known.pace is not None and known.pace.rate is not None
+        }
 
     def _observe_limits(self, window: Window) -> None:
         """Add the last sample of each source of limits; several sources have rows, at their own intervals."""

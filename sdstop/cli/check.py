@@ -14,27 +14,33 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
 from sdstop.cli import output
+from sdstop.cli.problem import Problem
 from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
+from sdstop.core.account import not_understood
+from sdstop.core.config_error import unknown
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.finding import Finding, Severity
-from sdstop.core.finding_text import finding_text
+from sdstop.core.finding_text import accepted_text, finding_text, subject_text
 from sdstop.core.format import safe
 from sdstop.core.headline import LONGEST, WORDS, Headline, SeenNode, by_reason
 from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 from sdstop.core.site_session import SiteSession
 
-SECONDS = 12.0
-"""Duration of a live check in seconds: covers the windows of the rules and the sample before them."""
+SECONDS = 8.0
+"""Duration of a live check in seconds, so that it answers within 10: monitoring systems wait no longer by default."""
 
 MARGIN = 2.0
 """Seconds of it that a source may start late: the span between its first and last sample is at least the rest."""
+_LONGEST_LINE = 1000
+"""Characters of the first line: old versions of NRPE cut the output at 1024 bytes."""
 _LINES = 50
 """Maximum detail lines, because monitoring systems often limit the output."""
 
@@ -49,11 +55,12 @@ class CheckLine(Struct, frozen=True):
 
 def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
+    _check_rules(options.rule or ())
     if len(options.sources) > 1:
         from sdstop.cli.several import together
 
         site = together(options)
-        judgement = site.whole()
+        judgement = narrowed(site.whole(), options.rule, options.subject)
         return _written(site_verdict(site, judgement, strict=options.strict), judgement)
     with begin(options) as watch:
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
@@ -62,7 +69,19 @@ def run(options: argparse.Namespace) -> int:
         remembering = tuple(rule for rule in RULES if rule.remembers)
         session = seen(watch, watch.session(whole(watch), rules=remembering), SECONDS)
         judgement = watch.judge(session.head().window, SECONDS - MARGIN)
+        judgement = narrowed(judgement, options.rule, options.subject)
     return _written(verdict(session, judgement, strict=options.strict), judgement)
+
+
+def _check_rules(patterns: Sequence[str]) -> None:
+    """Raise Problem for a pattern that matches no rule."""
+    if patterns:
+        from sdstop.rules import EVERY
+
+        names = {rule.id for rule in EVERY}
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                raise Problem(f"--rule {safe(pattern)}: {unknown('rule', pattern, names, 'see `sdstop rules`')}", 2)
 
 
 def _written(answer: CheckLine, judgement: Judgement) -> int:
@@ -70,10 +89,19 @@ def _written(answer: CheckLine, judgement: Judgement) -> int:
     return answer.code
 
 
-def line(code: int, said: str, counts: str = "") -> str:
-    """Return the first line; bars in the text are replaced, because a bar starts the performance data."""
-    bar = f" | {counts}" if counts else ""
-    return f"SDSTOP {WORDS[code]} - {safe(said, 1000).replace('|', '/')}{bar}\n"
+def line(code: int, said: str, counts: Iterable[str] = ()) -> str:
+    """Return the first line; bars in the text are replaced, because a bar starts the performance data.
+
+    Performance data end before the first that would make the line too long.
+    """
+    text = f"SDSTOP {WORDS[code]} - {safe(said, 1000).replace('|', '/')}"
+    mark = " | "
+    for count in counts:
+        if len(text) + len(mark) + len(count) >= _LONGEST_LINE:
+            break
+        text += mark + count
+        mark = " "
+    return f"{text}\n"
 
 
 def below(details: Sequence[str]) -> str:
@@ -84,18 +112,65 @@ def below(details: Sequence[str]) -> str:
     return "".join(f"{safe(detail, 1000).replace('|', '/')}\n" for detail in shown)
 
 
-def numbers(judgement: Judgement) -> str:
-    """Return the number of findings by severity, and of things not checked, as performance data."""
+def narrowed(judgement: Judgement, rules: Sequence[str] | None, subjects: Sequence[str] | None) -> Judgement:
+    """Return the part of a judgement by rules and about subjects that match the patterns; None: all.
+
+    A folded finding counts if the pattern matches its subject or a member. An omission of the whole node counts for
+    every subject.
+    """
+    if not rules and not subjects:
+        return judgement
+
+    def chosen(rule: str, names: Sequence[str]) -> bool:
+        by_rule = not rules or any(fnmatchcase(rule, pattern) for pattern in rules)
+        return by_rule and (not subjects or any(fnmatchcase(name, pattern) for name in names for pattern in subjects))
+
+    return Judgement(
+        tuple(finding for finding in judgement.findings if chosen(finding.rule, finding.subjects)),
+        tuple(verdict for verdict in judgement.ruled_out if chosen(verdict.rule, verdict.subjects)),
+        tuple(
+            verdict
+            for verdict in judgement.unchecked
+            if chosen(verdict.rule, verdict.subjects)
+            or (not verdict.subjects and not verdict.calm and chosen(verdict.rule, ("",)))
+        ),
+        tuple(rule for rule in judgement.ran if not rules or any(fnmatchcase(rule, pattern) for pattern in rules)),
+    )
+
+
+_LIMITS = {Severity.CRITICAL: ";;0", Severity.WARNING: ";0", Severity.INFO: ""}
+"""Thresholds of the counts: a critical finding is critical, a warning is a warning."""
+_UNITS = {"seconds": "s", "bytes": "B", "": "", "ratio": "", "bytes_per_second": "", "per_second": ""}
+"""Units of values as performance data; those without one there have none."""
+
+
+def numbers(judgement: Judgement) -> Iterator[str]:
+    """Yield performance data: the findings by severity, the things not checked, and values with their thresholds."""
     count = Counter(finding.severity for finding in judgement.findings)
-    parts = [f"{severity}={count[severity]}" for severity in reversed(Severity)]
-    unable = sum(max(len(verdict.subjects), 1) for verdict in judgement.unchecked)
-    return " ".join([*parts, f"unchecked={unable}"])
+    yield from (f"{severity}={count[severity]}{_LIMITS[severity]}" for severity in reversed(Severity))
+    yield f"unchecked={sum(max(len(verdict.subjects), 1) for verdict in judgement.unchecked)}"
+    yield from _values(judgement)
+
+
+def _values(judgement: Judgement) -> Iterator[str]:
+    """Yield the numbers that warnings and critical findings compared: 'RULE SUBJECT VALUE'=3.2s;2 or ;;2, ;@0:2."""
+    for finding in judgement.findings:
+        if finding.severity is Severity.INFO:
+            continue
+        for value in finding.values:
+            limit = value.above if value.above is not None else value.below
+            if limit is None or value.value is None or isinstance(value.value, str):
+                continue
+            name = safe(f"{finding.rule} {finding.subject} {value.name}", 100).replace("'", "").replace("=", " ")
+            shown = f"{limit:.6g}" if value.above is not None else f"{limit:.6g}:"
+            place = f";;{shown}" if finding.severity is Severity.CRITICAL else f";{shown}"
+            yield f"'{name.replace('|', '/')}'={value.value:.6g}{_UNITS.get(value.unit, '')}{place}"
 
 
 def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLine:
     """Return the check result: findings, worst first, and sources without data."""
     look = session.head()
-    seen = SeenNode("", look.now.runs, session.collectors, session.origin)
+    seen = SeenNode("", look.now.runs, session.collectors, session.origin, not_understood(session.origin, look.now))
     return _verdict(session.headline(judgement, strict=strict), judgement, (seen,))
 
 
@@ -112,6 +187,11 @@ def _verdict(said: Headline, judgement: Judgement, nodes: Sequence[SeenNode]) ->
         _placed(finding) == finding_text(finding) and len(finding_text(finding)) <= LONGEST for finding in bad
     )
     details = [] if whole else lines
+    details += [
+        f"ACCEPTED: {finding.rule} {subject_text(finding)}: {accepted_text(finding)}"
+        for finding in judgement.findings
+        if finding.accepted is not None
+    ]
     details += [
         f"NO USABLE DATA: {name} ({why})" if why else f"NO USABLE DATA: {name}" for name, why in said.unseen.items()
     ]

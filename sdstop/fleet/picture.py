@@ -182,8 +182,10 @@ def names(keys: Sequence[Key]) -> dict[Key, str]:
 
 
 def _severity(row: LabelledSeries) -> Severity:
-    """Return a series' severity; unknown words count as info."""
+    """Return a series' severity, by its value if no label has it; unknown words count as info."""
     word = row.label("severity")
+    if not word and 1 <= row.value < len(Severity) + 1:
+        return list(Severity)[int(row.value) - 1]
     return Severity(word) if word in set(Severity) else Severity.INFO
 
 

@@ -103,17 +103,32 @@ def _counts(match: str, _: Collection[str]) -> str:
     return f"count by (severity) (sum by ({_NODE}, severity) ({series('sdstop_findings', match)}) > 0)"
 
 
-def _worst(match: str, _: Collection[str]) -> str:
-    """Return one finding of each node: a critical one, otherwise a warning."""
-    critical, warning = (series("sdstop_finding_active", match, _is("severity", w)) for w in ("critical", "warning"))
-    return (
-        f"{_top(MOST_NODES, f'topk by ({_NODE}) (1, {critical})')} or "
-        f"{_top(MOST_NODES, f'topk by ({_NODE}) (1, {warning}) unless on ({_NODE}) {critical}')}"
+def _causes(match: str) -> str:
+    """Return the findings that follow from no other: 2 is a warning, 3 critical; incidents have 0.1 more.
+
+    A cause is as severe as the worst finding that follows from it.
+    """
+    by = f"{_NODE}, rule, subject"
+    causes, standing, follows = (
+        series("sdstop_finding_active", match, *chosen)
+        for chosen in ((_is("cause_rule", ""),), (_is("cause_rule", ""), _is("standing", "true")), ('cause_rule!=""',))
     )
+    above = f"max by ({_NODE}, cause_rule, cause_subject) ({follows})"
+    above = f'label_replace({above}, "rule", "$1", "cause_rule", "(.*)")'
+    above = f'label_replace({above}, "subject", "$1", "cause_subject", "(.*)")'
+    known = f"max by ({by}) ({causes} or {above})"
+    return f"({known} unless on ({by}) {standing}) + 0.1 or {known}"
+
+
+def _worst(match: str, _: Collection[str]) -> str:
+    """Return one finding of each node: the cause that is most severe, incidents before standing conditions."""
+    return _top(MOST_NODES, f"topk by ({_NODE}) (1, ({_causes(match)}) >= 2)")
 
 
 def _rules(match: str, _: Collection[str]) -> str:
-    return f"count by (rule, severity) (sum by ({_NODE}, rule, severity) ({series('sdstop_findings', match)}) > 0)"
+    """Return the number of nodes by rule and severity, without findings that follow from others."""
+    causes = series("sdstop_finding_active", match, _is("cause_rule", ""))
+    return f"count by (rule, severity) (max by ({_NODE}, rule, severity) ({causes}))"
 
 
 def _of_rules(rules: Collection[str]) -> Callable[[str, Collection[str]], str]:
@@ -155,11 +170,17 @@ def _rebuilds(match: str, _: Collection[str]) -> str:
     through its state.
     """
     by = f"{_NODE}, array, operation"
+
+    def estimated(ours: str, reported: str) -> str:
+        """Return the exporter's estimate; of rebuilds without one, return the figure that their source reports."""
+        names = f"sdstop_rebuild_estimated_{ours}", f"sdstop_rebuild_{reported}"
+        return " or ".join(f"max by ({by}) ({series(name, match)})" for name in names)
+
     done, total = series("sdstop_rebuild_done_bytes", match), series("sdstop_rebuild_total_bytes", match)
     figures = {
         "done": f"max by ({by}) ({done} / {total})",
-        "remaining": f"max by ({by}) ({series('sdstop_rebuild_remaining_seconds', match)})",
-        "speed": f"max by ({by}) ({series('sdstop_rebuild_speed_bytes_per_second', match)})",
+        "remaining": estimated("remaining_seconds", "remaining_seconds"),
+        "speed": estimated("bytes_per_second", "speed_bytes_per_second"),
         "state": f"max by ({by}, state) ({series('sdstop_rebuild_state', match)} == 1)",
     }
     parts = (f'label_replace({_top(MOST_ROWS, each)}, "what", "{what}", "", "")' for what, each in figures.items())
@@ -205,17 +226,17 @@ QUERIES: tuple[Query, ...] = (
 def history(match: str, instances: Collection[str]) -> str:
     """Return the number of critical and warning findings of these nodes, for a range query."""
     chosen = series("sdstop_findings", match, 'severity=~"critical|warning"', _in("instance", instances))
-    return f"sum by ({_NODE}) ({chosen})"
+    sampled = series("sdstop_frame_timestamp_seconds", match, _in("instance", instances))
+    return f"sum by ({_NODE}) ({chosen}) or 0 * sum by ({_NODE}) ({sampled})"
 
 
 def of_node(match: str, job: str, instance: str) -> dict[str, str]:
     """Return the queries for the details of one node."""
     node = ",".join(part for part in (match, _is("job", job), _is("instance", instance)) if part)
-    applicable = series("sdstop_collector_applicable", node)
+    failing = series("sdstop_collector_outcome", node, 'outcome=~"denied|failed|timeout|unread"')
     return {
         "findings": f"max by (rule, severity, subject) ({series('sdstop_finding_active', node)})",
-        "sources": f"max by (collector) ({series('sdstop_collector_success', node)} == 0) and on (collector) "
-        f"max by (collector) ({applicable} == 1)",
+        "sources": f"max by (collector) ({failing})",
         "unchecked": f"max by (rule) ({series('sdstop_rule_unchecked', node)} > 0)",
         "info": f"max by (hostname, kernel) ({series('sdstop_node_info', node)})",
         "version": f"max by (version) ({series('sdstop_build_info', node)})",

@@ -13,6 +13,7 @@ from sdstop.fleet.picture import FleetFinding, FleetNode, FleetState
 SCHEMA = "sdstop.fleet/1"
 MARKS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO", None: "     "}
 UNKNOWN = "?UNKN"
+_LISTED = frozenset({Severity.CRITICAL, Severity.WARNING})
 
 
 def heading(picture: FleetState, url: str) -> str:
@@ -83,6 +84,14 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
          said(n.worst))
         for n in picture.nodes if n.severity or n.silence
     ]  # fmt: skip
+    yield (
+        "Findings by number of nodes",
+        [
+            (MARKS[r.severity], plural(r.nodes, "node"), safe(r.rule, 60))
+            for r in picture.rules
+            if r.severity in _LISTED
+        ],
+    )
     yield (
         "Silent nodes",
         [

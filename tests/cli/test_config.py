@@ -14,11 +14,11 @@ RULES = (Rule("too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (),
 def loaded(tmp_path: Path, text: str) -> Config:
     file = tmp_path / "sdstop.toml"
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    return load(file, RULES)
+    return load([file], RULES)
 
 
 def test_no_file_means_defaults() -> None:
-    assert load(None, RULES) == Config()
+    assert load([], RULES) == Config()
 
 
 def test_thresholds_and_interval(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_thresholds_and_interval(tmp_path: Path) -> None:
         ("sampler=2", "sampler: expected a table, got a whole number"),
         ("export=2", "export: expected a table"),
         ("powerflex=2", "powerflex: expected a table"),
-        ("[nonsense]", "nonsense: unknown setting; valid: export, powerflex, rules, sampler"),
+        ("[nonsense]", "nonsense: unknown setting; valid: accept, export, powerflex, rules, sampler"),
         ("interval=2", r"interval: unknown setting; did you mean sampler.interval\?"),
         ("[[[", "sdstop.toml"),
         ("\udcff", "sdstop.toml"),
@@ -69,4 +69,4 @@ def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
-        load(tmp_path / "none.toml", RULES)
+        load([tmp_path / "none.toml"], RULES)

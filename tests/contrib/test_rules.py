@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from sdstop.core.finding import Severity
 from sdstop.fleet.queries import RECORDED_SKEW, RECORDED_USE, limit_used, skew
 from tests.contrib.known import known
 
@@ -84,8 +85,10 @@ def test_every_threshold_is_used_and_stands_in_one_place() -> None:
     used = {name for rule in alerts for name in re.findall(rf"{THRESHOLD}\w+", rule["expr"])}
     missed = next(rule["expr"] for rule in rules() if rule.get("alert") == "SdstopThresholdMissing")
     assert set_here == used == set(re.findall(rf"{THRESHOLD}\w+", missed)) != set()
-    for rule in alerts:  # a number beside a comparison is 0 or 1: something is so, or not
-        assert set(re.findall(r"(?:[<>]=?|[!=]=)\s*(-?[\d.]+)", rule["expr"])) <= {"0", "1"}, rule["alert"]
+    severities = {str(severity.rank + 1) for severity in Severity}
+    for rule in alerts:  # a number beside a comparison is 0 or 1 (something is so, or not) or a severity
+        known_numbers = severities if rule["expr"].startswith("sdstop:finding:severity") else {"0", "1"}
+        assert set(re.findall(r"(?:[<>]=?|[!=]=)\s*(-?[\d.]+)", rule["expr"])) <= known_numbers, rule["alert"]
 
 
 @pytest.mark.needs("promtool")

@@ -26,10 +26,12 @@ from sdstop.core.model import Metric, schema
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import Choice, choice
 from sdstop.exporters.prometheus.exposition import Heading, all_thousandths, bound, label, lines, number, thousandths
-from sdstop.exporters.prometheus.health import MOST_FINDINGS
+from sdstop.exporters.prometheus.findings import MOST_FINDINGS
+from sdstop.exporters.prometheus.health import MOST_LASTED
 from sdstop.exporters.prometheus.metrics import OLD, Exposition, catalogue, render
 from sdstop.rules import RULES
 from tests.exporters.meters import IDLE, KEY, METERS, Meter, Mood, Wire, frame, refusal, session
+from tests.exporters.page import samples
 
 # The library leaves these without types.
 go_number: Callable[[float], str] = floatToGoString
@@ -43,17 +45,6 @@ def exposed(*frames: Any, live: bool = False, **keywords: Any) -> Exposition:
     for each in frames:
         page.feed(each)
     return page
-
-
-def samples(page: bytes) -> dict[tuple[str, ...], float]:
-    """Return values by name and sorted `label=value`s."""
-    found = {}
-    for family in parse_text(page.decode()):
-        for sample in family.samples:
-            key = (sample.name, *(f"{k}={v}" for k, v in sorted(sample.labels.items())))
-            assert key not in found
-            found[key] = sample.value
-    return found
 
 
 ALL = Meter("a", "r1", 5, 1500, 3, 0.25, 7, Mood.LOUD, None, "X", "S1", {512.0: 1, 1024.0: 3})
@@ -342,7 +333,12 @@ def test_findings() -> None:
     assert found["sdstop_findings", "rule=too-loud", "severity=critical"] == 1
     assert found["sdstop_findings", "rule=too-loud", "severity=warning"] == 1
     assert found["sdstop_findings", "rule=too-loud", "severity=info"] == 0
-    assert found["sdstop_finding_active", "rule=too-loud", "severity=critical", "subject=a"] == 1
+    active = {key: value for key, value in found.items() if key[0] == "sdstop_finding_active"}
+    labels = ("cause_rule=", "cause_subject=", "damage=availability", "rule=too-loud")
+    assert active == {
+        ("sdstop_finding_active", *labels, "severity=critical", "standing=true", "subject=a"): 3,
+        ("sdstop_finding_active", *labels, "severity=warning", "standing=true", "subject=b"): 2,
+    }
     assert found["sdstop_findings_dropped",] == 0
     assert found["sdstop_rule_evaluated_timestamp_seconds", "rule=too-loud"] == 1_800_000_001
 
@@ -365,7 +361,7 @@ def test_time_in_force_is_counted_between_scrapes() -> None:
     loud, calm = [Meter("a", mood=Mood.LOUD)], [Meter("a", mood=Mood.CALM)]
     page = exposed(*(frame(n, loud if 2 <= n <= 4 else calm) for n in range(1, 8)))
     found = samples(page.page())
-    assert found["sdstop_finding_seconds_total", "rule=too-loud", "severity=warning"] == 3
+    assert found["sdstop_finding_seconds_total", "rule=too-loud", "severity=warning", "subject=a"] == 3
     assert found["sdstop_findings", "rule=too-loud", "severity=warning"] == 0
 
 
@@ -374,8 +370,16 @@ def test_many_findings_are_capped_and_the_rest_counted() -> None:
     found = samples(exposed(frame(1, rows)).page())
     shown = [key for key in found if key[0] == "sdstop_finding_active"]
     assert len(shown) == MOST_FINDINGS
-    assert ("sdstop_finding_active", "rule=too-loud", "severity=critical", "subject=m119") in shown
+    assert any({"severity=critical", "subject=m119"} <= set(key) for key in shown)
     assert found["sdstop_findings_dropped",] == 20
+
+
+def test_the_time_of_findings_is_kept_of_so_many_subjects() -> None:
+    pages = (frame(n, [Meter(f"m{n}-{k}", mood=Mood.LOUD) for k in range(200)]) for n in range(1, 6))
+    found = samples(exposed(*pages).page())
+    timed = {key for key in found if key[0] == "sdstop_finding_seconds_total"}
+    assert len(timed) == MOST_LASTED
+    assert {key[-1].partition("-")[0] for key in timed} == {"subject=m3", "subject=m4", "subject=m5"}
 
 
 def test_old_rows_leave_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,9 +47,12 @@ def _running(argv: Sequence[str], url: str, ready: str, log: Path) -> Iterator[s
 
 @contextlib.contextmanager
 def prometheus(
-    folder: Path, *, rules: str = "", evaluation: str = "1m", scrape: str = "", prefix: str = ""
+    folder: Path, *, rules: str = "", evaluation: str = "1m", scrape: str = "", prefix: str = "", alerts: str = ""
 ) -> Iterator[str]:
-    """Run a Prometheus over `folder`/data; `scrape` is the list of scrape configurations as YAML."""
+    """Run a Prometheus over `folder`/data; `scrape` is the list of scrape configurations as YAML.
+
+    `alerts` is the address of an Alertmanager.
+    """
     config = folder / "prometheus.yml"
     config.write_text(
         f"global: {{evaluation_interval: {evaluation}, scrape_interval: 1s, scrape_timeout: 1s}}\n"
@@ -57,6 +60,9 @@ def prometheus(
         if rules
         else f"scrape_configs:\n{scrape}\n"
     )
+    if alerts:
+        with config.open("a") as stream:
+            stream.write(f"alerting: {{alertmanagers: [{{static_configs: [{{targets: [{alerts!r}]}}]}}]}}\n")
     port = free_port()
     argv = [
         "prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", "--log.level=warn",
@@ -64,6 +70,18 @@ def prometheus(
     ]  # fmt: skip
     with _running(argv, f"http://127.0.0.1:{port}{prefix}", "/-/ready", folder / "prometheus.log") as url:
         yield url
+
+
+@contextlib.contextmanager
+def alertmanager(folder: Path, config: Path) -> Iterator[str]:
+    """Run an Alertmanager and yield its address; it tells nobody else about itself."""
+    port = free_port()
+    argv = [
+        "prometheus-alertmanager", f"--config.file={config}", f"--storage.path={folder / 'alertmanager'}",
+        f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address=", "--log.level=warn",
+    ]  # fmt: skip
+    with _running(argv, f"http://127.0.0.1:{port}", "/-/ready", folder / "alertmanager.log"):
+        yield f"127.0.0.1:{port}"
 
 
 @contextlib.contextmanager

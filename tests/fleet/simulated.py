@@ -68,7 +68,8 @@ def told(number: int, disks: int, hostile: str) -> Iterator[Told]:
         each = [claim for claim in found if claim[:2] == (rule, severity)]
         yield "sdstop_findings", {"rule": rule, "severity": severity}, len(each)
     for rule, severity, subject in found:
-        yield "sdstop_finding_active", {"rule": rule, "severity": severity, "subject": subject}, 1
+        labels = {"rule": rule, "severity": severity, "subject": subject, "standing": "false"}
+        yield "sdstop_finding_active", labels, {"info": 1, "warning": 2, "critical": 3}[severity]
     for other in range(RULES):
         yield "sdstop_findings", {"rule": f"rule-{other}", "severity": "warning"}, 0
     for disk in range(disks):
@@ -99,8 +100,8 @@ def told(number: int, disks: int, hostile: str) -> Iterator[Told]:
     for slot in range(16):
         yield "sdstop_dimm_size_bytes", {"slot": f"DIMM {slot}"}, 0 if odd and slot == 7 else 2**35
     for collector in COLLECTORS:
-        yield "sdstop_collector_success", {"collector": collector}, float(number != 3 or collector != "sas")
-        yield "sdstop_collector_applicable", {"collector": collector}, 1
+        outcome = "failed" if number == 3 and collector == "sas" else "ok"
+        yield "sdstop_collector_outcome", {"collector": collector, "outcome": outcome}, 1
     yield "sdstop_rule_unchecked", {"rule": "phy-errors"}, float(number == 3)
 
 

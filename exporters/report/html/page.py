@@ -10,7 +10,7 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked, Value
 from sdstop.core.finding_order import by_cause
-from sdstop.core.finding_text import against
+from sdstop.core.finding_text import accepted_text, against
 from sdstop.core.format import NOT_DATED, duration, lasting, percent, plural, quantity, timestamp
 from sdstop.core.guard import Part
 from sdstop.core.headline import OK, reason_of
@@ -217,6 +217,7 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
             "article",
             el("h3", _badge(finding.severity), f" {finding.subject}  {finding.title}"),
             el("p", f"{finding.rule}, {period_text(episode, session, look)}", class_="dim"),
+            el("p", accepted_text(finding), class_="dim") if finding.accepted is not None else None,
             el("p", finding.cause),
             el("p", finding.impact) if finding.impact else None,
             *(el("p", f"{title}: {names}", class_="dim") for title, names in place_lines(finding)),

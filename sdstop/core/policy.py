@@ -1,0 +1,146 @@
+"""Policy: rules switched off, thresholds of single things, other severities, and accepted findings.
+
+    [rules.numa-remote-hba]
+    enabled = false
+
+    [rules.link-saturated]
+    severity = "info"
+    subjects = {"backup*" = {share = 0.99}}
+
+    [[accept]]
+    rule = "dimm-too-few-channels"
+    subject = "memory"
+    reason = "modules ordered, ticket 4711"
+    until = 2026-12-31
+
+An accepted finding stays visible as one that is accepted; it is information until the date, and raises no alarm. So
+are the findings that follow from it, unless the harm that they report is worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sdstop.core.evidence import dated
+from sdstop.core.finding import Accepted, Damage, Finding, Rule, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.finding_order import by_cause
+from sdstop.core.history import Window
+
+OFF = "switched off by the configuration"
+"""Reason why a rule was not checked."""
+Numbers = Mapping[str, float]
+
+
+class RulePolicy(Struct, frozen=True):
+    """Settings of one rule: whether it is checked, the severity of its warnings and critical findings if not its own.
+
+    `subjects` are thresholds by pattern of subjects; the first pattern that matches counts.
+    """
+
+    enabled: bool = True
+    severity: Severity | None = None
+    subjects: Mapping[str, Numbers] = {}
+
+    def group(self, subject: str) -> str | None:
+        """Return the pattern whose thresholds hold for a subject, None for those of the rule."""
+        return next((pattern for pattern in self.subjects if fnmatchcase(subject, pattern)), None)
+
+
+class Acceptance(Struct, frozen=True):
+    """Findings to accept: patterns of rule and subject, the reason, and its end (Unix seconds)."""
+
+    reason: str
+    rule: str = "*"
+    subject: str = "*"
+    until: float | None = None
+
+    def covers(self, finding: Finding, taken: float) -> bool:
+        """Return whether it holds for a finding at a time; one that ends holds for no undated capture."""
+        if self.until is not None and not (dated(taken) and taken < self.until):
+            return False
+        subjects = [member.subject for member in finding.members] or [finding.subject]
+        named = fnmatchcase(finding.subject, self.subject) or all(fnmatchcase(each, self.subject) for each in subjects)
+        return named and fnmatchcase(finding.rule, self.rule)
+
+
+class Policy(Struct, frozen=True):
+    """Settings by rule, and the accepted findings; an empty one changes nothing."""
+
+    rules: Mapping[str, RulePolicy] = {}
+    accepted: tuple[Acceptance, ...] = ()
+
+    def is_off(self, rule: Rule) -> bool:
+        """Return whether a rule is switched off."""
+        return rule.id in self.rules and not self.rules[rule.id].enabled
+
+    def verdicts(
+        self, rule: Rule, window: Window, configured: Numbers | None, findings: Sequence[Finding]
+    ) -> Iterable[Verdict]:
+        """Evaluate a rule, once for each group of subjects with thresholds of its own."""
+        own = self.rules.get(rule.id)
+        found = rule.verdicts(window, rule.limits(configured), findings)
+        return found if own is None or not own.subjects else self._grouped(rule, own, window, configured, findings)
+
+    def _grouped(
+        self, rule: Rule, own: RulePolicy, window: Window, configured: Numbers | None, findings: Sequence[Finding]
+    ) -> Iterator[Verdict]:
+        for pattern in (None, *own.subjects):
+            numbers = {**(configured or {}), **(own.subjects[pattern] if pattern is not None else {})}
+            for verdict in rule.verdicts(window, rule.limits(numbers), findings):
+                yield from _of_group(verdict, own, pattern)
+
+    def applied(self, findings: Sequence[Finding], taken: float) -> list[Finding]:
+        """Return the findings with the severities of the policy, at a time (Unix seconds); accepted ones as such."""
+        if not self.rules and not self.accepted:
+            return list(findings)
+        found = [self._severed(finding) for finding in findings]
+        held = {f.id: one for f in found if (one := self._acceptance(f, taken)) is not None}
+        cause: Finding | None = None
+        for led in by_cause(found):
+            finding = found[led.place]
+            if not led.follows:
+                cause = finding
+            elif cause is not None and cause.id in held and finding.id not in held and not _is_worse(finding, cause):
+                held[finding.id] = replace(held[cause.id], reason=f"follows from {cause.rule} {cause.subject}")
+        return [_accepted(finding, held[finding.id]) if finding.id in held else finding for finding in found]
+
+    def _severed(self, finding: Finding) -> Finding:
+        own = self.rules.get(finding.rule)
+        if own is None or own.severity is None or finding.severity is Severity.INFO:
+            return finding
+        return replace(finding, severity=own.severity, members=tuple(map(self._severed, finding.members)))
+
+    def _acceptance(self, finding: Finding, taken: float) -> Acceptance | None:
+        if finding.severity is Severity.INFO:
+            return None
+        return next((each for each in self.accepted if each.covers(finding, taken)), None)
+
+
+NO_POLICY = Policy()
+
+
+def _of_group(verdict: Verdict, own: RulePolicy, pattern: str | None) -> Iterator[Verdict]:
+    """Yield the part of a verdict about the subjects of a group; one about the whole node belongs to the rule's own."""
+    if isinstance(verdict, Finding) or not verdict.subjects:
+        if own.group(verdict.subject) == pattern or (not verdict.subject and pattern is None):
+            yield verdict
+        return
+    first, *others = [subject for subject in verdict.subjects if own.group(subject) == pattern] or [""]
+    if first and isinstance(verdict, RuledOut | Unchecked):
+        yield replace(verdict, subject=first, others=tuple(others))
+
+
+def _is_worse(finding: Finding, cause: Finding) -> bool:
+    """Return whether a consequence does more harm than the accepted cause: by its kind, or by its severity."""
+    ranks = [(each.damage or Damage.HYGIENE).rank for each in (finding, cause)]
+    return ranks[0] < ranks[1] or finding.severity.rank > cause.severity.rank
+
+
+def _accepted(finding: Finding, by: Acceptance) -> Finding:
+    members = tuple(_accepted(member, by) for member in finding.members)
+    note = Accepted(by.reason, by.until, finding.severity)
+    return replace(finding, severity=Severity.INFO, accepted=note, members=members)

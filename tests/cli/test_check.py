@@ -1,0 +1,55 @@
+"""`sdstop check`: one line, limited to rules and subjects, with performance data and their thresholds."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from sdstop.cli.check import narrowed, numbers
+from tests.fixtures import FIXTURES, story
+
+
+def check(*words: str) -> tuple[int, str]:
+    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(FIXTURES / "aoe-flashcache"), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--rule", "cache-*"], 2, "SDSTOP CRITICAL - 1 finding: cache-sub-block-io cachedev: "),
+        (["--rule", "cache-*", "--rule", "mtu-*"], 2, "SDSTOP CRITICAL - 1 finding: mtu-misaligned eth1: "),
+        (["--subject", "md2"], 0, "SDSTOP OK - "),
+        (["--rule", "phy-errors"], 3, "SDSTOP UNKNOWN - nothing checked; "),
+        (["--subject", "nothing-of-that-name"], 3, "SDSTOP UNKNOWN - "),
+        (["--rule", "cache-bypasst"], 3, "--rule cache-bypasst: unknown rule; did you mean cache-bypassed?"),
+    ],
+)
+def test_it_is_limited_to_rules_and_subjects(words: list[str], code: int, says: str) -> None:
+    exit_code, said = check(*words)
+    assert exit_code == code, said
+    assert says in said
+
+
+def test_the_short_option_prints_the_version() -> None:
+    assert re.fullmatch(r"sdstop \S+\n", check("-V")[1])
+
+
+def test_a_folded_finding_counts_by_its_members() -> None:
+    judgement = story("hba-lost").session.head().judgement
+    assert [finding.subject for finding in narrowed(judgement, None, ["sda"]).findings] == ["0000:3b:00.0"]
+    assert not narrowed(judgement, None, ["nvme0n1"]).findings
+
+
+def test_performance_data_have_thresholds() -> None:
+    said = " ".join(numbers(story("slow-member").session.head().judgement))
+    assert said.startswith("critical=0;;0 warning=1;0 info=")
+    assert re.search(r" 'slow-stripe-member md0/sdd times'=5\.\d+;\d+(\.\d+)?( |$)", said), said
+    critical = " ".join(numbers(story("aoe-flashcache").session.head().judgement))
+    assert " 'mtu-misaligned eth1 small'=0.927287;;0.05 " in critical
+    below = " ".join(numbers(story("draid-one-dimm").session.head().judgement))
+    assert " 'dimm-too-few-channels memory share'=0.25;;0.5: " in below

@@ -1,0 +1,141 @@
+"""Stories served as nodes to a real Prometheus and Alertmanager: one notification each, for the cause."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sdstop.exporters.prometheus.metrics import Exposition
+from tests.fixtures import story
+from tests.fleet.engines import PATIENCE, alertmanager, prometheus
+
+FOLDER = Path(__file__).resolve().parent.parent.parent / "contrib" / "prometheus"
+PAGED = {
+    "aoe-flashcache": ({"mtu-misaligned eth1"}, "payload: 3584"),
+    "bond-one-slave": ({"bond-unbalanced bond0"}, ""),
+    "ceph-slow-osd": (None, ""),
+    "device-hung": (None, ""),
+    "drbd-split-brain": (None, ""),
+    "hba-lost": (None, ""),
+    "hot-member": (None, ""),
+    "md-degraded": (None, ""),
+    "nfs-server-dead": ({"tasks-stuck /srv/projects"}, "tasks: 256"),
+    "nvme-target-dead": (None, ""),
+    "slow-member": (None, ""),
+    "tasks-stalled": (None, ""),
+}
+"""Stories with incidents: the findings announced (None: those that follow from no other), and part of the text."""
+TICKETS = {"draid-one-dimm": "dimm-too-few-channels memory", "scaleio-cloud": "unstable-device-path"}
+"""Stories with standing conditions, and one that is announced."""
+CALM = ("aoe-flashcache-mended", "bond-both-slaves", "gluster-clean", "hba-back", "quiet-node", "server-even")
+
+
+class Node(http.server.BaseHTTPRequestHandler):
+    """Serves the pages of stories, and takes what the Alertmanager sends."""
+
+    pages: dict[str, bytes]
+    sent: list[tuple[str, dict[str, Any]]]
+
+    def do_GET(self) -> None:
+        """Answer with the page of a story: /STORY."""
+        page = self.pages[self.path.strip("/")]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(page)
+
+    def do_POST(self) -> None:
+        """Keep a notification: /RECEIVER."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.sent.append((self.path.strip("/"), body))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+@contextmanager
+def served(stories: list[str]) -> Iterator[tuple[int, type[Node]]]:
+    def page(name: str) -> bytes:
+        exposition = Exposition(story(name).session)
+        exposition.observe(story(name).session.head())
+        return exposition.page()
+
+    handler = type("Handler", (Node,), {"pages": {name: page(name) for name in stories}, "sent": []})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1], handler
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(PATIENCE)
+
+
+@pytest.mark.needs("prometheus", "prometheus-alertmanager")
+def test_each_story_is_announced_once_and_for_its_cause(tmp_path: Path) -> None:
+    stories = [*PAGED, *TICKETS, *CALM]
+    for path in FOLDER.glob("sdstop-*.yml"):  # no wait for findings; the other alerts keep theirs, which are minutes
+        text = path.read_text()
+        findings, other, rest = text.partition("  - name: sdstop-arrays")
+        (tmp_path / path.name).write_text(re.sub(r"(?m)^        for: \w+$", "        for: 0s", findings) + other + rest)
+    with served(stories) as (port, node):
+        config = (FOLDER / "alertmanager.yml").read_text()
+        config = config.replace("http://127.0.0.1:9099/", f"http://127.0.0.1:{port}/")
+        config = config.replace("group_wait: 30s", "group_wait: 3s")
+        (tmp_path / "alertmanager.yml").write_text(config)
+        scrape = "".join(
+            f"- {{job_name: sdstop-{name}, metrics_path: /{name}, static_configs: [{{targets: ['127.0.0.1:{port}'], "
+            f"labels: {{instance: {name}}}}}]}}\n"
+            for name in stories
+        )
+        with (
+            alertmanager(tmp_path, tmp_path / "alertmanager.yml") as alerts,
+            prometheus(tmp_path, rules="sdstop-*.yml", evaluation="1s", scrape=scrape, alerts=alerts) as url,
+        ):
+            end = time.monotonic() + PATIENCE
+            while {body["groupLabels"]["instance"] for _, body in node.sent} < {*PAGED, *TICKETS}:
+                assert time.monotonic() < end, {body["groupLabels"]["instance"] for _, body in node.sent}
+                time.sleep(0.1)
+            time.sleep(3)  # further ones would arrive in this time
+            argv = [sys.executable, "-m", "sdstop", "fleet", "--once", "--prometheus", url]
+            fleet = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    told: defaultdict[tuple[str, str], list[list[dict[str, Any]]]] = defaultdict(list)
+    for receiver, body in node.sent:
+        told[receiver, body["groupLabels"]["instance"]].append(body["alerts"])
+    assert {key: len(each) for key, each in told.items() if len(each) > 1} == {}
+    assert {name for _, name in told} == {*PAGED, *TICKETS}
+    for name, (wanted, text) in PAGED.items():
+        (alerts_of,) = told["page", name]
+        said = {f"{each['labels']['rule']} {each['labels']['subject']}" for each in alerts_of}
+        assert {each["labels"]["follows"] for each in alerts_of} == {"false"}
+        assert said == (wanted or said), name
+        assert text in "".join(each["annotations"]["description"] for each in alerts_of)
+        assert len(alerts_of) == len(said), name  # not as critical and as a warning
+    for name, wanted_one in TICKETS.items():
+        (alerts_of,) = told["ticket", name]
+        said = {f"{each['labels']['rule']} {each['labels']['subject']}" for each in alerts_of}
+        assert any(each.startswith(wanted_one) for each in said)
+        assert {each["labels"]["standing"] for each in alerts_of} == {"true"}
+    worst = re.findall(r"(?m)^(!CRIT|\*WARN)  ([\w-]+) .*\b(?:critical|warnings?)\s+([a-z-]+ \S+)$", fleet)
+    shown = {name: (severity, finding) for severity, name, finding in worst}
+    assert shown["aoe-flashcache"] == ("!CRIT", "mtu-misaligned eth1")
+    assert shown["nfs-server-dead"] == ("!CRIT", "tasks-stuck /srv/projects")
+    assert shown["draid-one-dimm"] == ("!CRIT", "dimm-too-few-channels memory")
+    assert not {name for _, name, _ in worst} & set(CALM)
+    assert re.search(r"(?m)^!CRIT\s+2 nodes\s+device-hung$", fleet), fleet
+    assert not re.search(r"(?m)^!CRIT\s+\d+ nodes?\s+cache-bypassed$", fleet)

@@ -1,0 +1,62 @@
+"""Metrics of findings: cause, damage, beginning and numbers, without free text in labels."""
+
+from __future__ import annotations
+
+import re
+
+from sdstop.exporters.prometheus.findings import _UNITS
+from sdstop.exporters.prometheus.metrics import FINDINGS, WHOLE, Exposition, PageSelection
+from tests.exporters.page import samples
+from tests.fixtures import every_story, story
+
+
+def series(name: str, wanted: str) -> dict[tuple[str, ...], float]:
+    """Return the samples of metrics that begin with `wanted`, on the page of a story."""
+    page = Exposition(story(name).session)
+    page.observe(story(name).session.head())
+    part = PageSelection(frozenset({FINDINGS})) if "finding" in wanted else WHOLE
+    return {key: value for key, value in samples(page.page(part=part)).items() if key[0].startswith(wanted)}
+
+
+def test_a_finding_names_its_first_cause() -> None:
+    found = series("aoe-flashcache", "sdstop_finding_active")
+    by_subject = {key[-1]: key for key in found if "rule=cache-bypassed" in key or "rule=mtu-misaligned" in key}
+    assert {"cause_rule=", "cause_subject="} <= set(by_subject["subject=eth1"])
+    assert {"cause_rule=mtu-misaligned", "cause_subject=eth1"} <= set(by_subject["subject=cachedev"])
+    assert {"standing=true", "rule=dimm-too-few-channels"} <= set(
+        next(key for key in series("draid-one-dimm", "sdstop_finding_active") if "rule=dimm-too-few-channels" in key)
+    )
+
+
+def test_the_numbers_of_a_finding_are_series_in_base_units() -> None:
+    found = series("aoe-flashcache", "sdstop_finding_")
+    this = ("rule=mtu-misaligned", "subject=eth1")
+    assert found["sdstop_finding_value", *this, "value=payload"] == 3584
+    assert 0.92 < found["sdstop_finding_value_ratio", *this, "value=small"] < 0.94
+    limit = ("sdstop_finding_limit_ratio", "compared=above", *this, "value=small")
+    assert 0 < found[limit] < found["sdstop_finding_value_ratio", *this, "value=small"]
+    begun = found["sdstop_finding_start_timestamp_seconds", *this]
+    assert begun <= story("aoe-flashcache").session.head().now.taken
+
+
+@every_story()
+def test_the_labels_of_findings_have_no_free_text(name: str) -> None:
+    judgement = story(name).judgements[-1]
+    for key in series(name, "sdstop_finding"):
+        labels = dict(part.partition("=")[::2] for part in key[1:])
+        assert re.fullmatch(r"[\w.:-]{0,40}", labels.get("value", ""), re.ASCII), labels
+    units = {value.unit for finding in judgement.findings for value in finding.values}
+    assert units <= _UNITS.keys()
+
+
+def test_the_end_of_a_rebuild_is_estimated_beside_what_the_source_says() -> None:
+    found = series("md-rebuild-running", "sdstop_rebuild_")
+    this = ("array=md0", "operation=recovery")
+    assert found["sdstop_rebuild_remaining_seconds", *this] == 28644
+    assert 28_000 < found["sdstop_rebuild_estimated_remaining_seconds", *this] < 29_500
+    assert (
+        found["sdstop_rebuild_estimated_remaining_seconds", *this]
+        < found["sdstop_rebuild_estimated_latest_seconds", *this]
+    )
+    stalled = series("md-rebuild-stalled", "sdstop_rebuild_estimated_remaining")
+    assert stalled == {}
