@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +71,7 @@ class _Declared(msgspec.Struct, forbid_unknown_fields=True):
 
 def names() -> list[str]:
     """Return the names of all fixtures."""
-    return sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
+    return sorted(path.name for path in FIXTURES.iterdir() if path.is_dir() and path.name != "texts")
 
 
 def each_of(stories: Iterable[str | ParameterSet]) -> pytest.MarkDecorator:
@@ -93,6 +93,18 @@ def sixth(turn: int) -> list[ParameterSet]:
     For tests that take a story through a command or the screen; what these show is tested for every story without them.
     """
     return [pytest.param(name, marks=() if at % 6 == turn else pytest.mark.slow) for at, name in enumerate(names())]
+
+
+def crossed(ones: Collection[object], others: Collection[object], each: int = 1) -> list[ParameterSet]:
+    """Return all pairs; in every run each of the first is with `each` of the others, in turn, and with all by `slow`.
+
+    For tests in which what differs between the others does not depend on the first.
+    """
+    return [
+        pytest.param(one, other, marks=() if (turn - at * each) % len(others) < each else pytest.mark.slow)
+        for at, one in enumerate(ones)
+        for turn, other in enumerate(others)
+    ]
 
 
 @functools.cache
@@ -132,8 +144,9 @@ def story(name: str) -> Story:
     return Story(name, frames, session, [session.feed(frame) for frame in frames])
 
 
+@functools.lru_cache(maxsize=12)
 def replayed(fixture: str, name: str) -> Session:
-    """Return a session of a fixture's frames, whose host has another name."""
+    """Return a session of a fixture's frames, whose host has another name: one for all tests, which only read it."""
     session = Session(replace(opened(fixture)[0], name=name), BUILTIN, RULES)
     session.feed_all(renamed(fixture, name))
     return session

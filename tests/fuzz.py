@@ -28,6 +28,7 @@ from pathlib import Path
 
 from sdstop.capture.reader import PACKED, OpenError, open_capture
 from sdstop.collectors import BUILTIN
+from sdstop.core.collector import Texts, texts_of
 from sdstop.core.session import Session
 from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.html.page import page
@@ -204,10 +205,15 @@ class Tally:
     opened: int = 0
 
 
+@cache
+def _texts() -> Texts:
+    return texts_of(BUILTIN)
+
+
 def look(path: Path, *, redacted: bool = False) -> bool:
     """Open, judge and tell it; return whether it opened. Raises Escaped, or whatever escaped."""
     try:
-        origin, frames = open_capture(path)
+        origin, frames = open_capture(path, _texts())
     except OpenError as refused:
         _clean("the refusal", str(refused))
         return False

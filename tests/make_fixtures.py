@@ -16,6 +16,7 @@ from tests.stories import (
     caches,
     clusters,
     draining,
+    health,
     hung,
     iostat,
     loads,
@@ -26,6 +27,7 @@ from tests.stories import (
     served,
     servers,
     stalled,
+    volumes,
 )
 from tests.stories.scene import Stories
 
@@ -45,6 +47,8 @@ STORIES: Stories = (
     | servers.STORIES
     | mapped.STORIES
     | draining.STORIES
+    | volumes.STORIES
+    | health.STORIES
 )
 
 

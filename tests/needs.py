@@ -31,6 +31,7 @@ PROGRAMS = {
     "losetup": "mount",
     "openssl": "openssl",
     "prometheus": "prometheus",
+    "prometheus-alertmanager": "prometheus-alertmanager",
     "prometheus-node-exporter": "prometheus-node-exporter",
     "promtool": "prometheus",
     "sos": "sosreport",
@@ -112,6 +113,20 @@ def _has_loop_devices() -> bool:
     return _is_root() and os.access("/dev/loop-control", os.R_OK | os.W_OK)
 
 
+def _has_kernel_log() -> bool:
+    """Return whether /dev/kmsg is the kernel's log (character device 1:11) and can be opened.
+
+    kernel.dmesg_restrict refuses it to a user who may read the file by its mode. Containers have another file there.
+    """
+    try:
+        if Path("/dev/kmsg").stat().st_rdev != os.makedev(1, 11):
+            return False
+        os.close(os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
 def _can_limit_io() -> bool:
     """Return whether a control group of this machine can be limited: version 2, or version 1's blkio."""
     root = Path("/sys/fs/cgroup")
@@ -139,6 +154,7 @@ NEEDS = {
         Need("I/O limits", _can_limit_io, "run as root with a control group controller io or blkio"),
         Need("zones", lambda: Path("/usr/share/zoneinfo/Europe/Berlin").is_file(), "apt-get install tzdata", "tzdata"),
         Need("clone", lambda: os.uname().machine in CLONE, f"run on {' or '.join(CLONE)}"),
+        Need("kernel log", _has_kernel_log, "run as root on a kernel whose log is in /dev/kmsg"),
         Need("bonding", lambda: _succeeds("unshare", "--net", "ip", "link", "add", "bond7", "type", "bond"),
              "boot a kernel with the module bonding"),
     )

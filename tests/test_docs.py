@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.core.collector import commands_of
+from sdstop.core.collector import commands_of, texts_of
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.report import catalogue
 from sdstop.rules import RULES
@@ -37,7 +37,7 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
         result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
         return result.returncode, result.stdout, result.stderr
 
-    names = ("evidence.md", "metrics.md", "report.schema.json", "rules.md")
+    names = ("evidence.md", "metrics.md", "report.schema.json", "rules.md", "texts.md")
     assert run("--check") == (1, "", "".join(f"docs/{name}: not up to date; run scripts/docs\n" for name in names))
     assert run() == (0, "".join(f"docs/{name}: written\n" for name in names), "")
     assert run("--check") == (0, "", "")
@@ -52,13 +52,15 @@ def test_every_collector_command_rule_and_metric_has_its_place() -> None:
         assert f"\n## {collector.name}\n" in evidence
         assert all(f"| `{need.what}` |" in evidence for need in collector.needs)
     assert all(f"| `{' '.join(command.argv)}` |" in evidence for command in commands_of(BUILTIN))
+    texts = (ROOT / "docs" / "texts.md").read_text(encoding="utf-8")
+    assert all(f"| `{form.key.removeprefix('cmd:')}` | {form.reads} |" in texts for form in texts_of(BUILTIN).forms)
     for rule in RULES:
         assert f"\n## {rule.id}\n" in rules
         assert all(f"| `{threshold.name}` | {threshold.default:g} |" in rules for threshold in rule.thresholds)
     assert all(f"| `{heading.name}` | {heading.type} |" in metrics for heading in prometheus.catalogue(BUILTIN))
 
 
-@pytest.mark.parametrize("page", ["evidence.md", "metrics.md", "rules.md"])
+@pytest.mark.parametrize("page", ["evidence.md", "metrics.md", "rules.md", "texts.md"])
 def test_tables_are_whole(page: str) -> None:
     """Every row has as many cells as its heading: nothing that is declared breaks a table."""
     width = 0

@@ -155,34 +155,68 @@ class BlockDevice(Reading, frozen=True):
         str | None, State("State", "State of a SCSI or NVMe device: running, live, offline, blocked...")
     ] = None
     size: Annotated[int | None, Metric("Size", "Size of the block device", "bytes")] = None
-    start: Annotated[int | None, Metric("Start", "Offset of a partition on its disk", "bytes")] = None
+    start: Annotated[int | None, Metric("Start", "Offset of a partition on its disk", "bytes", detail=True)] = None
     rotational: Annotated[
-        int | None, Metric("Rotates", "Whether the kernel reports a rotational device (often wrong)")
+        int | None, Metric("Rotates", "Whether the kernel reports a rotational device (often wrong)", detail=True)
     ] = None
-    read_only: Annotated[int | None, Metric("Read-only", "Whether the device refuses writes")] = None
-    hidden: Annotated[int | None, Metric("Hidden", "Whether the device is a path below an NVMe multipath device")] = (
+    read_only: Annotated[int | None, Metric("Read-only", "Whether the device refuses writes", detail=True)] = None
+    hidden: Annotated[
+        int | None,
+        Metric(
+            "Hidden",
+            "Whether the device is a path below an NVMe multipath device",
+            detail=True,
+        ),
+    ] = None
+    iostats_enabled: Annotated[
+        int | None,
+        Metric(
+            "Accounted",
+            "Whether I/O accounting is enabled (queue/iostats)",
+            detail=True,
+        ),
+    ] = None
+    logical_block_size: Annotated[int | None, Metric("Logical block", "Logical block size", "bytes", detail=True)] = (
         None
     )
-    iostats_enabled: Annotated[int | None, Metric("Accounted", "Whether I/O accounting is enabled (queue/iostats)")] = (
-        None
-    )
-    logical_block_size: Annotated[int | None, Metric("Logical block", "Logical block size", "bytes")] = None
     physical_block_size: Annotated[
-        int | None, Metric("Physical block", "Physical block size: smallest write without read-modify-write", "bytes")
+        int | None,
+        Metric(
+            "Physical block",
+            "Physical block size: smallest write without read-modify-write",
+            "bytes",
+            detail=True,
+        ),
     ] = None
     minimum_io: Annotated[
-        int | None, Metric("Minimum I/O", "Minimum preferred I/O size; for arrays the chunk size", "bytes")
+        int | None, Metric("Minimum I/O", "Minimum preferred I/O size; for arrays the chunk size", "bytes", detail=True)
     ] = None
     optimal_io: Annotated[
-        int | None, Metric("Optimal I/O", "Optimal I/O size; for arrays a full stripe; 0 if not reported", "bytes")
+        int | None,
+        Metric(
+            "Optimal I/O",
+            "Optimal I/O size; for arrays a full stripe; 0 if not reported",
+            "bytes",
+            detail=True,
+        ),
     ] = None
-    max_request: Annotated[int | None, Metric("Largest request", "Largest request of the block device", "bytes")] = None
-    read_ahead: Annotated[int | None, Metric("Read-ahead", "Read-ahead of the block device", "bytes")] = None
-    nr_requests: Annotated[int | None, Metric("Queue", "Requests that the block layer's queue holds (nr_requests)")] = (
+    max_request: Annotated[
+        int | None, Metric("Largest request", "Largest request of the block device", "bytes", detail=True)
+    ] = None
+    read_ahead: Annotated[int | None, Metric("Read-ahead", "Read-ahead of the block device", "bytes", detail=True)] = (
         None
     )
-    queue_depth: Annotated[int | None, Metric("Depth", "SCSI queue depth")] = None
+    nr_requests: Annotated[
+        int | None,
+        Metric(
+            "Queue",
+            "Requests that the block layer's queue holds (nr_requests)",
+            detail=True,
+        ),
+    ] = None
+    queue_depth: Annotated[int | None, Metric("Depth", "SCSI queue depth", detail=True)] = None
     diskseq: Annotated[int | None, Metric("Sequence", "Disk sequence number (diskseq)", export=False)] = None
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def own_wwn(self) -> str | None:
@@ -198,6 +232,8 @@ class BlockDevice(Reading, frozen=True):
 
     def source(self, field: str = "") -> Source | None:
         """Return the source file of `field` (the device number if no field is given)."""
+        if self.told is not None:
+            return Source(self.told, self.dm_name or self.device)
         file = _NVME_FILES.get(field) if self.kind.startswith("nvme") else None
         if field == "wwn" and self.by_id is None:  # udev has no data on the device
             file = "wwid" if self.kind.startswith("nvme") else "device/wwid"
@@ -210,11 +246,13 @@ class BlockDevice(Reading, frozen=True):
 class BlockLink(Reading, frozen=True):
     """Relation of `device` to the device `below` it.
 
-    `below` is a slave of md, dm or bcache, a path of an NVMe multipath device, or the disk of a partition.
+    `below` is a slave of md, dm or bcache, a path of an NVMe multipath device, or the disk of a partition. Where a
+    tree in sysfs lacks slaves, recorded output of lsblk has them.
     """
 
     family: ClassVar[str] = "block_link"
     title: ClassVar[str] = "Stacked devices"
+    joined: ClassVar[bool] = True
     rows_of = Unplaced("a relation is a folder's entry, or follows from several")
     things: ClassVar = {
         "device": Identity(None, Naming.DEV),
@@ -230,6 +268,7 @@ class BlockLink(Reading, frozen=True):
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     below: Annotated[str, Label("Below", "Kernel name of the device below it", names=Name.DEVICE)]
     relation: Annotated[str, Fact("Relation", "slave, partition, or path of an NVMe multipath device", plain=True)]
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
 _PART = re.compile(r"p?\d+")

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.collectors.block.iostat_report import THROUGHPUT, IostatReport, Row, printed
-from sdstop.collectors.block.sysstat import distance, interval_of, unseparated, without_host
+from sdstop.collectors.block.iostat_report import BASIC, THROUGHPUT, IostatReport, Row, printed
 from sdstop.core.collector import SLOW, Collector, Interval, Need
 from sdstop.core.evidence import slug
+from sdstop.core.form import Form, Several
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import added
 from sdstop.readings import service
 from sdstop.readings.disk import DiskActivity, device_name
 from sdstop.readings.service import Service
+from sdstop.readings.sysstat import BANNER_FORM, distance, interval_of, unseparated, without_host
 
 Report = Mapping[str, Row]
 """Rows of a report by device."""
@@ -106,7 +107,8 @@ def _columns(kind: _Requests, *, timed: bool) -> tuple[float, float, float, floa
 def served(device: str, row: Row, origin: str, seconds: float | None) -> Service | None:
     """Return a device's row as a Service; None if the report shows neither waits nor utilization.
 
-    The short report (`-s`) does not separate reads from writes: `tps kB/s rqm/s await areq-sz aqu-sz %util`.
+    The short report (`-s`) does not separate reads from writes: `tps kB/s rqm/s await areq-sz aqu-sz %util`. A report
+    without `-x` has only `tps kB_read/s kB_wrtn/s`: neither waits nor utilization.
     """
     known = activity_of(device, row, origin)
     if known is not None:
@@ -124,6 +126,9 @@ def served(device: str, row: Row, origin: str, seconds: float | None) -> Service
             seconds=seconds,
             origin=origin,
         )
+    if "tps" in row and any(map(BASIC.fullmatch, row)):
+        name = device_name(device)
+        return Service(device=name, tool=service.IOSTAT, requests_per_second=row["tps"], seconds=seconds, origin=origin)
     return unseparated(service.IOSTAT, device_name(device), row, origin, seconds)
 
 
@@ -194,6 +199,7 @@ def read(host: Host) -> Iterable[Reading]:
     return [row for pair in found.values() for row in pair if row is not None]
 
 
+_HEADING = r"Device:?\s.*%util|\s+r/s\s.*\sDevice$|Device:?\s+tps\s+\w+_read/s"
 IOSTAT = Collector(
     "iostat",
     "Recorded iostat -x",
@@ -208,4 +214,22 @@ IOSTAT = Collector(
         ),
     ),
     SLOW,
+    forms=(
+        Form(
+            key="cmd:iostat -x",
+            first=rf"{BANNER_FORM}(?:avg-cpu|Device|.*\sDevice$)|{_HEADING}",
+            reads="requests, waits, queue and utilization of disks",
+            versions="sysstat 9.1 and later",
+            several=Several.JOINED,
+            intervals=True,
+        ),
+        Form(
+            key="cmd:iostat -x -o JSON",
+            first=r'\{\s*"sysstat":[\s\S]{0,100000}?"disk_device"',
+            reads="requests, waits, queue and utilization of disks",
+            versions="sysstat 11.5 and later",
+            several=Several.JOINED,
+            intervals=True,
+        ),
+    ),
 )

@@ -9,13 +9,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.collectors.block.sysstat import BANNER, second_of_day
+from sdstop.readings.sysstat import BANNER, second_of_day
 
 Row = Mapping[str, float]
 """A device's values by column heading (`r/s`); throughput in bytes, everything else as printed."""
 _UNITS = {"s": 512, "B": 1, "k": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
 _FIGURE = re.compile(r"(\d{1,20}(?:[.,]\d{1,20})?)([sBkMGTP%]?)", re.ASCII)
 THROUGHPUT = re.compile(r"([rwd])(sec|kB|MB|GB)(?:/s)?")
+BASIC = re.compile(r"(?:Blk|kB|MB|GB)_(?:read|wrtn)/s")
+"""Headings of throughput in reports without `-x`."""
 """Headings of throughput: of reads, writes or discards, and their unit."""
 _OF_A_COLUMN = {"sec": 512, "kB": 1024, "MB": 1024**2, "GB": 1024**3}
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
@@ -58,7 +60,7 @@ def printed_text(text: str) -> list[IostatReport]:
     pending: list[str] = []
     shown: list[list[str]] = []
     banner, first = "", True
-    lines = text.splitlines()
+    lines = _joined(text.splitlines())
     if lines and not text.endswith(("\n", "\r")) and _cut(lines[-1]):
         lines.pop()
     for line in lines:
@@ -97,6 +99,18 @@ def printed_text(text: str) -> list[IostatReport]:
 
 _BEFORE_HEADING = 3
 """Lines kept in front of a heading: time, and two lines of processor use."""
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Return lines with the values of a device behind its name: before sysstat 11.7, -h prints them on two lines."""
+    found: list[str] = []
+    for line in lines:
+        is_alone = bool(found) and len(found[-1].split()) == 1 and found[-1].strip() not in {"Device", "Device:"}
+        if is_alone and re.match(r"\s+\d", line):
+            found[-1] = f"{found[-1].rstrip()} {line}"
+        else:
+            found.append(line)
+    return found
 
 
 def _cut(line: str) -> bool:

@@ -17,6 +17,7 @@ MOUNTS = ("/proc/self/mounts", "/proc/mounts")
 """The same table; archives have one or the other."""
 _MOST_OF_ONE = 16
 """Most mount points of one file system: container hosts have thousands of bind mounts of it."""
+ACCESS = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 _REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "9p", "lustre", "beegfs"})
 
 
@@ -46,6 +47,10 @@ class MountPoint(Reading, frozen=True, kw_only=True):
     device: Annotated[str | None, Fact("Device", "Path of its device", names=Name.DEVICE)] = None
     dataset: Annotated[str | None, Fact("Dataset", "ZFS dataset", names=Name.VOLUME)] = None
     server: Annotated[str | None, Fact("Server", "Host that serves it", names=Name.HOST)] = None
+    access: Annotated[
+        str | None,
+        Fact("Access", "rw, ro, and with some kernels emergency_ro or shutdown after an error", plain=True),
+    ] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
@@ -57,25 +62,28 @@ class MountPoint(Reading, frozen=True, kw_only=True):
 def parse(text: str, origin: str) -> Iterator[MountPoint]:
     r"""Yield the mount points of /proc/mounts (proc_pid_mounts(5)); spaces are encoded as `\040`.
 
-    /dev/mapper/vg0-home /home ext4
-    tank/data /tank/data zfs
-    nas:/export /mnt nfs4
+    /dev/mapper/vg0-home /home ext4 rw
+    tank/data /tank/data zfs rw
+    nas:/export /mnt nfs4 rw
+
+    Captures of older versions have no options.
     """
     seen: Counter[str] = Counter()
     for line in text.splitlines():
-        words = [word.replace("\\040", " ").replace("\\134", "\\") for word in line.split(" ")[:3]]
+        words = [word.replace("\\040", " ").replace("\\134", "\\") for word in line.split(" ")[:4]]
         if len(words) < 3:
             continue
-        source, point, filesystem = words
+        source, point, filesystem = words[:3]
+        access = ",".join(word for word in words[3].split(",") if word in ACCESS) or None if len(words) > 3 else None
         seen[source] += 1
         if seen[source] > _MOST_OF_ONE:
             continue
         if source.startswith("/dev/"):
-            yield MountPoint(point=point, filesystem=filesystem, device=source, origin=origin)
+            yield MountPoint(point=point, filesystem=filesystem, device=source, access=access, origin=origin)
         elif filesystem == "zfs":
-            yield MountPoint(point=point, filesystem=filesystem, dataset=source, origin=origin)
+            yield MountPoint(point=point, filesystem=filesystem, dataset=source, access=access, origin=origin)
         elif filesystem in _REMOTE and (server := server_of(source)):
-            yield MountPoint(point=point, filesystem=filesystem, server=server, origin=origin)
+            yield MountPoint(point=point, filesystem=filesystem, server=server, access=access, origin=origin)
 
 
 def server_of(source: str) -> str | None:
@@ -105,7 +113,7 @@ MOUNTED = Collector(
     read,
     (MountPoint,),
     tuple(
-        Need(key, "which file systems are mounted from where; options are not kept", keep=mount_table) for key in MOUNTS
+        Need(key, "file systems, their devices, and whether they can be written", keep=mount_table) for key in MOUNTS
     ),
     SLOW,
 )

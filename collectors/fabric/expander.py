@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import smp
-from sdstop.core.evidence import command_key
+from sdstop.core.evidence import command_key, slug
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
@@ -34,7 +34,9 @@ DISCOVER = ("smp_discover", "--multiple", "*")
 ERRORS = ("smp_rep_phy_err_log", "-p", "*", "*")
 """Command templates; the last word is the expander's device in /dev/bsg, the one before it a phy number."""
 _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
-_DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
+_DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}(?!\d)")
+UNNAMED = "expander"
+"""Name of the expander of recorded output whose command line does not name it."""
 
 
 class SasExpander(Reading, frozen=True, kw_only=True):
@@ -55,7 +57,9 @@ class SasExpander(Reading, frozen=True, kw_only=True):
         "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
     }
 
-    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
+    expander: Annotated[
+        str, Label("Expander", "expander-HOST:NUMBER; expander if recorded output does not name it", plain=True)
+    ]
     state: Annotated[
         str | None, State("State", "SMP query state: answers, no answer, refuses, not asked; absent if not queryable")
     ]
@@ -107,6 +111,7 @@ class SmpSession:
         self.found: dict[int, smp.Phy] = {}
         self.vacant: set[int] = set()
         self.logs: dict[int, smp.PhyErrors] = {}
+        self._keys: dict[int | None, str] = {}
         if allowed and host.rests(name):
             self._silent("left alone since it did not answer")
         self._greet()
@@ -121,8 +126,11 @@ class SmpSession:
         return command_key(self.command(argv, *words))
 
     def error_log_key(self, number: int | None) -> str:
-        """Return the evidence key of a phy's error log."""
-        return self.key(ERRORS, str(number))
+        """Return the evidence key of a phy's error log, None for the number: of the phys that are attached."""
+        known = self._keys.get(number)
+        return (
+            known if known is not None else self.key(ERRORS, str(number)) if number is not None else self.key(DISCOVER)
+        )
 
     def row(self, phys: int | None, links: int | None) -> SasExpander:
         """Return the final row; `phys` is the number of phys found, `links` the number with an attached device."""
@@ -172,11 +180,13 @@ class SmpSession:
                 self.take(output, number)
         return self.logs.get(number)
 
-    def take(self, output: Output, number: int | None) -> None:
-        """Store the output of smp_rep_phy_err_log; a refusal applies to phy `number`."""
+    def take(self, output: Output, number: int | None, key: str = "") -> None:
+        """Store the output of smp_rep_phy_err_log; a refusal applies to phy `number`. `key`: its evidence, if other."""
         text = output.text
         for log in smp.parse_errors(text):
             self.logs[log.phy] = log
+            if key:
+                self._keys[log.phy] = key
             self.changes = log.changes if log.changes is not None else self.changes
             self.state = "answers"
         # Recordings often merge stdout and stderr.
@@ -185,6 +195,18 @@ class SmpSession:
             self.vacant.add(number)
         if why is not None:
             self.state = "answers"
+
+    def take_phys(self, text: str, key: str) -> None:
+        """Store the output of smp_discover, in any form."""
+        for phy in smp.parse_phys(text):
+            self.found.setdefault(phy.number, phy)
+            self.state, self._keys[None] = "answers", key
+        self.vacant |= {phy.number for phy in self.found.values() if phy.state == smp.VACANT}
+
+    def take_general(self, text: str) -> None:
+        """Store the output of smp_rep_general. Raises Malformed."""
+        self.general = smp.parse_general(text)
+        self.state, self.changes = "answers", self.general.changes
 
     @property
     def _willing(self) -> bool:
@@ -228,25 +250,41 @@ class SmpSession:
 
 
 def recorded(host: Host) -> dict[str, list[tuple[str, str, int | None]]]:
-    """Return the recorded smp_utils output by expander: program, command name and phy number."""
+    """Return the recorded smp_utils output by expander: program, command name and phy number.
+
+    Pasted output without its command line names no expander; it counts as that of one expander (UNNAMED).
+    """
     found: dict[str, list[tuple[str, str, int | None]]] = {}
     for program in _PROGRAMS:
         for name in host.recorded(program):
-            device = _DEVICE.search(name.rstrip())
+            device = _DEVICE.search(name)
             phy = re.search(r"(?:-p|--phy)[= _]?(\d{1,3})(?![\d:])", name)
-            if device is not None:
-                found.setdefault(device[0], []).append((program, name, int(phy[1]) if phy else None))
+            if device is not None or name == program:
+                found.setdefault(device[0] if device is not None else UNNAMED, []).append(
+                    (program, name, int(phy[1]) if phy else None)
+                )
     return found
 
 
 def take_recorded(host: Host, talk: SmpSession, commands: Sequence[tuple[str, str, int | None]]) -> None:
-    """Store recorded error logs in `talk`, whatever options they were recorded with."""
+    """Store recorded output in `talk`, whatever options it was recorded with."""
     for program, name, number in commands:
-        if program == "smp_rep_phy_err_log" and number not in talk.logs:
-            try:
-                talk.take(host.recorded_output(name), number)
-            except Unreadable:
+        key = f"cmd:{name}" if " " in name or name == program else f"slug:{name}"
+        try:
+            if program == ERRORS[0] and number not in talk.logs:
+                output = host.recorded_output(name)
+                exact = " ".join(talk.command(ERRORS, str(number)))
+                talk.take(output, number, "" if name in {exact, slug(exact)} else key)
+                if lost := smp.cut_logs(output.text):
+                    host.defect(key, f"{lost} of the error logs incomplete", talk.name)
+            elif talk.state not in {None, "answers"}:
                 continue
+            elif program == DISCOVER[0] and not talk.found:
+                talk.take_phys(host.recorded_output(name).text, key)
+            elif program == GENERAL[0] and talk.general is None:
+                talk.take_general(host.recorded_output(name).text)
+        except (Unreadable, Malformed):
+            continue
 
 
 def changes(before: SasExpander, after: SasExpander, seconds: float) -> SasExpanderActivity | None:

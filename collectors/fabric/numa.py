@@ -11,7 +11,7 @@ from sdstop.collectors.fabric.place import is_function
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, files
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, files, recorded
 
 NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"
@@ -26,15 +26,19 @@ class NumaNode(Reading, frozen=True):
 
     family: ClassVar[str] = "numa_node"
     title: ClassVar[str] = "NUMA nodes"
-    rows_of = Source(f"{NODES}/{{node}}/cpulist")
-    fields_of = files(f"{NODES}/{{node}}", "distance") | {
-        "memory": Source(f"{NODES}/{{node}}/meminfo", "MemTotal:"),
-        "free": Source(f"{NODES}/{{node}}/meminfo", "MemFree:"),
-        "local": Source(f"{NODES}/{{node}}/numastat", "local_node"),
-        "other": Source(f"{NODES}/{{node}}/numastat", "other_node"),
-        "missed": Source(f"{NODES}/{{node}}/numastat", "numa_miss"),
-        "foreign": Source(f"{NODES}/{{node}}/numastat", "numa_foreign"),
-    }
+    rows_of = (Source("{told}", "{printed}"), Source(f"{NODES}/{{node}}/cpulist"))
+    fields_of = recorded(
+        "{printed}",
+        files(f"{NODES}/{{node}}", "distance")
+        | {
+            "memory": Source(f"{NODES}/{{node}}/meminfo", "MemTotal:"),
+            "free": Source(f"{NODES}/{{node}}/meminfo", "MemFree:"),
+            "local": Source(f"{NODES}/{{node}}/numastat", "local_node"),
+            "other": Source(f"{NODES}/{{node}}/numastat", "other_node"),
+            "missed": Source(f"{NODES}/{{node}}/numastat", "numa_miss"),
+            "foreign": Source(f"{NODES}/{{node}}/numastat", "numa_foreign"),
+        },
+    )
     things: ClassVar = {
         "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
         "socket": Identity(None, Naming.SOCKET),
@@ -66,6 +70,12 @@ class NumaNode(Reading, frozen=True):
     socket: Annotated[int | None, Metric("Socket", "Processor socket of its first CPU", export=False, exact=True)] = (
         None
     )
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
+
+    @property
+    def printed(self) -> str:
+        """Its name as numactl (`node 0`) or lscpu (`node0`) prints it."""
+        return f"node {self.number}" if "numactl" in (self.told or "") else self.node
 
     @property
     def number(self) -> int:

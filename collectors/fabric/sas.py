@@ -88,8 +88,9 @@ class SasPhy(Reading, frozen=True):
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute (by default the state) or the command that a field was read from."""
-        if self.told is not None and (field in _FILES or self.rate is None):
-            return Source(self.told, smp.NEEDLES.get(field, ""))
+        if self.told is not None and (field in _FILES or self.rate is None or self.port is None):
+            several = field in _FILES and not re.search(r"-p[ _]?\d", self.told)
+            return Source(self.told, f"phy identifier: {self.number}" if several else smp.NEEDLES.get(field, ""))
         if field == "address" and self.attached is not None:
             return Source(f"{DEVICES}/{self.attached}/sas_address")
         names = {**_FILES, "maximum_rate": "maximum_linkrate_hw"}
@@ -279,7 +280,7 @@ def _told_phys(talk: SmpSession) -> Iterator[SasPhy]:
             rate=found.rate if found is not None else None,
             maximum_rate=None,
             **{field: getattr(log, field) for field in COUNTERS} if log is not None else {},
-            told=talk.error_log_key(number) if log is not None or found is None else talk.key(DISCOVER),
+            told=talk.error_log_key(number if log is not None or found is None else None),
         )
 
 
@@ -298,7 +299,7 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
         names.setdefault(owner(name), []).append(name)
     commands = recorded(host)
     for whose in (*names, *(name for name in commands if name not in names)):
-        talk = SmpSession(host, whose, PHYS, allowed=ask) if whose.startswith("expander-") else None
+        talk = SmpSession(host, whose, PHYS, allowed=ask) if whose.startswith("expander") else None
         rows = [_phy(host, name, attached, talk) for name in names.get(whose, ())]
         if talk is not None and ask:
             take_recorded(host, talk, commands.get(whose, ()))
@@ -365,8 +366,9 @@ SAS = Collector(
         Command(GENERAL, "an expander's change count; with --no-smp never", "root"),
         Command(DISCOVER, "devices attached to the phys of an expander; never with --no-smp", "root"),
         Command(ERRORS, "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
-        Need("cmd:smp_discover *", "devices attached to the phys of an expander, from captures only"),
-        Need("cmd:smp_rep_phy_err_log *", "error counters of a phy, from captures only"),
+        Need("cmd:smp_discover*", "devices attached to the phys of an expander, from captures only"),
+        Need("cmd:smp_rep_phy_err_log*", "error counters of a phy, from captures only"),
+        Need("cmd:smp_rep_general*", "number of phys and change count of an expander, from captures only"),
     ),
     PACE,
     deadline=60.0,
@@ -376,6 +378,7 @@ SAS = Collector(
         Derivation(SasExpander, SasExpanderActivity, changes),
     ),
     lacks=_lacking,
+    forms=(smp.ERRORS_FORM, smp.DISCOVER_FORM, smp.GENERAL_FORM),
 )
 
 

@@ -6,6 +6,8 @@ import re
 
 from msgspec import Struct
 
+from sdstop.core.form import Form
+
 _LINE = re.compile(
     r"/dev/sg\d{1,5}  (?P<host>\d{1,5}) \d{1,5} \d{1,6} \d{1,10}  (?P<type>\d{1,2})"
     r"(?:  (?P<device>/dev/\S{1,40}))?(?:  (?P<vendor>.{1,8}?)  (?P<model>.{1,16}?)  (?P<revision>.{1,4}))?",
@@ -41,3 +43,12 @@ def parse(text: str) -> list[ScsiDevice]:
         device = words[0].removeprefix("/dev/") if words[0] is not None else None
         found.append(ScsiDevice(int(match["host"]), int(match["type"]), device, words[1], words[2]))
     return found
+
+
+FORM = Form(
+    key="cmd:sg_map -i -x",
+    first=r"/dev/sg\d+  ",
+    reads="host of each disk, model",
+    versions="sg3_utils 1.20 and later; hosts with -x",
+    goes_on=r"/dev/sg\d+ .*",
+)

@@ -7,13 +7,14 @@ sixteenth of a device, whereas mdstat advances with every window of sectors.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from sdstop.collectors.md import mdstat
+from sdstop.collectors.md import details, mdadm, mdstat
+from sdstop.collectors.md.details import Recorded
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, tolerated
 from sdstop.core.collector import LIVE, Collector, Need
-from sdstop.core.host import Host
+from sdstop.core.host import Absent, Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole
 from sdstop.readings.mismatch import Mismatch
@@ -39,16 +40,54 @@ _SECTOR = 512
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield an Array for each array in mdstat, and a Rebuild for each one that is synchronizing or waiting to."""
-    text = host.text(MDSTAT)
-    arrays = mdstat.parse(text)
+    """Yield an Array for each array in mdstat, and a Rebuild for each one that is synchronizing or waiting to.
+
+    Arrays of recorded `mdadm -D` are added where mdstat does not have them.
+    """
+    recorded = details.recorded(host)
+    text = _mdstat(host, recorded)
+    arrays = mdstat.parse(text) if text is not None else []
+    for each in _only_recorded(recorded, text, arrays):
+        yield each.array
+        yield from () if each.rebuild is None else (each.rebuild,)
+    if text is None:
+        return
     for reason in mdstat.defects(text):
         host.defect(MDSTAT, reason)
     for md in arrays:
         array = _array(host, md)
         yield array
+        _compare_recorded(host, array, recorded.get(md.name))
         yield from _mismatch(array)
         yield from _rebuild(host, md)
+
+
+def _mdstat(host: Host, recorded: Mapping[str, Recorded]) -> str | None:
+    """Return the text of mdstat; None if it was not recorded, and arrays are known otherwise."""
+    try:
+        return host.text(MDSTAT)
+    except Absent:
+        if not recorded:
+            raise
+        return None
+
+
+def _only_recorded(
+    recorded: Mapping[str, Recorded], text: str | None, arrays: Sequence[mdstat.MdArray]
+) -> Iterator[Recorded]:
+    """Yield recorded arrays that mdstat does not have; its name of an array called md/data is unknown."""
+    known = {md.name for md in arrays}
+    for name, each in recorded.items():
+        if name not in known and (text is None or not name.startswith("md/")):
+            yield each
+
+
+def _compare_recorded(host: Host, array: Array, recorded: Recorded | None) -> None:
+    """Note a number of missing members that contradicts that of recorded mdadm -D."""
+    if recorded is None or recorded.array.degraded in {None, array.degraded} or array.degraded is None:
+        return
+    said = f"{array.degraded} members missing, and {recorded.array.degraded} in {recorded.array.where}"
+    host.defect(MDSTAT, said, array.array, contradiction=True)
 
 
 def _array(host: Host, md: mdstat.MdArray) -> Array:
@@ -229,8 +268,13 @@ def _limit(host: Host, path: str, which: str) -> tuple[int | None, str | None]:
 
 
 def read_members(host: Host) -> Iterable[Reading]:
-    """Yield a Member for each device in mdstat."""
-    for md in mdstat.parse(host.text(MDSTAT)):
+    """Yield a Member for each device in mdstat, and of arrays that recorded `mdadm -D` alone has."""
+    recorded = details.recorded(host)
+    text = _mdstat(host, recorded)
+    arrays = mdstat.parse(text) if text is not None else []
+    for each in _only_recorded(recorded, text, arrays):
+        yield from each.members
+    for md in arrays:
         for device in md.devices:
             yield _member(host, md, device)
 
@@ -302,6 +346,7 @@ MDRAID = Collector(
     (Array, Rebuild, Mismatch),
     (
         Need(MDSTAT, "arrays, devices, slots and progress", filled=True),
+        Need("cmd:mdadm *", "arrays, as others recorded them; never run", redact=mdadm.without_hosts),
         Need(
             "/sys/block/*/md/*",
             "level, state, degraded, sync_action, mismatches, speed limits",
@@ -311,6 +356,7 @@ MDRAID = Collector(
     ),
     LIVE,
     devices=r"md(\d+|_\S+)",
+    forms=(mdstat.FORM, mdadm.DETAIL, mdadm.EXAMINE),
 )
 
 MDMEMBERS = Collector(
@@ -320,6 +366,7 @@ MDMEMBERS = Collector(
     (Member,),
     (
         Need(MDSTAT, "which devices the arrays have", filled=True),
+        Need("cmd:mdadm *", "members, as others recorded them; never run", redact=mdadm.without_hosts),
         Need(
             "/sys/block/*/md/dev-*/*",
             "slot, state, corrected errors, bad blocks, size, offset",

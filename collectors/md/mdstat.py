@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 
 KIB = 1024
@@ -124,8 +125,11 @@ def parse(text: str) -> tuple[MdArray, ...]:
                 arrays.append(_array(head, body))
             head, body = found, []
             known = known or found is not None or line.startswith(("Personalities", "unused devices:"))
-        else:
+        elif not _is_of_another(line, body, head):
             body.append(line)
+        else:  # of an array whose first line is missing
+            arrays += [_array(head, body)] if head is not None else []
+            head, body = None, []
     if head is not None:
         arrays.append(_array(head, body))
     if not known:
@@ -136,9 +140,52 @@ def parse(text: str) -> tuple[MdArray, ...]:
 def defects(text: str) -> tuple[str, ...]:
     """Return why a text may not be all of mdstat: lines that are not understood, or no end."""
     lines = [line for line in text.splitlines() if line.strip() and not line[0].isspace()]
-    found = [f"line not understood: {line[:60]!r}" for line in lines if not _KNOWN.match(line)]
+    twice = _doubled(text)
+    found = [f"{twice}: lines of another array"] if twice else []
+    found += [f"line not understood: {line[:60]!r}" for line in lines if not _KNOWN.match(line)]
     ended = bool(lines) and lines[-1].startswith("unused devices:")
-    return tuple(found[:1] if found else () if ended else ("end not shown",))
+    found += [] if ended else ["end not shown"]
+    if any(map(_HEAD.fullmatch, lines)):
+        bare = [md.name for md in parse(text) if md.activity == "active" and md.size is None]
+        found += [f"{name}: no line with its blocks" for name in bare]
+    return tuple(found[:1])
+
+
+def _is_of_another(line: str, body: list[str], head: re.Match[str] | None) -> bool:
+    """Return whether a line of blocks belongs to another array, whose first line is missing."""
+    if head is None or _BLOCKS.match(line) is None:
+        return False
+    parity = re.search(r"\braid[456]\b", head[4]) is not None
+    copies = re.search(r"\b(?:near|far|offset)-copies\b", line) is not None
+    differs = (" level " in line and not parity) or (copies and "raid10" not in head[4])
+    return any(map(_BLOCKS.match, body)) or differs
+
+
+def _doubled(text: str) -> str:
+    """Return the name of an array with the line of blocks of another one, "" for none."""
+    head: re.Match[str] | None = None
+    body: list[str] = []
+    for line in text.splitlines():
+        found = _HEAD.fullmatch(line.rstrip())
+        if head is not None and found is None and _is_of_another(line, body, head):
+            return str(head[1])
+        head, body = (found, []) if found is not None else (head, [*body, line])
+    return ""
+
+
+def fault(text: str) -> str:
+    """Return why a text is not all of mdstat, "" if it is."""
+    return next(iter(defects(text)), "")
+
+
+FORM = Form(
+    key="/proc/mdstat",
+    first=r"Personalities\s*:|md[\w/]{1,30}\s:\s(?:active|inactive)\b",
+    reads="arrays, their members, states and synchronization",
+    versions="Linux 2.6 and later",
+    last="unused devices:",
+    fault=fault,
+)
 
 
 def _array(head: re.Match[str], body: list[str]) -> MdArray:

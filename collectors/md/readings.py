@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, Sources, State, files
 from sdstop.readings.rebuild import MDSTAT
+
+_RECORDED = Source("{where}", "{needle}")
+"""Place of rows read from recorded output of mdadm."""
+_WHERE = Fact("Where", "Evidence, if not that of the kernel", export=False, names=Name.EVIDENCE)
+_NEEDLE = Fact("Needle", "Text that marks it in this evidence", export=False, names=Name.EVIDENCE)
+
+
+def otherwise(places: Mapping[str, Sources]) -> dict[str, Sources]:
+    """Return the places of fields, each only where the row is not of recorded output."""
+    return {field: (_RECORDED, place) for field, place in places.items() if isinstance(place, Source)}
 
 
 class Array(Reading, frozen=True):
@@ -18,15 +29,17 @@ class Array(Reading, frozen=True):
 
     family: ClassVar[str] = "array"
     title: ClassVar[str] = "md arrays"
-    rows_of = Source(MDSTAT, "{array} : ")
-    fields_of = files(
-        "/sys/block/{array:sysfs}/md",
-        "degraded",
-        state="array_state",
-        action="sync_action",
-        mismatch="mismatch_cnt",
-        policy="consistency_policy",
-        last_action="last_sync_action",
+    rows_of = (_RECORDED, Source(MDSTAT, "{array} : "))
+    fields_of = otherwise(
+        files(
+            "/sys/block/{array:sysfs}/md",
+            "degraded",
+            state="array_state",
+            action="sync_action",
+            mismatch="mismatch_cnt",
+            policy="consistency_policy",
+            last_action="last_sync_action",
+        )
     )
     things: ClassVar = {
         "array": Identity(ThingKind.ARRAY, Naming.DEV),
@@ -95,6 +108,8 @@ class Array(Reading, frozen=True):
     stripe_cache_active: Annotated[
         int | None, Metric("Stripes active", "Stripes of the stripe cache in use", export=False)
     ]
+    where: Annotated[str, _WHERE] = ""
+    needle: Annotated[str, _NEEDLE] = ""
 
     @property
     def redundant(self) -> bool:
@@ -131,10 +146,11 @@ class Member(Reading, frozen=True):
 
     family: ClassVar[str] = "array_member"
     title: ClassVar[str] = "Array members"
-    rows_of = Source(MDSTAT, "{array} : ")
-    fields_of = files(
-        "/sys/block/{array:sysfs}/md/dev-{device:sysfs}", "slot", "state", "errors", "bad_blocks", "recovery_start"
-    )
+    rows_of = (_RECORDED, Source(MDSTAT, "{array} : "))
+    fields_of = otherwise(
+        files("/sys/block/{array:sysfs}/md/dev-{device:sysfs}", "slot", "state", "errors", "bad_blocks",
+              "recovery_start")
+    )  # fmt: skip
     things: ClassVar = {
         "device": Identity(ThingKind.DEVICE, Naming.DEV),
         "array": Identity(ThingKind.ARRAY, Naming.DEV),
@@ -154,17 +170,26 @@ class Member(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
     slot: Annotated[
-        int | None, Metric("Slot", "Slot of the member in the array; absent for spares, journals and faulty members")
+        int | None,
+        Metric(
+            "Slot",
+            "Slot of the member in the array; absent for spares, journals and faulty members",
+            detail=True,
+        ),
     ]
     state: Annotated[
         str, State("State", "State of the member: in_sync, rebuilding, spare, faulty, journal, replacement, unknown")
     ]
     flags: Annotated[str | None, Fact("Flags", "All words of the kernel's state", export=False, plain=True)]
     errors: Annotated[int | None, Metric("Errors", "Read errors corrected by the array", kind=Kind.COUNTER)]
-    bad_blocks: Annotated[int | None, Metric("Bad ranges", "Number of ranges in the member's bad block list")]
-    size: Annotated[int | None, Metric("Size", "Bytes of the member that the array uses", "bytes")]
+    bad_blocks: Annotated[
+        int | None, Metric("Bad ranges", "Number of ranges in the member's bad block list", detail=True)
+    ]
+    size: Annotated[int | None, Metric("Size", "Bytes of the member that the array uses", "bytes", detail=True)]
     offset: Annotated[int | None, Metric("Offset", "Offset of the array's data on the member", "bytes", export=False)]
     recovery_start: Annotated[
         int | None,
         Metric("Recovered", "Bytes from the start that are in sync; absent if all are", "bytes", export=False),
     ]
+    where: Annotated[str, _WHERE] = ""
+    needle: Annotated[str, _NEEDLE] = ""

@@ -14,6 +14,10 @@ LIO = "/sys/kernel/config/target/iscsi"
 NVMET = "/sys/kernel/config/nvmet"
 
 
+WILDCARDS = frozenset({"0.0.0.0", "[::]", "::", "[::0]", "::0", "*", ""})  # noqa: S104  # compared, not bound
+"""Addresses of portals that listen on all addresses of the node."""
+
+
 class TargetExport(Reading, frozen=True):
     """A target at one portal, as configured in configfs (kernel drivers/target/iscsi, drivers/nvme/target/configfs.c).
 

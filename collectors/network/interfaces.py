@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, Stated, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, files
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, files, recorded
 from sdstop.core.text import is_whole
 
 PROC_DEV = "/proc/net/dev"
@@ -36,8 +36,9 @@ class Interface(Reading, frozen=True):
 
     family: ClassVar[str] = "interface"
     title: ClassVar[str] = "Network interfaces"
-    rows_of = Source(f"{CLASS}/{{interface}}/operstate")
-    fields_of = (
+    rows_of = (Source("{told}", "{interface}"), Source(f"{CLASS}/{{interface}}/operstate"))
+    fields_of = recorded(
+        "{interface}",
         files(f"{CLASS}/{{interface}}", "carrier", "carrier_changes", "mtu", "speed", "duplex", "ifindex")
         | files(f"{CLASS}/{{interface}}", interface="uevent", kind="uevent", up="flags", mac="address")
         | files(f"{CLASS}/{{interface}}/statistics", **STATISTICS)
@@ -45,7 +46,7 @@ class Interface(Reading, frozen=True):
             "master": Source(f"link:{CLASS}/{{interface}}/master"),
             "driver": Source(f"link:{CLASS}/{{interface}}/device/driver"),
             "parent": Source(f"list:{CLASS}/{{interface}}", "lower_{parent}"),
-        }
+        },
     )
     things: ClassVar = {
         "interface": Identity(
@@ -116,6 +117,7 @@ class Interface(Reading, frozen=True):
         int | None, Metric("TX FIFO", "Frames not sent because the card's queue failed", kind=Kind.COUNTER)
     ]
     collisions: Annotated[int | None, Metric("Collisions", "Collisions (half duplex)", kind=Kind.COUNTER)]
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
     @property
     def active(self) -> bool:
@@ -135,7 +137,7 @@ class Traffic(Reading, frozen=True):
 
     family: ClassVar[str] = "interface_traffic"
     title: ClassVar[str] = "Interface traffic"
-    rows_of = Source(PROC_DEV, "{interface}:")
+    rows_of = (Source("{told}", "{interface}"), Source(PROC_DEV, "{interface}:"))
     things: ClassVar = {
         "interface": Identity(None, Naming.NET),
     }
@@ -147,19 +149,22 @@ class Traffic(Reading, frozen=True):
     rx_dropped: Annotated[
         int, Metric("RX dropped", "Packets dropped or missed on receipt", kind=Kind.COUNTER, export=False)
     ]
-    rx_fifo: Annotated[int, Metric("RX FIFO", "Packets lost in the receive queue", kind=Kind.COUNTER, export=False)]
+    rx_fifo: Annotated[
+        int | None, Metric("RX FIFO", "Packets lost in the receive queue", kind=Kind.COUNTER, export=False)
+    ]
     rx_frame: Annotated[
-        int, Metric("RX frame", "Packets with a wrong length or checksum, or overrun", kind=Kind.COUNTER, export=False)
+        int | None,
+        Metric("RX frame", "Packets with a wrong length or checksum, or overrun", kind=Kind.COUNTER, export=False),
     ]
     rx_multicast: Annotated[int, Metric("RX multicast", "Multicast packets received", kind=Kind.COUNTER)]
     tx_bytes: Annotated[int, Metric("TX", "Bytes sent", "bytes", kind=Kind.COUNTER)]
     tx_packets: Annotated[int, Metric("TX packets", "Packets sent", kind=Kind.COUNTER)]
     tx_errors: Annotated[int, Metric("TX errors", "Transmit errors", kind=Kind.COUNTER, export=False)]
     tx_dropped: Annotated[int, Metric("TX dropped", "Packets dropped on sending", kind=Kind.COUNTER, export=False)]
-    tx_fifo: Annotated[int, Metric("TX FIFO", "Packets lost in the send queue", kind=Kind.COUNTER, export=False)]
+    tx_fifo: Annotated[int | None, Metric("TX FIFO", "Packets lost in the send queue", kind=Kind.COUNTER, export=False)]
     tx_collisions: Annotated[int, Metric("Collisions", "Collisions", kind=Kind.COUNTER, export=False)]
     tx_carrier: Annotated[
-        int,
+        int | None,
         Metric(
             "TX carrier",
             "Carrier lost, aborted, window and heartbeat errors",
@@ -167,6 +172,9 @@ class Traffic(Reading, frozen=True):
             export=False,
         ),
     ]
+    told: Annotated[str | None, Fact("Source", "Evidence, if not /proc/net/dev", export=False, names=Name.EVIDENCE)] = (
+        None
+    )
 
 
 class InterfaceActivity(Reading, frozen=True):
@@ -276,6 +284,7 @@ def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interf
     carrier = host.maybe(f"{base}/carrier")  # EINVAL while the interface is down
     speed = host.number(f"{base}/speed") if measured else None
     duplex = host.maybe(f"{base}/duplex") if measured else None
+    statistics: dict[str, Any] = {field: host.number(f"{base}/statistics/{name}") for field, name in STATISTICS.items()}
     parents = folder.lower if folder.kind not in {"bond", "bridge", "team"} else ()
     return Interface(
         interface=folder.name,
@@ -293,7 +302,7 @@ def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interf
         driver=host.target(f"{base}/device/driver") if folder.kind == "physical" else None,
         mac=host.maybe(f"{base}/address") or None,
         ifindex=host.number(f"{base}/ifindex"),
-        **{field: host.number(f"{base}/statistics/{name}") for field, name in STATISTICS.items()},
+        **statistics,
     )
 
 

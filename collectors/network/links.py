@@ -6,11 +6,11 @@ import json
 from collections.abc import Hashable, Iterable
 from typing import Annotated, ClassVar
 
-from sdstop.collectors.network import netclass
+from sdstop.collectors.network import netclass, proc_bonding
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files, recorded
 from sdstop.core.retention import json_texts
 
 CLASS = netclass.CLASS
@@ -60,14 +60,17 @@ class Bond(Reading, frozen=True):
 
     family: ClassVar[str] = "bond"
     title: ClassVar[str] = "Bonds"
-    rows_of = Source(f"{CLASS}/{{interface}}/bonding/slaves")
-    fields_of = files(
-        f"{CLASS}/{{interface}}/bonding",
-        "mode",
-        "active_slave",
-        "miimon",
-        hash_policy="xmit_hash_policy",
-        link="mii_status",
+    rows_of = (Source("{told}", "{interface}"), Source(f"{CLASS}/{{interface}}/bonding/slaves"))
+    fields_of = recorded(
+        "{interface}",
+        files(
+            f"{CLASS}/{{interface}}/bonding",
+            "mode",
+            "active_slave",
+            "miimon",
+            hash_policy="xmit_hash_policy",
+            link="mii_status",
+        ),
     )
     things: ClassVar = {
         "interface": Identity(ThingKind.BOND, Naming.NET),
@@ -85,6 +88,7 @@ class Bond(Reading, frozen=True):
     link: Annotated[str | None, State("Link", "Link state of the bond: up, down")]
     slaves: Annotated[int | None, Metric("Slaves", "Number of interfaces in the bond")]
     miimon: Annotated[float | None, Metric("Link check", "Interval of the link check; 0 without one", "seconds")]
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
 class BondSlave(Reading, frozen=True):
@@ -92,13 +96,16 @@ class BondSlave(Reading, frozen=True):
 
     family: ClassVar[str] = "bond_slave"
     title: ClassVar[str] = "Bond slaves"
-    rows_of = Source(f"{CLASS}/{{bond}}/bonding/slaves", "{interface}")
-    fields_of = files(
-        f"{CLASS}/{{interface}}/bonding_slave",
-        "state",
-        link="mii_status",
-        link_failures="link_failure_count",
-        aggregator="ad_aggregator_id",
+    rows_of = (Source("{told}", "{interface}"), Source(f"{CLASS}/{{bond}}/bonding/slaves", "{interface}"))
+    fields_of = recorded(
+        "{interface}",
+        files(
+            f"{CLASS}/{{interface}}/bonding_slave",
+            "state",
+            link="mii_status",
+            link_failures="link_failure_count",
+            aggregator="ad_aggregator_id",
+        ),
     )
     things: ClassVar = {
         "interface": Identity(ThingKind.NIC, Naming.NET),
@@ -120,6 +127,7 @@ class BondSlave(Reading, frozen=True):
     link: Annotated[str | None, State("Link", "Link state of the slave: up, down, going down, going back")]
     link_failures: Annotated[int | None, Metric("Failures", "Link failures of the slave", kind=Kind.COUNTER)]
     aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator of the slave", export=False)]
+    told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
 LINK_COMMAND = ("ip", "-j", "-d", "link", "show")
@@ -127,7 +135,7 @@ LINK_COMMAND = ("ip", "-j", "-d", "link", "show")
 
 def read(host: Host) -> Iterable[Reading]:
     """Yield the relations of all interfaces, the bonds and their slaves."""
-    known = netclass.folders(host)
+    known = _folders(host)
     for folder in known.values():
         for upper in folder.upper:
             kind = known[upper].kind if upper in known else "upper"
@@ -137,6 +145,30 @@ def read(host: Host) -> Iterable[Reading]:
     for folder in known.values():
         if folder.kind == "bond":
             yield from _bond(host, folder.name)
+    if not known:
+        yield from _bonds_of_proc(host)
+
+
+def _folders(host: Host) -> dict[str, netclass.Folder]:
+    """Return the interfaces; none if only /proc has bonds. Raises the errors of listing them."""
+    try:
+        return netclass.folders(host)
+    except Absent:
+        if not host.names(proc_bonding.FOLDER):
+            raise
+        return {}
+
+
+def _bonds_of_proc(host: Host) -> Iterable[Reading]:
+    for name in host.names(proc_bonding.FOLDER):
+        key = f"{proc_bonding.FOLDER}/{name}"
+        said = proc_bonding.parse(host.maybe(key) or "")
+        yield Bond(name, said.mode, said.hash_policy, said.active_slave, said.link, len(said.slaves), said.miimon, key)
+        for slave in said.slaves:
+            state = None
+            if said.active_slave is not None:
+                state = "active" if slave.name == said.active_slave else "backup"
+            yield BondSlave(name, slave.name, state, slave.link, slave.failures, slave.aggregator, key)
 
 
 def _veth_pairs(host: Host, known: dict[str, netclass.Folder]) -> list[tuple[str, str]]:
@@ -250,6 +282,8 @@ LINKS = Collector(
             filled=("mode", "mii_status", "miimon", "xmit_hash_policy"),
         ),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave", filled=True),
+        Need(f"list:{proc_bonding.FOLDER}", "bonds, where sysfs was not copied"),
+        Need(f"{proc_bonding.FOLDER}/*", "mode, slaves and link of a bond, where sysfs was not copied"),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
         Need(
             "cmd:ip -j -d link*",
@@ -260,4 +294,5 @@ LINKS = Collector(
     10.0,
     deadline=5.0,
     fingerprint=fingerprint,
+    forms=(proc_bonding.FORM,),
 )

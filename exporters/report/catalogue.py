@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from sdstop.core.collector import Collector, commands_of
+from sdstop.core.collector import Collector, commands_of, texts_of
 from sdstop.core.finding import NodeRule, Rule, Threshold
 from sdstop.core.folding import LEAST
+from sdstop.core.form import Form
 from sdstop.core.format import duration, number
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
@@ -65,7 +66,10 @@ def rules_page(rules: Sequence[Rule], between: Sequence[NodeRule] = ()) -> str:
 
 def _rules(rules: Sequence[Rule]) -> Iterator[str]:
     yield from ("# Rules", "", _GENERATED, "")
-    yield "A threshold is set in the file that `--config` names: `[rules.ID]`, then `name = value` in the unit below."
+    yield (
+        "A threshold is set in the [configuration](configuration.md): `[rules.ID]`, then `name = value` in the unit "
+        "below. [Runbooks](runbooks/) show an example of each rule."
+    )
     yield ""
     yield (
         f"If at least {LEAST}, and at least half, of the things below one HBA, expander, enclosure, session or target "
@@ -158,6 +162,47 @@ def _evidence(collectors: Sequence[Collector]) -> Iterator[str]:
         for command in commands_of(collectors)
     ]
     yield from _markdown(("command", "sources", "privilege"), rows)
+
+
+_TEXTS = """Text copied from a terminal, a ticket or a mail is read by `sdstop report --from FILE`, or `--from -` for
+standard input; the dashboard, `check` and `doctor` open a file in the same way. An output is recognized by the prompt
+before it (its options do not matter), or by its form. A form is not tied to the listed versions; other versions are
+read if they print the same.
+
+Traces of terminals, mailers and ticket systems are removed first: byte order marks, CR, non-breaking spaces, `> `
+quotation, indentation, code fences, color codes, double spacing and lines wrapped at the width of a terminal. Several
+outputs can follow each other with prose between them. Later outputs of one command are later frames; rates need two
+of them with a time (`date`, `watch`). Of several nodes in one text, only the one with most outputs is read.
+
+Every block of a text is listed with its use: read, and by which source; recorded and not understood, with the reason;
+or unknown, with its plain words. Nothing that rests on an output of which the end is not shown counts as good; end a
+copy with the next prompt. Outputs marked `whole` below are not used at all then, because a part of them misleads.
+Omitted lines (`[...]`, `--More--`) have the same effect."""
+
+
+def texts_page(collectors: Sequence[Collector]) -> str:
+    """Return docs/texts.md."""
+    lines = ["# Texts", "", _GENERATED, "", *_TEXTS.split("\n"), ""]
+    rows = [
+        (
+            f"`{form.key.removeprefix('cmd:')}`",
+            form.reads,
+            form.versions,
+            _end(form),
+            "whole" if form.whole else "",
+            ", ".join(collector.name for collector in collectors if form in collector.forms),
+        )
+        for form in sorted(texts_of(collectors).forms, key=lambda form: form.key.removeprefix("cmd:"))
+    ]
+    lines += _markdown(("output", "read from it", "versions", "end", "use", "sources"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def _end(form: Form) -> str:
+    """Return the sign by which a complete output is known."""
+    if form.first.startswith(r"\{"):
+        return "closed brackets"
+    return "proved by the text" if form.fault is not None else "its last line" if form.last else "a prompt"
 
 
 def _argvs(collector: Collector) -> set[tuple[str, ...]]:

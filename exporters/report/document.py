@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdstop.collectors.system.node import Node
+from sdstop.core.account import Account, accounts
 from sdstop.core.advice import Advice
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
-from sdstop.core.finding import RuledOut, Unchecked, Value
+from sdstop.core.finding import Finding, RuledOut, Unchecked, Value
 from sdstop.core.format import duration
 from sdstop.core.headline import NOT_YET, named, reason_of
 from sdstop.core.model import Reading, schema
@@ -86,7 +87,7 @@ def first_version(report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "schema": FIRST,
         "headline": report["headline"],
-        "host": _without(report["hosts"][0], ("started", "ended", "frames")),
+        "host": _without(report["hosts"][0], ("started", "ended", "frames", "texts")),
         **{key: report[key] for key in ("started", "ended", "frames")},
         "findings": [{key: _first_part(key, finding[key]) for key in _FIRST_KEYS} for finding in report["findings"]],
         **{key: [_without(each) for each in report[key]] for key in ("ruled_out", "unchecked", "collectors")},
@@ -154,7 +155,17 @@ def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
         "note": "; ".join(filter(None, (origin.note, _clock_note(session), note))),
         "privileged": origin.privileged,
         "facts": dict(origin.facts),
+        "texts": [_text_block(each) for each in accounts(origin, shot)],
     }
+
+
+def _text_block(account: Account) -> dict[str, Any]:
+    """Return the use of a block of text as data; line 0 if its place is unknown."""
+    block = account.block
+    return {
+        "key": block.key, "line": block.line, "lines": block.lines, "first": block.first, "use": account.use.value,
+        "sources": list(account.sources), "reason": account.reason,
+    }  # fmt: skip
 
 
 def _clock_note(session: Session) -> str:
@@ -167,6 +178,12 @@ def _clock_note(session: Session) -> str:
 
 _NOTABLE = 0.05
 """Seconds; smaller clock steps are not reported."""
+
+
+def _accepted(finding: Finding) -> dict[str, Any] | None:
+    """Return why a finding is accepted, until when, and its severity without that; None if it is not."""
+    by = finding.accepted
+    return None if by is None else {"reason": by.reason, "until": by.until, "severity": by.severity.value}
 
 
 def finding_of(episode: Episode, host: str = "") -> dict[str, Any]:
@@ -198,6 +215,7 @@ def finding_of(episode: Episode, host: str = "") -> dict[str, Any]:
         "since": unix(episode.since),
         "until": unix(episode.until),
         "confidence": finding.confidence,
+        "accepted": _accepted(finding),
         "explains": list(finding.explains),
         "part_of": list(finding.part_of),
         "affected": list(finding.affected),

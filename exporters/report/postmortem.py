@@ -12,7 +12,7 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import UNDATED
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
-from sdstop.core.finding_text import against
+from sdstop.core.finding_text import accepted_text, against
 from sdstop.core.format import NOT_DATED, duration, percent, plural, quantity, safe, safe_block, timestamp, wait
 from sdstop.core.guard import Part
 from sdstop.core.headline import reason_of
@@ -188,6 +188,8 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
         for cite in finding.evidence:
             yield f"Evidence {escaped(cite.key)}, frame {cite.frame}:\n"
             yield from code_lines(cite.excerpt)
+        if finding.accepted is not None:
+            yield f"This is {escaped(accepted_text(finding))}\n"
         if finding.refuted_by:
             yield f"Would be disproved by: {escaped(finding.refuted_by)}\n"
         if finding.harmless_if:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from sdstop.core.account import Use
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Damage, Gap, Severity
@@ -39,6 +40,18 @@ class ReportHeadline(Struct):
     text: str
 
 
+class ReportText(Struct):
+    """Block of a pasted text, or a recorded output that no source understands."""
+
+    key: Annotated[str, Meta(description="Its evidence; empty for unknown lines.")]
+    line: Annotated[int, Meta(ge=0, description="Number of its first line in a pasted text, else 0.")]
+    lines: Annotated[int, Meta(ge=0)]
+    first: Annotated[str, Meta(description="The first line.")]
+    use: Annotated[Use, Meta(description="read; unread (recorded, not understood); unknown.")]
+    sources: Annotated[list[str], Meta(description="Collectors that read it.")]
+    reason: Annotated[str, Meta(description="Why nothing was read from it.")]
+
+
 class ReportHost(Struct):
     """A node, how complete its data is, and when it was watched."""
 
@@ -49,6 +62,7 @@ class ReportHost(Struct):
     note: str
     privileged: bool | None
     facts: dict[str, Any]
+    texts: list[ReportText]
     started: Time
     ended: Time
     frames: Annotated[int, Meta(ge=0)]
@@ -87,6 +101,14 @@ class ReportMember(Struct):
     summary: str
 
 
+class ReportAccepted(Struct):
+    """Acceptance of a finding, which is then info: the reason, its end (null: none), the severity without it."""
+
+    reason: str
+    until: Time
+    severity: Severity
+
+
 class ReportFinding(Struct):
     """A fault, from `since` to `until`; `until` is null if it is still there at the end."""
 
@@ -117,6 +139,7 @@ class ReportFinding(Struct):
     since: Time
     until: Time
     confidence: Annotated[Annotated[float, Meta(ge=0, le=1)] | None, Meta(description="0 to 1; null if it is certain.")]
+    accepted: Annotated[ReportAccepted | None, Meta(description="Why it is accepted; null if it is not.")]
     explains: Annotated[list[FindingId], Meta(description="Findings that this one causes.")]
     part_of: Annotated[list[str], Meta(description="Arrays, pools and others that contain the thing.")]
     affected: Annotated[list[str], Meta(description="The nearest volumes, mounts and clients that need it.")]

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from sdstop.core.account import account_rows
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated
 from sdstop.core.finding import Finding, Severity, Value
 from sdstop.core.finding_order import by_cause
-from sdstop.core.finding_text import against, subject_text
+from sdstop.core.finding_text import accepted_text, against, subject_text
 from sdstop.core.format import (
     NOT_DATED,
     duration,
@@ -71,6 +72,7 @@ def text_report(
         "data paths": lambda: [path_lines(session.head(), width)],
         "checks": lambda: _judged(session, width),
         "sources": lambda: [["SOURCES", *_sources(session, shot, width)]],
+        "text": lambda: [_blocks(session, shot, width)],
     }
     if tables:
         sections["readings"] = lambda: _readings(session, shot, width)
@@ -165,6 +167,9 @@ def finding_lines(episode: Episode, when: str, width: int, paint: Paint = plain)
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
     yield f"  {word}  {safe(subject_text(finding))}  {safe(finding.title)}"
     yield f"    {safe(finding.rule)}, {safe(when)}"
+    if finding.accepted is not None:
+        said = safe(accepted_text(finding), 400)
+        yield from table.wrapped(f"{said[:1].upper()}{said[1:]}", width, "    ", "      ")
     yield from table.wrapped(f"Why: {safe(finding.cause, 1000)}", width, "    ", "      ")
     if finding.impact:
         yield from table.wrapped(f"Impact: {safe(finding.impact, 1000)}", width, "    ", "      ")
@@ -240,6 +245,16 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
     if unrecorded:
         lines += table.wrapped(f"Not recorded in this capture: {', '.join(unrecorded)}", width, "  ", "    ")
     return lines
+
+
+def _blocks(session: Session, shot: Snapshot, width: int) -> list[str]:
+    """Return the use of each block of a pasted text, or the outputs of a capture that no source understands."""
+    rows = account_rows(session.origin, shot)
+    if not rows:
+        return []
+    if session.origin.blocks:
+        return ["TEXT", *table.listing(rows, width, ("LINES", "OUTPUT", "USE"), indent="  ")]
+    return ["NOT UNDERSTOOD", *table.listing([row[1:] for row in rows], width, indent="  ")]
 
 
 def _readings(session: Session, shot: Snapshot, width: int) -> Iterator[list[str]]:

@@ -44,7 +44,9 @@ def _of(window: Window, thing: Thing) -> Iterator[Membership]:
     vdev = latest_rows(window, Vdev)[0].get(tuple((thing.named(Naming.VDEV) or "").split("/", 1)))
     if vdev is not None and vdev.leaf:
         yield Membership(vdev.pool, vdev.parent or vdev.group)
-    device = latest_rows(window, ClusterDevice)[0].get(tuple((thing.named(Naming.OSD) or "").split("/", 2)))
+    rows = latest_rows(window, ClusterDevice)[0]
+    keys = (tuple(name.split("/", 2)) for naming, name in thing.names if naming is Naming.OSD)
+    device = next((rows[key] for key in keys if key in rows), None)
     if device is not None and ThingKind.OSD in thing.kinds:
         whole = f"{device.cluster}/{device.pool}" if device.pool else device.cluster
         name = device.device.rpartition("/")[2]

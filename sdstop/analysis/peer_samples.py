@@ -5,7 +5,8 @@ They come from the kernel's counters, from recorded rates (iostat), or from the 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import operator
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from sdstop.analysis.column import Second, StripeColumn, StripeMember
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk, DiskActivity, activity
 from sdstop.readings.service import Service
 
@@ -164,18 +166,31 @@ def services_of(window: Window, layout: GroupColumns, members: Mapping[str, Thin
     Intervals shorter than a block are joined, if they make enough blocks. `members` are the things by the name that
     stands in the layout's columns.
     """
+    things = tuple(members.items())
     moments = [moment for moment in window.moments(Service) if moment.started >= window.now.monotonic - COVERED]
-    blocks: dict[float, list[Mapping[str, Service]]] = {}
+    blocks: dict[float, list[tuple[Moment[Service], Mapping[str, Service]]]] = {}
     for moment in moments[-int(BLOCKS * BLOCK) :]:
-        rows = _by_member(window, moment, members)
+        rows = _by_member(window.topology, layout, moment, things)
         if len(rows) == len(members):
-            blocks.setdefault(moment.started // BLOCK, []).append(rows)
+            blocks.setdefault(moment.started // BLOCK, []).append((moment, rows))
     if len(blocks) >= FEWEST_BLOCKS:
-        found = [{name: _joined([rows[name] for rows in block]) for name in members} for block in blocks.values()]
+        found = [_of_block(layout, block, members) for block in list(blocks.values())[-BLOCKS:]]
     else:
-        found = [dict(rows) for block in blocks.values() for rows in block]
+        found = [rows for block in blocks.values() for _, rows in block]
     seconds = (_printed(layout, rows) for rows in found[-BLOCKS:])
     return tuple([second for second in seconds if second is not None])
+
+
+def _of_block(
+    layout: GroupColumns, block: Sequence[tuple[Moment[Service], Mapping[str, Service]]], members: Iterable[str]
+) -> Mapping[str, Service]:
+    """Return the rows of a block's intervals joined by member, cached with the last of them."""
+    key, every = ("joined", layout.key), [rows for _, rows in block]
+    known: tuple[list[Mapping[str, Service]], Mapping[str, Service]] | None = block[-1][0].memo.get(key)
+    if known is None or len(known[0]) != len(every) or not all(map(operator.is_, known[0], every)):
+        known = every, {name: _joined([rows[name] for rows in every]) for name in members}
+        block[-1][0].memo[key] = known
+    return known[1]
 
 
 def _joined(rows: Sequence[Service]) -> Service:
@@ -209,18 +224,34 @@ COVERED = 600.0
 """Seconds after which the output of a tool no longer describes the present."""
 
 
-def _by_member(window: Window, moment: Moment[Service], members: Mapping[str, Thing]) -> dict[str, Service]:
-    """Return the rows of one tool by the name of the member that they are about, or else of the device below it."""
+def _by_member(
+    topology: Topology, layout: GroupColumns, moment: Moment[Service], things: Sequence[tuple[str, Thing]]
+) -> Mapping[str, Service]:
+    """Return the rows of one tool by the name of the member that they are about, or else of the device below it.
+
+    Cached with the run, because sixty windows use it.
+    """
+    key = ("printed", layout.key)
+    known: tuple[Topology, Sequence[tuple[str, Thing]], Mapping[str, Service]] | None = moment.memo.get(key)
+    if known is None or known[0] is not topology or known[1] != things:
+        known = topology, things, _rows_of(topology, moment.rows, dict(things))
+        moment.memo[key] = known
+    return known[2]
+
+
+def _rows_of(
+    topology: Topology, printed: Mapping[Hashable, Service], members: Mapping[str, Thing]
+) -> Mapping[str, Service]:
     wanted = {thing.name: name for name, thing in members.items()}
     for thing in members.values():
-        for below in window.topology.lower(thing):
+        for below in topology.lower(thing):
             wanted.setdefault(below.name, wanted[thing.name])
     by_tool: dict[str, dict[str, Service]] = {}
-    for row in moment.rows.values():
-        served = window.topology.find(row.name)
+    for row in printed.values():
+        served = topology.find(row.name)
         if served is None:
             continue
-        near = [served.name, *(other.name for other in window.topology.lower(served))]
+        near = [served.name, *(other.name for other in topology.lower(served))]
         name = next((wanted[each] for each in near if each in wanted), None)
         if name is None:
             continue

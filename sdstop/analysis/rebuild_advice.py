@@ -92,6 +92,26 @@ _ADVICE: dict[str, RebuildAdvice] = {
         waiting={"paused": ("Resume the scan.", run("zpool", "scrub", "{pool}", note="resumes"))},
         patience=60.0,
     ),
+    "lvm": RebuildAdvice(
+        teller="dmsetup status",
+        shown="dmsetup status",
+        end=(run("lvchange", "--syncaction", "idle", "{array}"),),
+        stalled=(
+            "Look for errors of the volume, and where md's threads wait.",
+            run("journalctl", "-k").pipe("grep", "-i", "-e", "md/raid", "-e", "device-mapper"),
+            run("ps", "axo", "pid,stat,wchan:30,comm").pipe("grep", "-e", "mdX_"),
+        ),
+        yields=(
+            "Let the rebuild take more of the disks (KiB/s per member).",
+            run("lvchange", "--minrecoveryrate", "50000", "{array}"),
+        ),
+        unknown=(
+            "Check whether a resync thread uses a full CPU.",
+            run("top", "-H", "-b", "-n", "1").pipe("grep", "-e", "mdX_resync"),
+        ),
+        waits={"frozen": "The synchronization is frozen."},
+        waiting={"frozen": ("Resume it.", run("lvchange", "--refresh", "{array}"))},
+    ),
     "drbd": RebuildAdvice(
         teller="DRBD",
         shown="drbdadm status {pool}",

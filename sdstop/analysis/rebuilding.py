@@ -28,7 +28,7 @@ LOAD_SECONDS = 20.0
 REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild", "forward rebuild", "backward rebuild"})
 """Operations that restore redundancy; check, repair and scrub process intact data, rebalance moves it."""
 
-_OF_DISKS = frozenset({"md", "zfs"})
+_OF_DISKS = frozenset({"md", "zfs", "lvm"})
 """Kinds of rebuilds that the view of disks shows."""
 
 NEAR, LEAST, BUSY = 0.1, 1.25, 0.8

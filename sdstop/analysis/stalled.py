@@ -26,13 +26,14 @@ FOLLOWS_WAITS = (
 STOPS = frozenset(
     {
         "device-hung", "session-down", "volume-suspended", "path-failed", "thin-pool-filling", "array-degraded",
-        "zfs-pool-degraded", "cluster-degraded", "split-brain", "cluster-manager-down", "cache-full-of-dirty",
-        "volume-qos-saturated", "device-saturated", "slow-device", "slow-stripe-member", "hot-stripe-member",
-        "stripe-convoy", "kernel-io-errors", "filesystem-full", "rebuild-stalled",
+        "volume-degraded", "filesystem-readonly", "zfs-pool-degraded", "cluster-degraded", "split-brain",
+        "cluster-manager-down", "cache-full-of-dirty", "volume-qos-saturated", "device-saturated", "slow-device",
+        "slow-stripe-member", "hot-stripe-member", "stripe-convoy", "kernel-io-errors", "filesystem-full",
+        "rebuild-stalled",
     }
 )  # fmt: skip
 """Rules whose findings account for tasks that wait for I/O and do not get it."""
-_IF_CRITICAL = frozenset({"array-degraded", "zfs-pool-degraded", "cluster-degraded"})
+_IF_CRITICAL = frozenset({"array-degraded", "volume-degraded", "zfs-pool-degraded", "cluster-degraded"})
 """Those of which only critical findings stop I/O: less redundancy does not."""
 LOADS = STOPS | {
     "rebuild-running", "rebuild-slow", "rebuild-throttled", "cache-bypassed", "cache-errors", "cache-sub-block-io",

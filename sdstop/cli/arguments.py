@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "fleet": "dashboard of all nodes, from a Prometheus-compatible server",
     "doctor": "show which sources work and how to enable the others",
     "rules": "list rules and their thresholds",
+    "config": "show the settings in effect, and the file that has each",
     "metrics": "list exported metrics",
 }
 _WATCHING = (DASHBOARD, "report", "capture", "check", "export", "doctor")
@@ -139,6 +140,8 @@ def _options(parser: Parser, command: str) -> None:
     if command in {*_TIMED, "export"}:
         add("--interval", type=interval, metavar="TIME", help="sampling interval (default 1s)")
     if command == "check":
+        add("--rule", action="append", metavar="PATTERN", help="judge only by these rules; repeatable")
+        add("--subject", action="append", metavar="PATTERN", help="judge only these subjects; repeatable")
         add("--strict", action="store_true", help="report UNKNOWN if any source is denied, fully or partly")
     if command == "export":
         _export_options(parser)
@@ -159,7 +162,7 @@ def _options(parser: Parser, command: str) -> None:
         add("--collectors", metavar="LIST", help="comma-separated list of sources to read")
     add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
     add("--no-color", dest="no_color", action="store_true", help="disable colors (also: NO_COLOR)")
-    add("--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
+    add("-V", "--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
     add("-h", "--help", action="help", help="show this help")
 
 
@@ -189,6 +192,7 @@ def _watching_options(parser: Parser) -> None:
         "report and check open several nodes together",
     )
     add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
+    add("--no-smart", dest="no_smart", action="store_true", default=None, help="never query disks (SMART, NVMe log)")
 
 
 def _timed_options(parser: Parser) -> None:
@@ -356,6 +360,7 @@ _LIVE = {
     "profile": "a capture is always read in full",
     "interval": "a capture keeps its recorded interval",
     "no_smp": "a capture queries no hardware",
+    "no_smart": "a capture queries no hardware",
     "io_sizes": "captures contain recorded sizes only",
 }
 """Options of a live run, and why a capture cannot take them."""

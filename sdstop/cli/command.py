@@ -15,7 +15,7 @@ from sdstop.cli.problem import Problem
 _MODULES = {
     DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "check": "check:run",
     "export": "export:run", "fleet": "fleet:run", "doctor": "doctor:run", "rules": "lists:rules",
-    "metrics": "lists:metrics",
+    "config": "lists:config", "metrics": "lists:metrics",
 }  # fmt: skip
 
 INTERRUPTED = 130

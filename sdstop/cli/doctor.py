@@ -7,6 +7,7 @@ import argparse
 from sdstop.cli import output
 from sdstop.cli.report import whole
 from sdstop.cli.watch import begin
+from sdstop.core.account import account_rows
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
 from sdstop.core.format import plural, safe, wait
@@ -42,7 +43,13 @@ def examination(session: Session, width: int) -> str:
         {True: ", as root", False: ", not as root"}.get(origin.privileged, "") if origin.privileged is not None else ""
     )
     head = f"{safe(origin.name)}, {kind}{root}: {_counted(session)}"
-    return "\n".join([head, "", *listing(rows, width, ("SOURCE", "STATUS", "TIME", "DESCRIPTION / ACTION"))]) + "\n"
+    lines = [head, "", *listing(rows, width, ("SOURCE", "STATUS", "TIME", "DESCRIPTION / ACTION"))]
+    texts = account_rows(origin, session.head().now)
+    if origin.blocks:
+        lines += ["", *listing(texts, width, ("LINES", "OUTPUT", "USE"))]
+    elif texts:
+        lines += ["", *listing([row[1:] for row in texts], width, ("OUTPUT", "USE"))]
+    return "\n".join(lines) + "\n"
 
 
 def _counted(session: Session) -> str:

@@ -73,7 +73,8 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
             raise ConfigError(str(problem)) from problem
         if (options.interval or config.interval) != watch.interval:
             output.say("sdstop: sampler.interval takes effect after a restart")
-        exposition.session.diagnosis.configured = dict(config.thresholds)
+        diagnosis = exposition.session.diagnosis
+        diagnosis.configured, diagnosis.policy = dict(config.thresholds), config.policy
         exposition.choose(chosen)
 
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server

@@ -1,13 +1,18 @@
-"""`sdstop rules` and `sdstop metrics`: lists of rules and exported metrics."""
+"""`sdstop rules`, `sdstop config` and `sdstop metrics`: lists of rules, settings and exported metrics."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sdstop.cli import output
 from sdstop.cli.watch import chosen, configured
 from sdstop.core.diagnosis import providers_of
+from sdstop.core.format import safe
 from sdstop.exporters.report import catalogue
+from sdstop.exporters.report.table import listing
 from sdstop.exporters.report.text import WIDTH
 from sdstop.rules import RULES
 from sdstop.rules.between import BETWEEN
@@ -20,6 +25,35 @@ def rules(options: argparse.Namespace) -> int:
     between = BETWEEN if options.collectors is None else ()
     output.write(catalogue.rules_text((*rules_, *between), configured(options).thresholds, output.width(WIDTH)))
     return 0
+
+
+def config(options: argparse.Namespace) -> int:
+    """Print the settings of all files, each with its file, then the accepted findings. Raises Problem."""
+    tables = configured(options).tables
+    if not tables:
+        output.write("No configuration file; all settings have their defaults.\n")
+        return 0
+    effective: dict[str, tuple[str, str]] = {}
+    accepted: list[tuple[str, str]] = []
+    for path, table in tables:
+        for place, value in _flat(table):
+            effective[place] = json.dumps(value, ensure_ascii=False, default=str), path
+        accepted += [(json.dumps(each, ensure_ascii=False, default=str), path) for each in table.get("accept", ())]
+    rows = [(safe(place), safe(value, 200), safe(path)) for place, (value, path) in sorted(effective.items())]
+    rows += [("accept", safe(value, 200), safe(path)) for value, path in accepted]
+    lines = [f"Files, later ones override earlier ones: {', '.join(safe(path) for path, _ in tables)}", ""]
+    output.write("\n".join([*lines, *listing(rows, output.width(WIDTH)), ""]))
+    return 0
+
+
+def _flat(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the settings of nested tables with their dotted names; passwords are in no configuration file."""
+    for name, value in table.items():
+        where = f"{place}.{name}".removeprefix(".")
+        if isinstance(value, Mapping):
+            yield from _flat(value, where)
+        elif where != "accept":
+            yield where, value
 
 
 def metrics(options: argparse.Namespace) -> int:

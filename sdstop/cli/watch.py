@@ -10,13 +10,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
+from msgspec.structs import replace
+
 from sdstop.cli.arguments import DASHBOARD
-from sdstop.cli.config import Config, load
+from sdstop.cli.config import Config, load, with_recorded
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.io_sizes import IO_SIZES
 from sdstop.collectors.fabric.sas import SAS, with_repeated_smp, without_smp
-from sdstop.core.collector import Collector
+from sdstop.collectors.health.smart import SMART, without_smart
+from sdstop.core.collector import Collector, texts_of
 from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
@@ -24,6 +27,7 @@ from sdstop.core.interval import unrolled
 from sdstop.core.retention import Retention
 from sdstop.core.suggestion import unknown_name
 from sdstop.core.zone import FACT
+from sdstop.tui.settings import found_files, unreadable_files
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
@@ -39,8 +43,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 """Maximum seconds to wait for the first answer of slow sources."""
-PATIENT = frozenset({"tasks-stuck", "io-stalled"})
-"""Rules that wait longer than a live check lasts."""
+PATIENT = frozenset({"tasks-stuck", "io-stalled", "device-hung", "volume-suspended"})
+"""Rules about things that do not move and that wait longer than a live check lasts."""
 HELD = 15.0
 """Seconds of frames held back for redaction; by then every source has reported its names once."""
 _MARGIN = 60.0
@@ -93,7 +97,8 @@ class Watch:
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
         judges = RULES if rules is None else rules
-        return Session(self.origin, self.collectors, judges, self.config.thresholds, remember=remember)
+        config = self.config
+        return Session(self.origin, self.collectors, judges, config.thresholds, remember=remember, policy=config.policy)
 
     @property
     def frames_kept(self) -> float | None:
@@ -105,7 +110,7 @@ class Watch:
     def judge(self, window: Window, watched: float = math.inf) -> Judgement:
         """Return the judgement of a single window; `watched` is the number of seconds that a live check lasts.
 
-        Rules about tasks that never run need no more than that, and state the time that they used.
+        Rules about things that do not move need no more than that, and state the time that they used.
         """
         from sdstop.core.diagnosis import judge
         from sdstop.rules import RULES
@@ -115,7 +120,7 @@ class Watch:
             if self.sampler is not None and rule.id in PATIENT:
                 known = configured.setdefault(rule.id, {})
                 known["seconds"] = min(rule.limits(known)["seconds"], watched)
-        return judge(window, RULES, configured)
+        return judge(window, RULES, configured, policy=self.config.policy)
 
     def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
         """Yield all frames of a capture, or live frames for `seconds` and further ones until `enough` returns true.
@@ -197,18 +202,29 @@ def _begin(options: argparse.Namespace) -> Watch:
     if getattr(options, "source", None) is not None:
         from sdstop.capture.reader import OpenError, open_capture, open_pasted
 
+        texts = texts_of(BUILTIN)
         try:
-            origin, frames = _stdin(open_pasted) if options.source == "-" else open_capture(options.source)
+            if options.source == "-":
+                origin, frames = _stdin(lambda stream: open_pasted(stream, texts))
+            else:
+                origin, frames = open_capture(options.source, texts)
         except OpenError as error:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials
 
         frames = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
         origin, frames = unrolled(origin, frames, BUILTIN)
+        from sdstop.rules import EVERY
+
+        config, fault = with_recorded(config, origin.facts, EVERY)
+        if fault:
+            origin = replace(origin, note="; ".join(filter(None, (origin.note, fault))))
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"
     collectors = with_smp_policy(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
+    if not config.smart or getattr(options, "no_smart", None):
+        collectors = tuple(without_smart() if collector is SMART else collector for collector in collectors)
     sized = deep and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
     if deep and not sized and not getattr(options, "io_sizes", None):
         _without_sizes(root, collectors)
@@ -226,7 +242,7 @@ def _begin(options: argparse.Namespace) -> Watch:
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
     rule = time_zone(root)
-    facts = {FACT: rule} if rule is not None else {}
+    facts = {**({FACT: rule} if rule is not None else {}), **config.recorded}
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, facts=facts, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
 
@@ -349,13 +365,23 @@ def with_smp_policy(collectors: Sequence[Collector], *, smp: bool, deep: bool = 
 
 
 def configured(options: argparse.Namespace) -> Config:
-    """Read the config file. Raises Problem; errors in the file are usage errors (exit code 2)."""
-    if options.config is None:
+    """Read the config files. Raises Problem; errors in a file are usage errors (exit code 2).
+
+    Those that are found without being named are for live nodes and for lists.
+    """
+    recorded = getattr(options, "source", None) is not None or getattr(options, "sources", None)
+    given = [options.config] if options.config is not None else []
+    paths = [*([] if recorded else found_files()), *given]
+    for path in [] if recorded else unreadable_files():
+        from sdstop.cli import output
+
+        output.say(f"sdstop: {safe(path)}: permission denied; its settings are not in effect")
+    if not paths:
         return Config()
     from sdstop.rules import EVERY
 
     try:
-        config = load(options.config, EVERY)
+        config = load(paths, EVERY)
     except ConfigError as error:
         raise Problem(safe(error, 500), 2) from error
     if config.export:

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.core.evidence import command_key
+from sdstop.core.form import Form
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, Rows
 
@@ -120,7 +121,8 @@ class Collector(Struct, frozen=True):
     returns, so that the evidence can be collected without parsing; its rows may use other collectors' evidence.
     `option` is the command-line option that the source requires. `devices` is a pattern of names (`md0`,
     `mapper/vg0-home`) of block devices whose state is known from this source: where it was not recorded, rules owe an
-    unchecked verdict to each of them that another source shows (see sdstop.core.coverage).
+    unchecked verdict to each of them that another source shows (see sdstop.core.coverage). `forms` are the text outputs
+    that it reads, by which they are recognized in pasted text.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Collector(Struct, frozen=True):
     eager: bool = False
     option: str = ""
     devices: str = ""
+    forms: tuple[Form, ...] = ()
 
     @property
     def is_live(self) -> bool:
@@ -163,6 +166,32 @@ def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:
         if found.setdefault(command.argv, command).keep != command.keep:
             raise ValueError(f"{command.what}: declared twice, with different lines to keep")
     return tuple(found.values())
+
+
+class Texts(Struct, frozen=True):
+    """Text that can be read: the forms of outputs, and the programs of which any recorded output is kept."""
+
+    forms: tuple[Form, ...]
+    programs: frozenset[str]
+
+
+def texts_of(collectors: Iterable[Collector]) -> Texts:
+    """Return the text outputs that collectors read, without duplicates.
+
+    Raises ValueError if two forms have one key and one first line.
+    """
+    every = list(collectors)
+    forms: dict[tuple[str, str], Form] = {}
+    for form in (form for collector in every for form in collector.forms):
+        if forms.setdefault((form.key, form.first), form) != form:
+            raise ValueError(f"{form.key}: declared twice, with different properties")
+    called = {
+        need.what.removeprefix("cmd:").split(" ", 1)[0].rstrip("*").rpartition("/")[2]
+        for collector in every
+        for need in collector.needs
+        if need.what.startswith("cmd:")
+    }
+    return Texts(tuple(forms.values()), frozenset(called | {form.program for form in forms.values()} - {""}))
 
 
 def questions_of(collectors: Iterable[Collector]) -> dict[str, Question]:

@@ -171,13 +171,14 @@ def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Un
 
 
 def _defects(window: Window, rule: Rule) -> list[Defect]:
-    """Return the defects of the evidence of the families that a rule needs."""
+    """Return the defects of the evidence of the families that a rule needs, or uses where those are not recorded."""
     runs: Mapping[str, tuple[Defect, ...]] = window.once(
         "defects", lambda: {name: run.defects for name, run in window.now.runs.items() if run.ok and run.defects}
     )
     if not runs:
         return []
-    names = dict.fromkeys(name for family in rule.needs for name in window.providers.get(family, ()))
+    families = rule.needs if any(window.rows(family) for family in rule.needs) else (*rule.needs, *rule.instead)
+    names = dict.fromkeys(name for family in families for name in window.providers.get(family, ()))
     return [defect for name in names for defect in runs.get(name, ())]
 
 

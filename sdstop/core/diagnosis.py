@@ -20,6 +20,8 @@ from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
 from sdstop.core.placement import placed, qualified
+from sdstop.core.policy import NO_POLICY, OFF, Policy
+from sdstop.core.remarks import with_remarks
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -92,22 +94,23 @@ def judge(
     guard: Guard | None = None,
     held: Folds = frozenset(),
     unwanted: Callable[[], bool] = bool,
+    policy: Policy = NO_POLICY,
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
     A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
     raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
-    Superseded as soon as a rule ends and the judgement is `unwanted`.
+    Superseded as soon as a rule ends and the judgement is `unwanted`. The `policy` changes thresholds and severities.
     """
     guard = guard or Guard()
     ordered, checked, findings = _in_order(rules), list[_Checked](), list[Finding]()
     for rule in ordered:
         if unwanted():
             raise Superseded
-        one = _checked(window, rule, configured, guard, findings)
+        one = _checked(window, rule, configured, guard, findings, policy)
         checked.append(one)
         findings += _findings((one,))
-    return _judgement(window, ordered, checked, guard, held)
+    return _judgement(window, ordered, checked, guard, held, policy)
 
 
 def _in_order(rules: Sequence[Rule]) -> list[Rule]:
@@ -133,6 +136,7 @@ def _checked(
     configured: Mapping[str, Mapping[str, float]],
     guard: Guard,
     findings: Sequence[Finding],
+    policy: Policy,
 ) -> _Checked:
     """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
 
@@ -140,13 +144,15 @@ def _checked(
         missing = _missing(window, rule)
         replaced = missing is not None and any(window.rows(family) for family in rule.instead)
         verdicts: Sequence[Verdict] = ()
+        if policy.is_off(rule) and (missing is None or missing.gap not in _UNSEEN):
+            return _Checked((Unchecked(OFF, rule=rule.id, calm=True),))
         if missing is None or replaced:
-            found = rule.verdicts(window, rule.limits(configured.get(rule.id)), findings)
+            found = policy.verdicts(rule, window, configured.get(rule.id), findings)
             verdicts = settled(window, rule, found)
         judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
         if missing is not None and not judged:
             bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
-            return _Checked(bare or (() if missing is _UNCONCERNED else (of_rule(missing, rule),)))
+            return _Checked(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
         return _Checked(verdicts, ran=rule.id if judged or not verdicts else None)
 
     return _guarded(window, rule, check, guard)
@@ -176,7 +182,7 @@ def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: G
 
 
 def _judgement(
-    window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard, held: Folds
+    window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard, held: Folds, policy: Policy
 ) -> Judgement:
     """Return the verdicts of all rules as one judgement."""
     findings = _findings(checked)
@@ -193,7 +199,9 @@ def _judgement(
     if findings:
         found, topology = findings, window.topology
         placed_ = guard.call(Part.RULE, "placement", lambda: placed(found, topology, rules), lambda _: found)
-        findings = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
+        found_ = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
+        findings = guard.call(Part.RULE, "remarks", lambda: with_remarks(found_, window, rules), lambda _: found_)
+        findings = policy.applied(findings, window.now.taken)
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: urgency(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -253,6 +261,7 @@ class Diagnosis(Struct):
 
     rules: Sequence[Rule]
     configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    policy: Policy = NO_POLICY
     now: Judgement = field(default_factory=Judgement)
     episodes: dict[str, Episode] = field(default_factory=dict)
     past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
@@ -320,7 +329,7 @@ class Diagnosis(Struct):
     def _judge(self, window: Window, until: float | None) -> Judgement:
         held = self.folded_before(window.now.number)
         if until is None:
-            return judge(window, self.rules, self.configured, self.guard, held)
+            return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy)
         rules, found = _in_order(self.rules), dict[int, _Checked]()
         start, self._first = self._first, 0
         for at in (*range(start, len(rules)), *range(start)):
@@ -331,10 +340,10 @@ class Diagnosis(Struct):
             if rule.after:
                 done = {rules[each].id for each in found}
                 findings = [*_findings(found.values()), *(f for f in self.now.singles if f.rule not in done)]
-            found[at] = _checked(window, rule, self.configured, self.guard, findings)
+            found[at] = _checked(window, rule, self.configured, self.guard, findings, self.policy)
         late = (at for at in range(len(rules)) if at not in found)
         found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
-        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held)
+        return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held, self.policy)
 
     def ordered(self) -> list[Episode]:
         """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""

@@ -118,11 +118,29 @@ class Frame(Struct, frozen=True):
     ran: Mapping[str, RunMark] | None = None
 
 
+NO_OUTPUT = "no output"
+"""Reason for a block that has only a command line."""
+
+
+class TextBlock(Struct, frozen=True):
+    """Block of a pasted text: the output of a command, or lines between outputs.
+
+    `line` is the number of its first line (from 1), `lines` how many it has, `first` the first one with text. `key` is
+    its evidence, "" if its command is unknown or not supported; `unused` is why it did not become evidence.
+    """
+
+    line: int
+    lines: int
+    first: str
+    key: str = ""
+    unused: str = ""
+
+
 class Origin(Struct, frozen=True):
     """Source of frames: the displayed node name, and whether they are live or from a capture.
 
     `made` describes the container of the frames for display.
-    `collectors` are the ones that read the node; None if not recorded.
+    `collectors` are the ones that read the node; None if not recorded. `blocks` are those of a pasted text, in order.
     """
 
     name: str
@@ -133,6 +151,7 @@ class Origin(Struct, frozen=True):
     facts: Mapping[str, str] = field(default_factory=dict)
     collectors: frozenset[str] | None = None
     made: str = "a capture"
+    blocks: tuple[TextBlock, ...] = ()
 
 
 class Cite(Struct, frozen=True, gc=False):

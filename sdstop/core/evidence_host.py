@@ -14,6 +14,8 @@ TREE = "tree:"
 """Pseudo-key touched by reads that depend on which paths or commands exist; changes when any appears or vanishes."""
 _LONGEST_TARGET = 1024
 """Maximum number of characters of a link's target that is followed; those of sysfs have up to 250."""
+_BEGINNING = 1 << 16
+"""Number of bytes of an output by which its form is recognized."""
 _MOST_REAL = 1 << 16
 """Maximum number of folders whose links are remembered."""
 
@@ -122,7 +124,7 @@ class EvidenceHost(Host):
         key = command_key(argv)
         self.touched.add(key)  # it may be recorded later
         item = self._take(key if key in self.state else f"slug:{slug(' '.join(argv))}", key)
-        return Output(item.data, item.stderr, item.exit or 0)
+        return Output(item.data, item.stderr, item.exit or 0, item.fault)
 
     def answer(self, question: str) -> Any:
         """Return a recorded answer."""
@@ -155,7 +157,16 @@ class EvidenceHost(Host):
     def recorded_output(self, name: str) -> Output:
         """Return the output of a command listed by `recorded`."""
         item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
-        return Output(item.data, item.stderr, item.exit or 0)
+        return Output(item.data, item.stderr, item.exit or 0, item.fault)
+
+    def recorded_texts(self, program: str, shows: Callable[[str], bool]) -> list[str]:
+        """Return the keys of recorded outputs of a program that `shows` accepts; the others do not count as read."""
+        found = []
+        for name in self.recorded(program):
+            item = self.state[f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}"]
+            if item.outcome is Outcome.OK and shows(item.data[:_BEGINNING].decode("utf-8", "surrogateescape")):
+                found.append(item.key)
+        return found
 
     def defect(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
         """Note that a piece of evidence is incomplete or contradicts itself."""

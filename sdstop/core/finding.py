@@ -72,6 +72,14 @@ class Value(Struct, frozen=True, gc=False):
         return next((number for number in (self.of, self.above, self.below) if number is not None), None)
 
 
+class Accepted(Struct, frozen=True, gc=False):
+    """Acceptance of a finding: the reason, its end in Unix seconds (None: none), and the severity without it."""
+
+    reason: str
+    until: float | None
+    severity: Severity
+
+
 class Finding(Struct, frozen=True, kw_only=True, gc=False):
     """Fault of `subject`, a stable ID such as `md2`, `md2/sdc`, `eth1`.
 
@@ -86,16 +94,19 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
 
     `confidence` is 0..1, or None if certain. `explains` lists findings (`rule:subject`) caused by this one,
     `explained_by` those that caused it. `others` are further things of which it speaks: the rule owes no other verdict
-    on them. `disproof` is text that would disprove it; a finding cannot be made of evidence that contains it
-    (ValueError). `totals` is true for findings based on counter totals from before sampling started; findings of later
-    frames replace them. The topology adds `part_of` (arrays, pools and others that contain the thing), `affected` (the
-    nearest volumes, filesystems, mounts, targets and clients that need it) and `affected_count`, the number of all
-    these. `members` are the findings that it replaces, those of its rule about things that share `subject` (see
-    sdstop.core.folding). `lasting` is the time in seconds for which the samples have shown the fault by now, of rules
-    that wait for a while before they report it.
+    on them. `disks` are kernel names of disks with a part in the fault, whose own facts are added to it (see
+    sdstop.core.remarks); without them the subject counts. `disproof` is text that would disprove it; a finding cannot
+    be made of evidence that contains it (ValueError). `totals` is true for findings based on counter totals from before
+    sampling started; findings of later frames replace them. The topology adds `part_of` (arrays, pools and others that
+    contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and clients that need it) and
+    `affected_count`, the number of all these. `members` are the findings that it replaces, those of its rule about
+    things that share `subject` (see sdstop.core.folding). `lasting` is the time in seconds for which the samples have
+    shown the fault by now, of rules that wait for a while before they report it.
 
     Where several nodes are seen together, `host` is the node that has the fault, and `between` are the nodes whose
     evidence a rule between nodes joined; without `host` the fault lies between them. Both are empty otherwise.
+
+    `accepted` is set if the policy accepts it (see sdstop.core.policy); its severity is then info.
     """
 
     severity: Severity
@@ -119,6 +130,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     view_subject: str = ""
     cost: float = 0.0
     others: tuple[str, ...] = ()
+    disks: tuple[str, ...] = ()
     disproof: str = ""
     part_of: tuple[str, ...] = ()
     affected: tuple[str, ...] = ()
@@ -127,6 +139,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     lasting: float = 0.0
     host: str = ""
     between: tuple[str, ...] = ()
+    accepted: Accepted | None = None
 
     def __post_init__(self) -> None:
         """Refuse evidence that disproves the finding. Raises ValueError."""

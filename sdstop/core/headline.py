@@ -21,6 +21,7 @@ from sdstop.core.finding import Finding, Gap, Severity, Unchecked
 from sdstop.core.finding_order import by_cause
 from sdstop.core.finding_text import finding_text, subject_text
 from sdstop.core.format import natural, plural, safe
+from sdstop.core.policy import OFF
 from sdstop.core.snapshot import Run
 
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
@@ -70,24 +71,27 @@ def headline(
     origin: Origin,
     *,
     strict: bool = False,
+    unread: Mapping[str, str] | None = None,
 ) -> Headline:
-    """Return the headline of a judgement and of the collectors' latest runs.
+    """Return the headline of a judgement and of the collectors' latest runs; `unread` is as in SeenNode.
 
     Sources that no live node has, such as the output of iostat, are not missed in a capture.
     """
-    return headline_of(judgement, (SeenNode("", runs, tuple(collectors), origin),), strict=strict)
+    return headline_of(judgement, (SeenNode("", runs, tuple(collectors), origin, unread or {}),), strict=strict)
 
 
 class SeenNode(Struct, frozen=True):
     """Collectors of a node and their latest runs, as a headline needs them.
 
-    `host` is its name among several nodes, and that of its verdicts.
+    `host` is its name among several nodes, and that of its verdicts. `unread` are outputs of a pasted text from which
+    nothing was read, by key, with the reason (sdstop.core.account).
     """
 
     host: str
     runs: Mapping[str, Run]
     collectors: Sequence[Collector]
     origin: Origin
+    unread: Mapping[str, str] = {}
 
     def called(self, name: str) -> str:
         """Return the name of a source, with that of the node where there are several."""
@@ -100,7 +104,7 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     lacking: list[str] = []
     for node in nodes:
         missing = _unseen([collector.name for collector in node.collectors], node.runs, strict=strict)
-        unseen |= {node.called(name): why for name, why in missing.items()}
+        unseen |= {node.called(name): why for name, why in (*missing.items(), *node.unread.items())}
         if not node.origin.live:
             names = [each.name for each in node.collectors if each.is_live]
             own = [verdict for verdict in judgement.unchecked if verdict.host == node.host]
@@ -118,6 +122,12 @@ def headline_of(judgement: Judgement, nodes: Sequence[SeenNode], *, strict: bool
     if lacking and not bad:
         had = frozenset[str]().union(*(node.origin.collectors or () for node in nodes))
         rest.append(f"not recorded: {_named_lacking(lacking, had)}")
+    accepted = [finding for finding in judgement.findings if finding.accepted is not None]
+    if accepted:
+        rest.append(f"accepted: {named([f'{finding.rule} {subject_text(finding)}' for finding in accepted])}")
+    off = [verdict.rule for verdict in judgement.unchecked if verdict.reason == OFF]
+    if off:
+        rest.append(f"switched off: {named(off)}")
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
     if loud:
         rest.append(_not_checked(loud))

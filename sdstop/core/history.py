@@ -212,7 +212,8 @@ class Past:
             for family, rows in run.tables.items():
                 if not family.remembered:
                     continue
-                course = self._courses.setdefault((family, name), deque(maxlen=REMEMBERED))
+                most = REMEMBERED if family.remembered is True else family.remembered
+                course = self._courses.setdefault((family, name), deque(maxlen=most))
                 if not course or run.started > course[-1].started:
                     if not rows and course and not course[-1].rows:
                         course.pop()  # keep only the last of successive runs without rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -55,11 +55,12 @@ class Malformed(Exception):  # noqa: N818
 
 
 class Output(Struct, frozen=True):
-    """Output of a command, as bytes, and its exit status."""
+    """Output of a command, as bytes, its exit status, and why it may be incomplete ("" if it is whole)."""
 
     stdout: bytes
     stderr: bytes = b""
     exit: int = 0
+    fault: str = ""
 
     @property
     def text(self) -> str:
@@ -73,6 +74,31 @@ class Reply(Struct, frozen=True):
     body: bytes
     status: int = 200
     kind: str = ""
+
+
+class LogRecord(Struct, frozen=True, gc=False):
+    """Record of the kernel's log: its number, seconds since boot (without suspend), and text.
+
+    Numbers of successive records differ by 1. The text is empty if a program wrote the record. `level` is 3 for errors,
+    less for worse and more for other messages (syslog(2)).
+    """
+
+    number: int
+    seconds: float
+    text: str
+    level: int = 6
+
+
+class LogPart(Struct, frozen=True):
+    """New records of the kernel's log, oldest first; `more` if not all were read.
+
+    `boot` is the Unix time at 0 seconds if the node was never suspended; it was for `suspended` seconds.
+    """
+
+    records: tuple[LogRecord, ...]
+    more: bool
+    boot: float
+    suspended: float = 0.0
 
 
 class Host(ABC):
@@ -152,6 +178,10 @@ class Host(ABC):
         """
         del key, reason, subject, contradiction
 
+    def log_part(self) -> LogPart:
+        """Return the records of the kernel's log since the last call. Never waits; only on a live node."""
+        raise Absent("/dev/kmsg", "not recorded", recorded=False)
+
     def rests(self, what: str) -> bool:
         """Return whether a source must not be queried for now; only live nodes remember that."""
         del what
@@ -169,6 +199,11 @@ class Host(ABC):
     def recorded_output(self, name: str) -> Output:
         """Return the output of a command listed by `recorded`."""
         raise Absent(name, "not recorded", recorded=False)
+
+    def recorded_texts(self, program: str, shows: Callable[[str], bool]) -> list[str]:
+        """Return the keys of recorded outputs of `program` whose text `shows` accepts; a live node has none."""
+        del program, shows
+        return []
 
     def text(self, path: str) -> str:
         """Return a file as text; bytes that are not UTF-8 are preserved as surrogates."""

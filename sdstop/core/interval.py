@@ -2,8 +2,8 @@
 
     $ iostat -x 1 3             $ zpool iostat -vly 1 3             $ sar -d 1 3
 
-A capture made elsewhere, or pasted text, holds such output as one piece of evidence of its only frame. It becomes as
-many frames as the output has intervals, so that windows, time travel and rules see them in their order and distance.
+A capture made elsewhere, or pasted text, holds such output as one piece of evidence of its only frame. Each
+interval becomes a frame, so that windows, time travel and rules see them in their order and distance.
 """
 
 from __future__ import annotations

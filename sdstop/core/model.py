@@ -82,10 +82,11 @@ class Label(Struct, frozen=True):
 class Metric(Struct, frozen=True):
     """Numeric field.
 
-    `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain
-    count. `scale` converts the stored number to the base unit (wrapping counters stay in the kernel's own unit
+    `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "celsius", "" for a
+    plain count. `scale` converts the stored number to the base unit (wrapping counters stay in the kernel's own unit
     because wraps can only be corrected there); a scale below 1 is the reciprocal of an integer. `exact` numbers are
-    shown in full: an MTU of 9000 is not abbreviated to 8.8K.
+    shown in full: an MTU of 9000 is not abbreviated to 8.8K. A `detail` is not on the default metrics page, because
+    there are many rows, and it seldom changes or is seldom asked for.
     """
 
     title: str
@@ -96,6 +97,7 @@ class Metric(Struct, frozen=True):
     name: str | None = None
     export: bool = True
     exact: bool = False
+    detail: bool = False
 
 
 class State(Struct, frozen=True):
@@ -176,30 +178,40 @@ Sources = Source | tuple[Source, ...]
 """One location, or alternatives: the first whose fields have values in the row is used."""
 
 
-def files(folder: str, *same: str, **names: str) -> dict[str, Sources]:
+def files(folder: str, *same: str, **names: str) -> dict[str, Source]:
     """Return locations of fields read from files in a directory (a template); `same` files have the fields' names."""
     return {field: Source(f"{folder}/{name}") for field, name in ({name: name for name in same} | names).items()}
+
+
+def recorded(needle: str, places: Mapping[str, Source]) -> dict[str, Sources]:
+    """Return locations of fields; the recorded output that a row names as its source takes precedence.
+
+    `needle` (a template) marks the row's line there.
+    """
+    return {field: (Source("{told}", needle), place) for field, place in places.items()}
 
 
 class Reading(Struct, frozen=True, gc=False):
     """One row of a family. Subclasses are frozen too, and each of their fields has exactly one mark.
 
     Several collectors may produce the same family: rows of a `joined` family are combined; otherwise the first
-    collector that has rows is used. A `remembered` family, which must be small, keeps history beyond the window.
+    collector that has rows is used. A `remembered` family, which must be small, keeps history beyond the window (a
+    number: of so many runs).
     A `crowded` family is displayed with the largest rows first; rows whose numbers are all 0 are only counted.
 
     `rows_of` is the location of a row in the raw evidence, `fields_of` that of single fields read elsewhere. A family
     whose locations depend on more than its fields overrides `source`. `things` are the things named by a row (the
     first is its subject), `joins` the dependencies between them, `peers` the groups whose members should behave alike,
     and `traits` the fields with the traits of such a group, of which the subject is the upper thing or a member
-    (sdstop.core.joins).
+    (sdstop.core.joins). The rows of a family with a title `remarked` have a field `device`, the kernel name of a disk,
+    and state in `remark` what belongs to each finding about this disk (sdstop.core.remarks).
     """
 
     family: ClassVar[str]
     title: ClassVar[str]
     exported: ClassVar[bool] = True
     joined: ClassVar[bool] = False
-    remembered: ClassVar[bool] = False
+    remembered: ClassVar[int] = False
     crowded: ClassVar[bool] = False
     rows_of: ClassVar[Sources | Unplaced | None] = None
     fields_of: ClassVar[Mapping[str, Sources]] = {}
@@ -207,6 +219,11 @@ class Reading(Struct, frozen=True, gc=False):
     joins: ClassVar[tuple[Join, ...]] = ()
     peers: ClassVar[tuple[Peers, ...]] = ()
     traits: ClassVar[Mapping[str, str]] = {}
+    remarked: ClassVar[str] = ""
+
+    def remark(self) -> str:
+        """Return what each finding about the disk has to state, in at most 60 characters; "" for nothing."""
+        return ""
 
     def source(self, field: str = "") -> Source | None:
         """Return the evidence location of this row (of `field` if given), or None if its evidence is at several."""

@@ -111,6 +111,10 @@ class RecordingHost(Host):
         """Return the commands of a program that the other host has recorded."""
         return self._host.recorded(program)
 
+    def recorded_texts(self, program: str, shows: Callable[[str], bool]) -> list[str]:
+        """Return the keys of recorded outputs of a program that `shows` accepts."""
+        return self._host.recorded_texts(program, shows)
+
     def recorded_output(self, name: str) -> Output:
         """Return the output of a recorded command; a name that may be a slug is kept as one."""
         key = f"slug:{name}" if slug(name) == name else f"cmd:{name}"

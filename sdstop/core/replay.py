@@ -49,6 +49,9 @@ class Replay:
         self._guard = guard or Guard()
         self._runs: dict[str, Run] = {}
         self._families: Mapping[type[Reading], Run] = {}
+        self._changed: set[str] = set()
+        """Collectors whose evidence has changed since their last run."""
+        self._unread: dict[str, str] = {}
 
     def feed(self, frame: Frame) -> Snapshot:
         """Apply the evidence of a frame, run the collectors that ran, and return the state of the node at that time."""
@@ -56,6 +59,10 @@ class Replay:
         for collector in self.collectors:
             before = self._runs.get(collector.name)
             concerned = before is None or not before.keys.isdisjoint(changed)
+            if collector.name in self._changed:
+                concerned = True
+            elif concerned and before is not None:
+                self._changed.add(collector.name)  # until it runs: another source has read the same evidence
             if collector.name in self._younger:
                 if not concerned and not _stale(before, frame):
                     continue
@@ -71,12 +78,13 @@ class Replay:
                 mark = known
                 if before is not None and before.duration is None and mark.duration is not None:
                     concerned = True  # the run is no longer hanging, whatever blocked it
+            self._changed.discard(collector.name)
             self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
         self._find_unread(changed)
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
         shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._families)
         self._families = shot.by_family
-        return shot
+        return replace(shot, unread=self._unread) if self._unread else shot
 
     def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
         base: dict[type[Reading], Rows]
@@ -119,15 +127,17 @@ class Replay:
     def _find_unread(self, changed: set[str]) -> None:
         """Turn runs without evidence into unread ones where another output of the same program was recorded.
 
-        Outputs that any collector reads do not count.
+        Outputs that any collector reads do not count; the others are kept with their first lines.
         """
         if TREE not in changed or not (outputs := [k for k in self.host.spoken() if k.startswith(("cmd:", "slug:"))]):
             return
+        self._unread = {}
         read = frozenset[str]().union(*(run.keys for run in self._runs.values() if run.outcome is not Outcome.UNREAD))
         left: dict[str, Evidence] = {}
         for key in sorted(outputs):
             item = self.host.state[key]
             if key not in read and item.outcome is Outcome.OK and item.data.strip():
+                self._unread[key] = _first_line(item)
                 left.setdefault(_PROGRAM.split(key.partition(":")[2], maxsplit=1)[0], item)
         for collector in self.collectors if left else ():
             run = self._runs.get(collector.name)
@@ -197,8 +207,12 @@ _LONGEST_LINE = 80
 
 def _begins(item: Evidence) -> str:
     """Return the key of a piece of evidence and its first line."""
+    return f'{item.key} begins "{_first_line(item)}"'
+
+
+def _first_line(item: Evidence) -> str:
     lines = item.data[:4096].decode("utf-8", "replace").strip().splitlines()
-    return f'{item.key} begins "{safe(lines[0] if lines else "", _LONGEST_LINE)}"'
+    return safe(lines[0] if lines else "", _LONGEST_LINE)
 
 
 def _stale(run: Run | None, frame: Frame) -> bool:

@@ -112,19 +112,24 @@ _USER = re.compile(r"((?:\w+#)?(?:[A-Za-z][\w+.-]*:)?//)\S*@|(\w+#)\S*@|(?![/\w]
 """User and password in front of a host: `//me:x@server/share`, `https://me:x@host`, `me:x@host:/path`."""
 
 
+_MOUNTED = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
+"""Options that show whether a file system can be written."""
+
+
 def mount_table(data: bytes) -> bytes:
     """Return the device, mount point and type of each line of fstab(5) or /proc/mounts, without user and password.
 
-    Options (`password=x`) and comments are dropped.
+    Of the options only those are kept that show whether the file system can be written; comments are dropped.
 
-        //me:x@server/share /mnt cifs username=me,password=x 0 0        //server/share /mnt cifs
+        //me:x@server/share /mnt cifs rw,username=me,password=x 0 0     //server/share /mnt cifs rw
     """
     lines = []
     for line in data.decode("utf-8", "surrogateescape").splitlines():
-        words = line.split()[:3]
+        words = line.split()[:4]
         if words and not words[0].startswith("#"):
             words[0] = _USER.sub(lambda found: found[1] or found[2] or "", words[0], count=1)
-            lines.append(" ".join(words) + "\n")
+            options = ",".join(word for word in (words.pop().split(",") if len(words) > 3 else ()) if word in _MOUNTED)
+            lines.append(" ".join([*words, *filter(None, [options])]) + "\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 

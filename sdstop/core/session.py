@@ -12,6 +12,7 @@ from threading import Lock
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sdstop.core.account import not_understood
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
@@ -21,6 +22,7 @@ from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, History, Window
 from sdstop.core.memory import Memory, with_vanished
+from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 
@@ -128,6 +130,7 @@ class Session:
         *,
         remember: float | None = None,
         budget: float | None = None,
+        policy: Policy = NO_POLICY,
     ) -> None:
         """Start before the first frame; `remember` is the number of seconds of frames to keep (None: all).
 
@@ -142,7 +145,7 @@ class Session:
         self.timeline = Timeline(remember)
         self.budget = budget
         self.guard = Guard()
-        self.diagnosis = Diagnosis(rules, dict(thresholds or {}), guard=self.guard)
+        self.diagnosis = Diagnosis(rules, dict(thresholds or {}), policy, guard=self.guard)
         self.memory = Memory()
         self.started: float | None = None
         self.began = 0.0
@@ -220,7 +223,8 @@ class Session:
         window = history.window(replay.host.evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
         held = self.diagnosis.folded_before(frames[index].number)
-        judgement = judge(window, self.rules, self.diagnosis.configured, self.guard, held, unwanted)
+        judged = self.diagnosis
+        judgement = judge(window, self.rules, judged.configured, self.guard, held, unwanted, judged.policy)
         return Look(index, window, judgement, replay.host)
 
     def _replayed(self, index: int, unwanted: Callable[[], bool]) -> tuple[Replay, History]:
@@ -255,7 +259,10 @@ class Session:
     ) -> Headline:
         """Return the headline of a judgement, by default of that of the newest frame."""
         look = look or self.head()
-        return headline(judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict)
+        unread = not_understood(self.origin, look.now)
+        return headline(
+            judgement or look.judgement, look.now.runs, self.collectors, self.origin, strict=strict, unread=unread
+        )
 
     def still(self) -> Session:
         """Return a copy of the current state that is unaffected by new frames, for long operations."""

@@ -1,4 +1,4 @@
-"""Answers: queries of psutil and udev about the live node, and hot-plug events from udev.
+"""Answers: queries of psutil, udev and statvfs about the live node, and hot-plug events from udev.
 
 Both libraries are imported at the first query, because reading a capture needs neither.
 """
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from sdstop.core.commandline import kept
 from sdstop.core.host import Absent
+from sdstop.node.filesystems import SPACE, FileSystems
 
 PROCESSES = "psutil.processes"
 SETTLE = 0.25
@@ -135,14 +136,18 @@ def block_devices() -> dict[str, dict[str, str]]:
 
 
 def answers() -> dict[str, Callable[[], Any]]:
-    """Return a function for each query that psutil or udev can answer; functions with state start fresh.
+    """Return a function for each query that psutil, udev or the kernel can answer; functions with state start fresh.
 
     psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
                          "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}],
                        with "cpu_seconds": 12.31 for kernel threads of arrays, pools and caches
+    filesystems.space  [{"point": "/srv", "filesystem": "ext4", "source": "/dev/sdb1", "number": "8:17",
+                         "writable": true, "super_writable": true, "hint": null, "size": 1000, "free": 100,
+                         "available": 50, "files": 64000, "files_free": 63000}]; instead of these five numbers
+                       "unasked": why, or "hung": seconds
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
     """
-    return {PROCESSES: Processes().look, "udev.block": block_devices}
+    return {PROCESSES: Processes().look, SPACE: FileSystems().look, "udev.block": block_devices}
 
 
 def hotplug(callback: Callable[[], None]) -> str:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from sdstop.core.collector import Collector, commands_of, questions_of
 from sdstop.core.evidence import GATEWAY, command_key, http_key
-from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, LogPart, Output, Reply, TimedOut, Unreadable
 from sdstop.node import folders
 from sdstop.node.answers import answers
 from sdstop.node.commands import CommandRunner
+from sdstop.node.kmsg import KMSG, KmsgReader
 
 if TYPE_CHECKING:
     from sdstop.node.gateway.client import GatewayClient
@@ -28,6 +29,8 @@ _ATTRIBUTE = 4096
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # no O_NONBLOCK: it can change the result of a read
 _FOLDER = _FILE | os.O_DIRECTORY
 _MOST_LINKS = 40
+_MOST_RESTING = 1024
+"""Number of sources that rest from which those whose rest is over are forgotten."""
 
 _ABSENT = {
     errno.ENOENT: "no such file",
@@ -82,6 +85,7 @@ class LiveHost(Host):
         self._gateway = gateway
         self._client: GatewayClient | None = None
         self._resting: dict[str, float] = {}
+        self._log: KmsgReader | None = None
 
     def read(self, path: str) -> bytes:
         """Return a file's content, at most LARGEST bytes; a file of /proc can need several reads."""
@@ -194,6 +198,17 @@ class LiveHost(Host):
             raise TimedOut(path, f"took {took:.0f} s (limit {seconds:g} s)")
         return text
 
+    def log_part(self) -> LogPart:
+        """Return the new records of the kernel's log."""
+        if self._root:
+            raise Denied(KMSG, "not available with --root")
+        try:
+            if self._log is None:
+                self._log = KmsgReader()
+            return self._log.take()
+        except OSError as error:
+            raise unreadable(KMSG, error) from error
+
     def rests(self, what: str) -> bool:
         """Return whether something is not to be queried for now."""
         return time.monotonic() < self._resting.get(what, 0.0)
@@ -201,6 +216,9 @@ class LiveHost(Host):
     def rest(self, what: str, seconds: float) -> None:
         """Suspend queries of something for a number of seconds; a current suspension is not extended."""
         if not self.rests(what):
+            if len(self._resting) >= _MOST_RESTING:
+                now = time.monotonic()
+                self._resting = {each: until for each, until in self._resting.items() if until > now}
             self._resting[what] = time.monotonic() + seconds
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class Disk(Reading, frozen=True):
     major: Annotated[int, Metric("Major", "Major number", export=False)]
     minor: Annotated[int, Metric("Minor", "Minor number", export=False)]
     reads: Annotated[int, Metric("Reads", "Reads completed", kind=_COUNTER, name="sdstop_disk_reads_total")]
-    reads_merged: Annotated[int, Metric("Reads merged", "Reads merged into another", kind=_COUNTER)]
+    reads_merged: Annotated[int, Metric("Reads merged", "Reads merged into another", kind=_COUNTER, detail=True)]
     read_sectors: Annotated[
         int,
         Metric("Read", "Bytes read", "bytes", _COUNTER, SECTOR, "sdstop_disk_read_bytes_total"),
@@ -63,7 +63,7 @@ class Disk(Reading, frozen=True):
         int, Metric("Read time", "Total time spent reading, summed over requests", "seconds", _COUNTER, 0.001)
     ]
     writes: Annotated[int, Metric("Writes", "Writes completed", kind=_COUNTER)]
-    writes_merged: Annotated[int, Metric("Writes merged", "Writes merged into another", kind=_COUNTER)]
+    writes_merged: Annotated[int, Metric("Writes merged", "Writes merged into another", kind=_COUNTER, detail=True)]
     write_sectors: Annotated[
         int,
         Metric("Written", "Bytes written", "bytes", _COUNTER, SECTOR, "sdstop_disk_written_bytes_total"),
@@ -87,23 +87,30 @@ class Disk(Reading, frozen=True):
             "sdstop_disk_io_time_weighted_seconds_total",
         ),
     ]
-    discards: Annotated[int | None, Metric("Discards", "Discards completed", kind=_COUNTER)] = None
-    discards_merged: Annotated[int | None, Metric("Discards merged", "Discards merged into another", kind=_COUNTER)] = (
-        None
-    )
+    discards: Annotated[int | None, Metric("Discards", "Discards completed", kind=_COUNTER, detail=True)] = None
+    discards_merged: Annotated[
+        int | None, Metric("Discards merged", "Discards merged into another", kind=_COUNTER, detail=True)
+    ] = None
     discard_sectors: Annotated[
         int | None,
-        Metric("Discarded", "Bytes discarded", "bytes", _COUNTER, SECTOR, "sdstop_disk_discarded_bytes_total"),
+        Metric(
+            "Discarded", "Bytes discarded", "bytes", _COUNTER, SECTOR, "sdstop_disk_discarded_bytes_total", detail=True
+        ),
     ] = None
     discard_time: Annotated[
         int | None,
-        Metric("Discard time", "Total time spent discarding, summed over requests", "seconds", _COUNTER, 0.001),
+        Metric(
+            "Discard time", "Total time spent discarding, summed over requests", "seconds", _COUNTER, 0.001, detail=True
+        ),
     ] = None
     flushes: Annotated[
-        int | None, Metric("Flushes", "Flushes completed; not counted for partitions", kind=_COUNTER)
+        int | None, Metric("Flushes", "Flushes completed; not counted for partitions", kind=_COUNTER, detail=True)
     ] = None
     flush_time: Annotated[
-        int | None, Metric("Flush time", "Total time spent flushing, summed over requests", "seconds", _COUNTER, 0.001)
+        int | None,
+        Metric(
+            "Flush time", "Total time spent flushing, summed over requests", "seconds", _COUNTER, 0.001, detail=True
+        ),
     ] = None
 
 

@@ -1,4 +1,4 @@
-"""Copies or parity that were found to differ: by a check of md, by an online verify of DRBD."""
+"""Copies or parity that were found to differ: by a check of md or LVM, by an online verify of DRBD."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Mismatch(Reading, frozen=True, kw_only=True):
     exported: ClassVar[bool] = False  # the numbers are exported with arrays and DRBD connections
     rows_of = Source("{origin}", "{needle}")
     things: ClassVar = {
-        "thing": Identity(None, Stated("kind", {"md": Naming.DEV}, Naming.SESSION)),
+        "thing": Identity(None, Stated("kind", {"md": Naming.DEV, "lvm": Naming.LINK}, Naming.SESSION)),
     }
 
-    thing: Annotated[str, Label("Array", "md array, or RESOURCE/PEER of DRBD", names=Name.VOLUME)]
-    kind: Annotated[str, Fact("Kind", "md or drbd", plain=True)]
+    thing: Annotated[str, Label("Array", "md array, LVM volume, or RESOURCE/PEER of DRBD", names=Name.VOLUME)]
+    kind: Annotated[str, Fact("Kind", "md, lvm or drbd", plain=True)]
     found_by: Annotated[str | None, Fact("Found by", "check, repair, verify, resync ...", plain=True)]
     running: Annotated[bool, Fact("Running", "Whether the comparison is running")]
     differ: Annotated[int | None, Metric("Differs", "Mismatched bytes", "bytes")]

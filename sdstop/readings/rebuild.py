@@ -15,6 +15,10 @@ def folder(array: str) -> str:
     return f"/sys/block/{array.replace('/', '!')}/md"
 
 
+_NAMINGS = {"md": Naming.DEV, "zfs": Naming.VDEV, "lvm": Naming.LINK}
+"""Namespaces of the things that rebuild, by kind; all others are clusters."""
+
+
 class Rebuild(Reading, frozen=True):
     """Synchronization, check or data movement in progress; progress in bytes.
 
@@ -31,7 +35,7 @@ class Rebuild(Reading, frozen=True):
     joined: ClassVar[bool] = True
     remembered: ClassVar[bool] = True
     things: ClassVar = {
-        "array": Identity(None, Stated("kind", {"md": Naming.DEV, "zfs": Naming.VDEV}, Naming.CLUSTER)),
+        "array": Identity(None, Stated("kind", _NAMINGS, Naming.CLUSTER)),
         "carrier": Identity(ThingKind.DEVICE, Naming.DEV),
         "devices": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
     }
@@ -80,7 +84,7 @@ class Rebuild(Reading, frozen=True):
         int | None,
         Metric("Stops at", "Position at which md stops (sync_max); absent without one", "bytes", export=False),
     ] = None
-    kind: Annotated[str, Fact("Kind", "What rebuilds: md, zfs, drbd, ceph, powerflex", plain=True)] = "md"
+    kind: Annotated[str, Fact("Kind", "What rebuilds: md, zfs, lvm, drbd, ceph, powerflex", plain=True)] = "md"
     limited_by: Annotated[
         str | None,
         Fact("Limited by", "Policy that limits the speed, if the source reports one", export=False, plain=True),
@@ -122,7 +126,7 @@ class Rebuild(Reading, frozen=True):
 
     def source(self, field: str = "") -> Source | None:
         """Return the evidence of the progress or, for md, the attribute that contains the field."""
-        if self.kind != "md":
+        if self.kind != "md" or self.where:
             return Source(self.where, self.needle) if self.where else None
         attribute = _MD_ATTRIBUTES.get(field)
         if attribute:

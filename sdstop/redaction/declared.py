@@ -27,6 +27,11 @@ _CLUSTER = re.compile(r"ceph-([0-9a-f]{8})")
 """Name of a Ceph cluster: the first group of its UUID, which has its own pseudonym."""
 _KERNEL = re.compile(r"(?:etherd/e\d+\.\d+|cciss/c\d+d\d+|rd/c\d+d\d+|ida/c\d+d\d+)(?:p\d+)?")
 """Kernel device names that contain a directory."""
+_LVM = re.compile(
+    r"(?:_(?:[rm]image|rmeta)_\d+|_(?:mlog|[tcv]data|[tc]meta|imeta|pmspare|cvol|[cwi]?orig|wcorig|vorigin)"
+    r"|(?<!-)-(?:missing_\d+_\d+|[tcv]pool|cow|real))+\Z"
+)
+"""Suffixes that LVM appends to a volume's name for its parts (lib/misc/lvm-string.c, lib/activate/dev_manager.c)."""
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _FOLDERS = frozenset({
     "block", "bsg", "bus", "bulk", "cciss", "ceph", "char", "cpu", "disk", "dri", "drm", "etherd", "fd", "hugepages",
@@ -98,8 +103,11 @@ def host(name: str) -> Names:
 
 
 def mapping(name: str) -> Names:
-    """Yield the volume group and the volume of a mapping's name, or the name; `--` is an escaped hyphen."""
-    for part in re.split(r"(?<!-)-(?!-)", name):
+    """Yield the volume group and the volume of a mapping's name, or the name; `--` is an escaped hyphen.
+
+    Of a part of a volume, such as `vg0-home_rimage_0`, it is the volume: parsers need the suffix.
+    """
+    for part in re.split(r"(?<!-)-(?!-)", _LVM.sub("", name)):
         yield NameKind.VOLUME, part.replace("--", "-")
 
 
@@ -162,17 +170,18 @@ def unescaped(text: str) -> str:
 def _volume(text: str) -> Names:
     """Yield the parts of `pool/folder/volume@snapshot`, `domain/pool`, `[lv_meta]`, `rbd:pool/image`, `a,b`.
 
+    Of a part of an LVM volume, such as `vg0/home_rimage_0`, it is the volume: parsers need the suffix.
     A Ceph cluster is named by a part of its UUID, alone or in front of a node and an OSD.
     """
     for word in text.split("/"):
         if (named := _CLUSTER.fullmatch(word)) is not None:
             yield NameKind.UUID, named[1]
         elif not is_ordinary(word):
-            yield from ((NameKind.VOLUME, part.strip()) for part in _PARTS.split(word))
+            yield from ((NameKind.VOLUME, _LVM.sub("", part.strip())) for part in _PARTS.split(word))
 
 
 def _devices(text: str) -> Names:
-    """Yield names of devices: paths, link names or aliases, in a comma-separated list or a sentence."""
+    """Yield names of devices: paths, also relative to /dev, links or aliases, in a list with commas or a sentence."""
     if " " in text:
         yield from (name for found in _IN_TEXT.finditer(text) for name in path(found[0]))
         return
@@ -181,6 +190,8 @@ def _devices(text: str) -> Names:
             continue
         if word.startswith("/"):
             yield from path(word)
+        elif word.startswith(("disk/by-", "mapper/")):
+            yield from device(word.split("/"))
         elif _PREFIXED.match(word) or word.startswith(("md-name-", "dm-name-")):
             yield from link("by-id", word)
         else:

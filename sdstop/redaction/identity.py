@@ -50,6 +50,8 @@ UUID = re.compile(
     r"|(?<=LVM-)[A-Za-z0-9]{32}(?:[A-Za-z0-9]{32})?(?![A-Za-z0-9])"
 )
 """UUIDs of file systems, md, LVM, clusters and machines."""
+_LVM = 32
+"""Characters of a UUID of LVM (lib/uuid/uuid.h: ID_LEN)."""
 EMAIL = re.compile(
     r"(?<![\w.+@-])[A-Za-z0-9_][\w.+-]{0,63}@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+"
     r"(?!(?:service|socket|scope|slice|mount|timer|target|device|path|swap|automount)\b)[A-Za-z][A-Za-z0-9-]{1,20}(?![\w@])"
@@ -92,6 +94,8 @@ def _wwn(found: re.Match[str], known: Pseudonyms) -> str:
 
 def _uuid(found: re.Match[str], known: Pseudonyms) -> str:
     plain = re.sub(r"[^0-9A-Za-z]", "", found[0])
+    if len(plain) == 2 * _LVM:  # of a volume group, then of a volume: each has its own pseudonym
+        return "".join(known.of(NameKind.UUID, plain[at : at + _LVM]) for at in (0, _LVM))
     return like(found[0], known.of(NameKind.UUID, plain.lower() if _HEX.fullmatch(plain) else plain))
 
 

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from sdstop.redaction.identity import usable
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _PIECE = re.compile(r"[^\W_]+")
@@ -145,15 +146,30 @@ class Names:
                 done = end
                 break
 
+    def host(self, name: str) -> str:
+        """Return the pseudonym of a host; in full, it begins with that of its short name, as other evidence has it.
+
+        So names that belong together by their short form still do. Parts that are not identifying are kept.
+        """
+        short, dot, domain = name.partition(".")
+        if not dot or not short or not domain:
+            return self._pseudonyms.of(NameKind.HOST, name)
+        parts = (
+            self._pseudonyms.of(NameKind.HOST, part) if usable(NameKind.HOST, part) else part
+            for part in (short, domain)
+        )
+        return self._pseudonyms.joined(NameKind.HOST, name, ".".join(parts))
+
     def _standing(self, written: str, name: str, writing: Writing | None) -> str:
         kind = self.kinds[name]
-        made = self._pseudonyms.of(kind, name)
+        made = self.host(name) if kind is NameKind.HOST else self._pseudonyms.of(kind, name)
         if writing is not None:
             return writing(made)
         if written == name:
             return made
         if written in self.kinds:
-            return self._pseudonyms.of(self.kinds[written], written)
+            other = self.kinds[written]
+            return self.host(written) if other is NameKind.HOST else self._pseudonyms.of(other, written)
         return made.upper() if written.isupper() else made.lower() if written.islower() else made
 
 

@@ -65,6 +65,12 @@ class Pseudonyms:
             self._taken.add(known)
         return known
 
+    def joined(self, kind: NameKind, value: str, made: str) -> str:
+        """Return a pseudonym that was made of those of a value's parts, and add it to the map."""
+        self.known[kind][value] = made
+        self._taken.add(made)
+        return made
+
     def alike(self, kind: NameKind, value: str) -> str:
         """Return a text of the same kinds of characters, without adding it to the map."""
         digits = self._digits(kind, value)

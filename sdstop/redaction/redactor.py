@@ -27,6 +27,7 @@ from sdstop.core.zone import FACT, zone
 from sdstop.redaction import credentials, declared, identity, sockets
 from sdstop.redaction.comparison import differing
 from sdstop.redaction.names import Names
+from sdstop.redaction.ordinary import is_ordinary
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
@@ -73,6 +74,8 @@ class Redactor:
         self._unread: set[str] = set()
         """Keys of evidence that was not understood: whether it holds names is unknown."""
         self._left_out = self.kept
+        self._hosts: set[str] = set()
+        """Words that are not replaced, and that other evidence than the host's own name has as names of hosts."""
         self._own: set[str] = set()
         """Pseudonyms of host names that are used only where a host reports its own name."""
         self._seen: set[tuple[Name, str]] = set()
@@ -95,6 +98,7 @@ class Redactor:
                 self._read |= run.keys if run.ok else set()
                 self._unread |= run.keys if run.outcome is Outcome.UNREAD else set()
                 found += self._held(run)
+                self._hosts |= self._kept_hosts(run)
         for item in frame.evidence:
             key = item.key.removeprefix("link:")
             if key.startswith("list:"):
@@ -120,6 +124,21 @@ class Redactor:
                     if isinstance(value, str) and column.names is not None and (column.names, value) not in self._seen:
                         self._seen.add((column.names, value))
                         yield from declared.names_in(column.names, value)
+
+    def _kept_hosts(self, run: Run) -> set[str]:
+        """Return words among the names of hosts in a run's readings that its evidence has, and that are kept there."""
+        words = {
+            value for family, rows in run.tables.items() if not isinstance(rows, DerivedRows)
+            for column in schema(family).columns if column.names is Name.HOST
+            for row in rows.values() if isinstance(value := getattr(row, column.name), str)
+        }  # fmt: skip
+        words = {word for word in words - self._hosts if word and is_ordinary(word)}
+        state = self._learning.host.state
+        items = [state[key].data for key in run.keys - _HOSTNAMES if key in state] if words else []
+        return {
+            word for word in words
+            if any(re.search(rb"(?<![\w-])" + re.escape(word.encode()) + rb"(?![\w-])", data) for data in items)
+        }  # fmt: skip
 
     def _add(self, found: Iterable[tuple[NameKind, str]]) -> None:
         before = len(self._names)
@@ -237,7 +256,11 @@ class Redactor:
         rule = origin.facts.get(FACT)
         if zone(rule) is not None and rule is not None:  # offsets and dates, no name of a place
             facts[FACT] = rule
-        return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts)
+        blocks = tuple(
+            replace(each, first="", key=self._bare(each.key) if each.key else "", unused=plain(each.unused))
+            for each in origin.blocks
+        )
+        return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts, blocks=blocks)
 
     def _of(self, key: str, data: bytes) -> bytes:
         """Return file content or output with the names replaced, in the spelling of its format."""
@@ -268,11 +291,16 @@ class Redactor:
         return self.data(data)
 
     def _host(self, text: str) -> str:
-        """Replace a host's own name, even if it is a word that is kept elsewhere: `node7`, `sda`."""
+        """Replace a host's own name, even if it is a word that is kept elsewhere: `node7`, `sda`.
+
+        It is kept if other evidence has it as the name of a host, and keeps it: the cluster's `node2` is this node.
+        """
         name = text.strip()
         if not name or name in self._left_out or self.pseudonyms.made(name) or not identity.is_host(name):
             return text
-        made = self.pseudonyms.of(NameKind.HOST, name)
+        if name in self._hosts:
+            return text
+        made = self._names.host(name)
         self._own.add(made)
         return text.replace(name, made)
 

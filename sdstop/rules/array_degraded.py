@@ -227,6 +227,7 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
             *(window.cite(m, "state") for m in members if m.state == "faulty"),
         ),
         advice=tuple(_advice(array, members, running=running)),
+        disks=tuple(m.device for m in members if m.state == "faulty"),
         refuted_by=f"degraded = 0 for {name}, and every slot U in /proc/mdstat",
         damage=Damage.DATA if left is not None and left < 0 else None,
     )
@@ -360,6 +361,7 @@ def _broken(window: Window, array: Array) -> Finding:
                 for member in members[:4]
             ),
         ),
+        disks=tuple(member.device for member in members),
         refuted_by="all members back and array_state clean or active",
         damage=Damage.AVAILABILITY,
     )

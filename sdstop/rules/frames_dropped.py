@@ -56,6 +56,8 @@ class _Losses(Struct, frozen=True, kw_only=True):
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     recent = window.last(_SECONDS)
+    if len(recent.moments(Traffic)) < 2 and len(rare := window.moments(Traffic)) > 1:
+        recent = window.last(window.now.monotonic - rare[-2].started)  # samples are further apart
     moments = recent.moments(Traffic)
     softnet = _softnet_dropped(recent)
     if len(moments) < 2:

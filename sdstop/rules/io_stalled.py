@@ -106,7 +106,7 @@ IO_STALLED = Rule(
     _check,
     (BlockedTasks, BlockedTask, Node),
     (
-        Threshold("seconds", 15.0, "time in D state without a context switch; in a live check at most 10", "seconds"),
+        Threshold("seconds", 15.0, "time in D state without a context switch; in a live check at most 6", "seconds"),
         Threshold("tasks", 2.0, "tasks that do not run"),
     ),
     covers=(),

@@ -13,11 +13,13 @@ from sdstop.core.finding import (
     Covers,
     Damage,
     Finding,
+    Gap,
     Limits,
     Rule,
     RuledOut,
     Severity,
     Threshold,
+    Unchecked,
     Value,
     Verdict,
     cites,
@@ -65,7 +67,9 @@ def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
         impact = "The bond has less bandwidth, and fewer links to lose."
         return _finding(window, row, lost, impact, window.cite(slave, "link"), Damage.REDUNDANCY)
     traffic = window.get(Traffic, row.interface)
-    if traffic is None or not traffic.rx_packets:
+    if traffic is None:
+        return Unchecked("no link; traffic since boot unknown", row.interface, calm=True, gap=Gap.UNRECORDED)
+    if not traffic.rx_packets:
         return RuledOut(row.interface, "no link, 0 frames received since boot")
     received = human.quantity(traffic.rx_bytes, "bytes")
     lost = ("LINK DOWN", f"The link is down, after {received} received since boot.")

@@ -59,14 +59,21 @@ def _found(window: Window, cluster: Cluster, up: int, tolerates: int) -> Finding
         if node.cluster == cluster.cluster and node.role in _ROLES and node.healthy == 0
     ]  # fmt: skip
     who = f" ({gone[0].node} {gone[0].state})" if len(gone) == 1 else ""
-    if managers == 1:
+    if managers == 1 and cluster.kind == "ceph":  # it has managers, too, which are something else
+        title, cause = "SINGLE MONITOR", "The cluster has one monitor and no other."
+    elif managers == 1:
         title, cause = "SINGLE MANAGER", "The cluster has one manager and no other."
+    elif cluster.kind == "ceph":
+        title = f"MONITORS NOT REDUNDANT: {up} of {managers} up" if not tolerates else "MONITOR MISSING"
+        cause = f"{up} of {managers} monitors up{who}."
     else:
         title = f"MANAGERS NOT REDUNDANT: {up} of {managers} up" if not tolerates else "MANAGER MISSING"
         cause = f"{up} of {managers} managers up{who}."
     impact = f"{tolerates} more may fail before the cluster has no leader."
     if not tolerates:
         impact = "The next manager failure leaves the cluster without a leader."
+        if cluster.kind == "ceph":
+            impact = "The next monitor failure stops the cluster."
     critical = managers > 1 and tolerates == 0 and cluster.kind != "ceph"  # its monitors hold no data
     severity = Severity.CRITICAL if critical else Severity.WARNING
     return Finding(

@@ -29,14 +29,16 @@ _GRACE = 0.5
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(MultipathState).values():
+        if row.paths is None:
+            yield Unchecked("line of dmsetup status not understood", row.mapping, gap=Gap.FAULTY)
+            continue
         if row.active == row.paths and row.paths:
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
             continue
         seconds = _since(window, row)
         if row.active and seconds + _GRACE < limits["seconds"] and len(window.moments(MultipathState)) > 1:
-            why = (
-                f"{row.paths - row.active} failed for {human.duration(seconds)}: warning after {limits['seconds']:g} s"
-            )
+            failed = row.paths - row.active
+            why = f"{failed} failed for {human.duration(seconds)}: warning after {limits['seconds']:g} s"
             yield Unchecked(why, row.mapping, gap=Gap.EARLY)
         else:
             yield _finding(window, row, seconds)
@@ -64,10 +66,16 @@ def _finding(window: Window, row: MultipathState, seconds: float) -> Finding:
         title = f"PATH FAILED: {row.active} of {row.paths} left"
         count = "1 path" if len(failed) == 1 else f"{len(failed)} of {row.paths} paths"
         cause = f"The kernel does not use {count}: {_listed(names)}."
-        impact = "The data stays reachable." if row.active > 1 else "If the last path fails, the data is unreachable."
+        impact = (
+            "The data stays reachable." if (row.active or 0) > 1 else "If the last path fails, the data is unreachable."
+        )
     else:
         title, impact = _WITHOUT[row.queues]
-        cause = f"All {row.paths} paths have failed: {_listed(names)}." if row.paths > 1 else "It has no working path."
+        cause = (
+            f"All {row.paths} paths have failed: {_listed(names)}."
+            if (row.paths or 0) > 1
+            else "It has no working path."
+        )
     return Finding(
         severity=severity,
         subject=row.mapping,

@@ -60,7 +60,7 @@ def _running(window: Window, known: RebuildAnalysis) -> Finding:
     return Finding(
         severity=Severity.INFO,
         subject=known.name,
-        title=f"{known.what} running: ".upper() + f"{known.done}%",
+        title=f"{known.what} running".upper() + ("" if row.progress is None else f": {known.done}%"),
         cause=when,
         impact=_impact(known),
         values=(

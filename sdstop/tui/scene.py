@@ -12,11 +12,12 @@ from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE
+from sdstop.core.account import NOT_UNDERSTOOD, not_understood
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
 from sdstop.core.finding_order import by_cause
-from sdstop.core.headline import NOT_YET, Headline, reason_of
+from sdstop.core.headline import NOT_YET, Headline, named, reason_of
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
@@ -183,6 +184,8 @@ class Scene(Struct, frozen=True):
             )
             for r in self.troubled
         ]
+        unread = not_understood(self.session.origin, self.now)
+        entries += [FindingEntry(f"unread:{key}", None, why, key) for key, why in unread.items()]
         said = {run.collector for run in self.troubled}
         reasons: dict[tuple[bool, str], list[str]] = {}
         for unchecked in self.look.judgement.unchecked:
@@ -194,6 +197,10 @@ class Scene(Struct, frozen=True):
             subject = names[0] if len(names) == 1 else f"{len(names)} rules"
             shown = reason if len(names) == 1 else f"{reason}: {', '.join(names)}"
             entries.append(FindingEntry(f"unchecked:{reason}", None, shown, subject, calm=calm))
+        others = [key for key in self.now.unread if key not in unread]
+        if others and not self.session.origin.live:
+            subject = others[0] if len(others) == 1 else f"{len(others)} outputs"
+            entries.append(FindingEntry("unread", None, f"{NOT_UNDERSTOOD}: {named(others)}", subject, calm=True))
         return entries
 
     def ended(self) -> list[FindingEntry]:

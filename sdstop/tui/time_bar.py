@@ -13,6 +13,7 @@ from sdstop.analysis.load_course import LoadOf, LoadSample
 from sdstop.core.finding import Severity
 from sdstop.core.format import clock, duration
 from sdstop.core.session import Session
+from sdstop.tui.kernel_messages import message_line
 from sdstop.tui.load_graph import LoadScale, load_lines, scale_of
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, Span, TimeAxis, spans, time_axis
@@ -25,6 +26,8 @@ _HEIGHTS = ((56, 12), (48, 9), (40, 7), (20, 3), (14, 1))
 _TITLES = {LoadOf.CLUSTER: "Time, load of the cluster", LoadOf.NETWORK: "Time, network traffic"}
 """Titles with a load that is not that of the node's disks."""
 _FEWEST_GRAPH = 2
+_FEWEST_MESSAGES = 7
+"""Lines of a bar that has one for messages of the kernel."""
 _GLYPHS = (("─", "├", "━", "▲"), ("-", "+", "=", "^"))
 """Cells of a span that is not active, that begins and that is active, and the playhead."""
 _LABEL = 22
@@ -78,6 +81,8 @@ class TimeBar(Pane):
         if axis is None:
             self._resize(0)
             return
+        logged = message_line(scene, axis, before) if most >= _FEWEST_MESSAGES else None
+        most -= logged is not None
         known = spans(scene.session.episodes(), axis)
         samples = scene.course.samples if scene.course is not None else ()
         if most < _FEWEST_GRAPH + 3:
@@ -93,6 +98,7 @@ class TimeBar(Pane):
         if self._cells.metric is not scale.metric:
             self._cells = LoadCells(scale.metric)
         rows = self._graph(samples, scale, axis, at, graph, before, scene.palette) if graph else []
+        rows += [logged] if logged is not None else []
         rows += span_lines(shown, axis, at, before, scene.palette)
         if most > 1:
             rows.append(axis_line(axis, scene.session, before))

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sdstop.core.evidence import UNDATED, Cite
 from sdstop.core.finding import Finding, Value
-from sdstop.core.finding_text import against
+from sdstop.core.finding_text import accepted_text, against
 from sdstop.core.format import NOT_DATED, duration, percent, quantity, utc
 from sdstop.core.placement import place_lines
 from sdstop.core.snapshot import Run
@@ -87,6 +87,8 @@ def _when(entry: FindingEntry, scene: Scene) -> str:
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     sure = "" if finding.confidence is None else f", confidence {percent(finding.confidence)}%"
     page.line(f"rule {page.palette.word(finding.rule)}{sure}", FAINT)
+    if finding.accepted is not None:
+        page.prose(accepted_text(finding))
     for title, names in place_lines(finding):
         page.prose(f"{title}: {names}")
     if finding.advice:

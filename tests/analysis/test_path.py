@@ -15,6 +15,7 @@ from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.analysis.path.subjects import path_subjects
 from sdstop.capture.pasted import read_pasted
 from sdstop.collectors import BUILTIN
+from sdstop.core.collector import texts_of
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.history import Window
@@ -302,7 +303,7 @@ def test_without_await_the_queue_that_iostat_prints_implies_it() -> None:
     windows = []
     for printed in (recorded, _without_columns(recorded, "await")):
         session = Session(Origin("here"), BUILTIN, ())
-        session.feed_all(read_pasted(printed.encode())[1])
+        session.feed_all(read_pasted(printed.encode(), texts_of(BUILTIN))[1])
         assert session.latest is not None
         windows.append(session.latest.window)
     whole, cut = windows

@@ -45,7 +45,7 @@ def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest
     assert re.fullmatch(r"sdstop: .* is not a terminal; printing the text report\n", err)
 
 
-COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
+COUNTS = "| critical=1;;0 warning=1;0 info=0 unchecked=0 'too-loud c level'=0.9;;0.5 'too-loud b/c level'=0.1;0.5"
 SPEAKS = "too-loud not checked (it speaks)"
 BELOW = "NOT CHECKED: too-loud (x: it speaks)"
 
@@ -53,17 +53,17 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
 @pytest.mark.parametrize(
     ("rows", "code", "lines"),
     [
-        ([CALM], 0, ["OK - no findings | critical=0 warning=0 info=0 unchecked=0"]),
-        ([], 3, ["UNKNOWN - nothing checked | critical=0 warning=0 info=0 unchecked=0"]),
+        ([CALM], 0, ["OK - no findings | critical=0;;0 warning=0;0 info=0 unchecked=0"]),
+        ([], 3, ["UNKNOWN - nothing checked | critical=0;;0 warning=0;0 info=0 unchecked=0"]),
         (
             [CALM, Meter("x", word="y")],
             0,
-            [f"OK - no findings; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
+            [f"OK - no findings; {SPEAKS} | critical=0;;0 warning=0;0 info=0 unchecked=1", BELOW],
         ),
         (
             [Meter("x", word="y")],
             3,
-            [f"UNKNOWN - nothing checked; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
+            [f"UNKNOWN - nothing checked; {SPEAKS} | critical=0;;0 warning=0;0 info=0 unchecked=1", BELOW],
         ),
         (
             [WARNING],
@@ -71,7 +71,7 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
             [
                 (
                     "WARNING - 1 finding: too-loud b/c: LOUD METER. b/c is loud. Neighbors can wake up "
-                    "| critical=0 warning=1 info=0 unchecked=0"
+                    "| critical=0;;0 warning=1;0 info=0 unchecked=0 'too-loud b/c level'=0.1;0.5"
                 )
             ],
         ),
@@ -103,7 +103,8 @@ def test_check_is_short_however_much_there_is_to_say(meters: Make, capsys: pytes
     first, *more = capsys.readouterr().out.splitlines()
     assert first.startswith("SDSTOP CRITICAL - 100 findings: too-loud loud/0")
     assert " and 94 more; no usable data: idle; too-loud not checked (it speaks)" in first
-    assert first.endswith(" | critical=100 warning=0 info=0 unchecked=100")
+    assert " | critical=100;;0 warning=0;0 info=0 unchecked=100 'too-loud loud/0" in first
+    assert first.endswith("...'=0.9;;0.5")  # a number of a finding is whole or left out
     assert len(first) < 1000
     assert first.count("|") == 1
     assert more[0].startswith("CRITICAL: too-loud loud/0")
@@ -188,7 +189,7 @@ def test_worst_wins_over_unknown(meters: Make, capsys: pytest.CaptureFixture[str
 def test_export_once(capture: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
     assert execute(["export", "--once", "--from", capture]) == 0
     page = capsysbinary.readouterr().out
-    assert b'sdstop_finding_active{rule="too-loud",severity="critical",subject="c"} 1\n' in page
+    assert re.search(rb'\nsdstop_finding_active\{.*rule="too-loud",severity="critical",.*subject="c"\} 3\n', page)
     assert b"process_" not in page
     path = tmp_path / "sdstop.prom"
     assert execute(["export", "--once", "--from", capture, "--textfile", str(path)]) == 0
@@ -263,7 +264,7 @@ def test_rules_show_the_thresholds_in_force(meters: Make, tmp_path: Path, capsys
 
 
 def test_plugin_line_has_one_bar() -> None:
-    assert check.line(0, "a|b\nc", "x=1") == "SDSTOP OK - a/b\\x0ac | x=1\n"
+    assert check.line(0, "a|b\nc", ["x=1"]) == "SDSTOP OK - a/b\\x0ac | x=1\n"
 
 
 ZONE_FILE = (b"TZif2" + bytes(15) + bytes(19) + b"\1" + bytes(3) + b"\4" + bytes(6) + b"UTC\0") * 2

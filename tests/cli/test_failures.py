@@ -147,7 +147,7 @@ def test_report_goes_into_a_file(capture: str, tmp_path: Path, capsys: pytest.Ca
         ("[rules.too-loud]\nlevel = -1\n", "rules.too-loud.level: expected a number from 0 to 1e18"),
         ("[rules.too-loud]\nloudness = 1\n", "rules.too-loud.loudness: unknown threshold; valid: "),
         ("[sampler]\ninterval = 0\n", "sampler.interval: expected seconds from 0.1 to 3600"),
-        ("[sampler]\npace = 1\n", "sampler.pace: unknown setting; valid: interval, smp"),
+        ("[sampler]\npace = 1\n", "sampler.pace: unknown setting; valid: interval, smart, smp"),
         ("[export]\nlimit = 0\n", "export.limit: expected a whole number from 1"),
         ("[export]\nlimit = nan\n", "export.limit: expected a whole number from 1, got a number"),
         ("[export]\nlimit_of = 1\n", "export.limit_of: unknown setting; did you mean limit"),

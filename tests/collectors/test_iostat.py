@@ -12,11 +12,11 @@ from msgspec.structs import astuple
 
 from sdstop.collectors.block.iostat import IOSTAT, activity_of, intervals, newest, served
 from sdstop.collectors.block.iostat_report import printed, printed_json, printed_text
-from sdstop.collectors.block.sysstat import distance, interval_of, second_of_day
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
+from sdstop.readings.sysstat import distance, interval_of, second_of_day
 
 MIB = 1024 * 1024
 
@@ -382,10 +382,29 @@ def test_nothing_recorded_is_said_so() -> None:
         read({"cmd:iostat -x 1 2": "bash: iostat: command not found\n"})
 
 
-def test_reports_without_x_are_no_use() -> None:
-    basic = "Device tps kB_read/s kB_wrtn/s kB_dscd/s kB_read kB_wrtn kB_dscd\nsda 1.00 2.00 3.00 4.00 5 6 7\n\n"
+@pytest.mark.parametrize(
+    "heading", ["Device tps kB_read/s kB_wrtn/s kB_read kB_wrtn", "Device: tps Blk_read/s Blk_wrtn/s Blk_read Blk_wrtn"]
+)
+def test_reports_without_x_have_requests_and_nothing_of_waits(heading: str) -> None:
+    basic = f"{heading}\nsda 1,50 2,00 3,00 5 6\n\n"
+    (row,) = IOSTAT.read(EvidenceHost.of({"cmd:iostat -d 1 2": basic * 2}))
+    assert isinstance(row, Service)
+    assert (row.device, row.requests_per_second) == ("sda", 1.5)
+    assert (row.wait, row.queue, row.busy, row.reads_per_second) == (None, None, None, None)
+
+
+def test_a_report_without_known_columns_is_malformed() -> None:
     with pytest.raises(Malformed, match="iostat -x"):
-        read({"cmd:iostat 1 2": basic * 2})
+        read({"cmd:iostat 1 2": "Device a b\nsda 1.00 2.00\n\n" * 2})
+
+
+def test_a_device_on_a_line_of_its_own_belongs_to_the_values_below() -> None:
+    heading = (
+        "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await  svctm  %util"
+    )
+    one = f"{heading}\na-long-name-of-a-volume\n                  0.00     0.00    2.00    1.00     8.00     4.00     8.00     0.01    3.00   1.00   0.30\n\n"
+    rows = IOSTAT.read(EvidenceHost.of({"cmd:iostat -xh 1 2": one * 2}))
+    assert {row.device for row in rows if isinstance(row, DiskActivity)} == {"a-long-name-of-a-volume"}
 
 
 # --- for all texts --------------------------------------------------------------------------------------------

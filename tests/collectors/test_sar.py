@@ -60,7 +60,7 @@ def test_an_old_version_with_decimal_commas() -> None:
 def test_nothing_recorded_is_absent_and_no_disks_are_told() -> None:
     with pytest.raises(Absent):
         list(SAR.read(EvidenceHost.of({})))
-    with pytest.raises(Malformed, match="no table of disks"):
+    with pytest.raises(Absent):  # other tables of sar are those of other sources
         list(SAR.read(EvidenceHost.of({"cmd:sar -A": NEW.partition("12:00:01 AM       DEV")[0]})))
 
 
@@ -71,7 +71,7 @@ def test_no_text_raises_anything_else(lines: list[str]) -> None:
         assert found
     try:
         list(SAR.read(EvidenceHost.of({"cmd:sar -A": text})))
-    except Malformed:
+    except (Absent, Malformed):
         return
 
 

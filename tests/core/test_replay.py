@@ -45,6 +45,19 @@ def test_unchanged_evidence_of_a_run_is_a_true_zero_and_is_not_parsed_again() ->
     assert reader.asked == 1
 
 
+def test_evidence_that_another_source_read_in_between_counts_at_the_next_run() -> None:
+    reader = Reader()
+    replay = Replay([collector(reader)])
+    replay.feed(frame(1, "a 5", ran=True))
+    shot = replay.feed(frame(2, "a 9", ran=False))  # the file changed, and this source did not run
+    assert shot.get(Meter, "a") == Meter("a", 5)
+    shot = replay.feed(frame(3, ran=True))
+    assert shot.get(Meter, "a") == Meter("a", 9)
+    assert reader.asked == 2
+    replay.feed(frame(4, ran=True))
+    assert reader.asked == 2
+
+
 def test_a_collector_that_did_not_run_keeps_its_last_rate() -> None:
     replay = Replay([collector(Reader(), SLOW)])
     replay.feed(frame(1, "a 5", ran=True))

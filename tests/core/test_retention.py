@@ -151,8 +151,8 @@ def test_a_tree_of_files_is_read_without_secrets(tmp_path: Path, capfdbinary: Ou
     found = {item.key: item.data.decode() for frame in frames for item in frame.evidence}
     assert found["/etc/fstab"].splitlines() == [
         "UUID=2f0b9c1e-7a44-4f0e-9d55-0a1d2c3b4e5f / ext4", "/dev/sda2 none swap", "//nas/share /mnt/a cifs",
-        "https://dav.example/x /mnt/b davfs", "nas:/x /mnt/c fuse.sshfs", "curlftpfs#ftp /mnt/d fuse",
-        "tank/a@daily /mnt/e zfs",
+        "https://dav.example/x /mnt/b davfs", "nas:/x /mnt/c fuse.sshfs", "curlftpfs#ftp /mnt/d fuse rw",
+        "tank/a@daily /mnt/e zfs ro",
     ]  # fmt: skip
     assert found["/proc/71/cmdline"] == ""
     assert found["/proc/72/cmdline"] == "vblade\0-m\0003cecef9a8b7c\0000\0001\0eth1\0/dev/vg/a\0"
@@ -218,7 +218,7 @@ def test_what_no_collector_reads_is_not_kept() -> None:
         "cmd:getent passwd",
         "slug:last_-x",
         "/etc/passwd",
-        "/var/log/messages",
+        "/var/log/auth.log",
         "/proc/1/maps",
     ):
         made = retention.evidence(Evidence(key, data=b"xaver", stderr=b"xaver"))

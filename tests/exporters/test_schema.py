@@ -11,10 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from sdstop.collectors import BUILTIN
-from sdstop.core.session import Session
 from sdstop.exporters.report import document, schema
-from sdstop.rules import RULES
-from tests.fixtures import names, opened
+from tests.fixtures import names, story
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "report.schema.json"
 PUBLISHED = json.loads(PAGE.read_text(encoding="utf-8"))
@@ -28,10 +26,7 @@ STORIES = [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.slow) 
 
 @functools.cache
 def text(name: str) -> str:
-    origin, frames = opened(name)
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
-    return document.to_json(document.document(session))
+    return document.to_json(document.document(story(name).session))
 
 
 def report(name: str) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def test_a_source_that_hangs_delays_neither_a_scrape_nor_the_end(node: Path) -> 
         until(lambda: re.search(running, get(port)[1]))
         frames = r"(?m)^sdstop_frame_timestamp_seconds (.*)$"
         _, page = get(port)
-        assert 'sdstop_collector_success{collector="mdraid"} 0\n' in page
-        assert 'sdstop_collector_success{collector="diskstats"} 1\n' in page
+        assert 'sdstop_collector_outcome{collector="mdraid",outcome="timeout"} 1\n' in page
+        assert 'sdstop_collector_outcome{collector="diskstats",outcome="ok"} 1\n' in page
         assert 'sdstop_disk_reads_total{device="sda"} 100\n' in page
         before = re.findall(frames, page)
         until(lambda: re.findall(frames, get(port)[1]) != before)
@@ -176,7 +176,7 @@ def test_a_real_prometheus_scrapes_it(node: Path, tmp_path: Path) -> None:
             (series,) = until(lambda: ask("sdstop_disk_reads_total"))
             assert series["metric"]["device"] == "sda"
             assert series["value"][1] == "100"
-            assert until(lambda: ask('sdstop_collector_interval_seconds{collector="diskstats"}'))[0]["value"][1] == "1"
+            assert until(lambda: ask('sdstop_collector_outcome{collector="diskstats"}'))[0]["value"][1] == "1"
             (sampled,) = until(lambda: ask("scrape_samples_post_metric_relabeling"))
             (scraped,) = until(lambda: ask("scrape_samples_scraped"))
             assert sampled["value"][1] == scraped["value"][1]
@@ -239,7 +239,7 @@ def test_a_thousand_scrapes_of_a_hung_source_leave_no_thread_and_no_file_behind(
         port = port_of(process)
         hangs = r'(?m)^sdstop_collector_running_seconds\{collector="mdraid"\} ([1-9].*)$'
         until(lambda: re.search(hangs, get(port)[1]))
-        assert 'sdstop_collector_stale{collector="mdraid"} 1\n' in get(port)[1]
+        assert 'sdstop_collector_outcome{collector="mdraid",outcome="timeout"} 1\n' in get(port)[1]
         before = state_of(process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         theirs = [len(list(Path(f"/proc/{child}/fd").iterdir())) for child in children]
@@ -303,7 +303,7 @@ def test_parts_of_the_page(node: Path) -> None:
         assert set(re.findall(r'collector="(\w+)"', page)) == {"diskstats"}
         page = get(port, "/metrics?collect%5B%5D=findings&collect%5B%5D=process")[1]
         assert "process_cpu_seconds_total" in page
-        assert "sdstop_collector_success{" not in page
+        assert "sdstop_collector_outcome{" not in page
         page = get(port, "/metrics?exclude[]=diskstats&exclude[]=findings")[1]
         assert "sdstop_disk_reads_total" not in page
         assert "sdstop_finding_seconds_total" not in page
@@ -330,7 +330,7 @@ def test_hangup_has_it_read_its_configuration_again(node: Path, tmp_path: Path) 
             (node / "config.toml").write_text('[export]\ndisks = "none"\n')
             process.send_signal(signal.SIGHUP)
             until(lambda: "sdstop_disk_reads_total" not in get(port)[1])
-            assert 'sdstop_collector_success{collector="diskstats"} 1\n' in get(port)[1]
+            assert 'sdstop_collector_outcome{collector="diskstats",outcome="ok"} 1\n' in get(port)[1]
             words = iter(lambda: systemd.recv(999).decode(), "")
             told = [next(word for word in words if word != "WATCHDOG=1") for _ in range(2)]
             assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", told[0])

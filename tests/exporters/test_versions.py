@@ -23,9 +23,9 @@ from sdstop.rules import RULES
 from tests.fixtures import opened
 
 STORIES = (
-    "vm-md-writers-512k-apart", "clone-convoy", "draid-one-dimm", "scaleio-cloud", "aoe-flashcache", "iostat-only",
-    "hot-member", "slow-member",
-    "md-rebuild-running",
+    "draid-one-dimm", "scaleio-cloud", "aoe-flashcache", "iostat-only", "slow-member",
+    *(pytest.param(name, marks=pytest.mark.slow)
+      for name in ("vm-md-writers-512k-apart", "clone-convoy", "hot-member", "md-rebuild-running")),
 )  # fmt: skip
 
 

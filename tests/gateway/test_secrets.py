@@ -129,7 +129,7 @@ def test_a_password_in_the_config_is_refused_and_not_repeated(tmp_path: Path, se
     file = tmp_path / "sdstop.toml"
     file.write_text(f"[powerflex]\n{section}\n")
     with pytest.raises(ConfigError, match=r"powerflex\.") as refused:
-        load(file, RULES)
+        load([file], RULES)
     assert "hunter2-secret" not in str(refused.value)
 
 

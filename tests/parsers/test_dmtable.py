@@ -71,9 +71,9 @@ def test_no_devices_are_no_segments_and_other_text_is_malformed() -> None:
 def test_mappings_of_dmsetup_info() -> None:
     text = "vg0-vol:253:0:L--w:1:1:0:LVM-9FYC\nwc:253:11:L--w:1:1:0:\nodd:name:253:2:L-sr:0:2:7:CRYPT-x\nrubbish\n"
     assert mappings(text) == {
-        "vg0-vol": Mapping("vg0-vol", "LVM-9FYC", "dm-0"),
-        "wc": Mapping("wc", "", "dm-11"),
-        "odd:name": Mapping("odd:name", "CRYPT-x", "dm-2"),
+        "vg0-vol": Mapping("vg0-vol", "LVM-9FYC", "dm-0", suspended=False, number="253:0"),
+        "wc": Mapping("wc", "", "dm-11", suspended=False, number="253:11"),
+        "odd:name": Mapping("odd:name", "CRYPT-x", "dm-2", suspended=True, number="253:2"),
     }
 
 

@@ -32,6 +32,13 @@ def read(*names: tuple[str, str], sockets: int = 2, channels: int | None = None)
         (("P0-ChF-DIMM0", ""), ("P1-ChA-DIMM0", ""), ("F", "A")),
         (("A1", ""), ("B12", ""), (None, None)),
         (("DIMM_A1", ""), ("DIMM_B1", ""), (None, None)),
+        (("DIMM_A1", "NODE 0 CHANNEL 0 DIMM 0"), ("DIMM_J1", "NODE 1 CHANNEL 2 DIMM 0"), ("0", "2")),
+        (("DIMM_A1", "NODE 1"), ("DIMM_G1", "NODE 2"), ("A", "G")),
+        (("CPU0_C0D0", ""), ("CPU1_C3D1", ""), ("0", "3")),
+        (("P1_DIMM_A1", ""), ("P2_DIMM_H1", ""), ("A", "H")),
+        (("CPU1 DIMM A1", ""), ("CPU2 DIMM B1", ""), ("A", "B")),
+        (("CPU0_CH1_DIMM0", ""), ("CPU1_CH0_DIMM1", ""), ("1", "0")),
+        (("Node0_Dimm0", "Bank0"), ("Node1_Dimm1", "Bank1"), (None, None)),
     ],
 )
 def test_names_that_tell(first: tuple[str, str], second: tuple[str, str], channels: tuple[str | None, ...]) -> None:
@@ -57,6 +64,14 @@ def test_letters_over_all_sockets_are_channels() -> None:
     names = [(f"DIMM_{letter}1", "") for letter in "ABCDEFGH"]
     assert read(*names, channels=4)[3:5] == [(0, "D"), (1, "E")]
     assert set(read(*names, channels=6)) == {(None, None)}
+
+
+def test_a_processor_has_several_controllers() -> None:
+    names = [(f"DIMM_{letter}1", f"NODE {1 + at // 2}") for at, letter in enumerate("ABCDEFGH")]
+    assert read(*names) == [
+        (0, "0.A"), (0, "0.B"), (0, "1.C"), (0, "1.D"), (1, "0.E"), (1, "0.F"), (1, "1.G"), (1, "1.H"),
+    ]  # fmt: skip
+    assert set(read(*names, sockets=3)) == {(None, None)}
 
 
 def test_one_array_for_each_socket() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.fabric.hba import HBA, DiskPath
+from sdstop.collectors.fabric.hba_text import HBA_TEXT
 from sdstop.collectors.fabric.sgmap import ScsiDevice, parse
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
@@ -64,7 +65,7 @@ def mapped(*counts: int) -> dict[str, str]:
 
 def test_the_way_to_a_disk_by_its_host() -> None:
     host = EvidenceHost.of({"slug:sg_map_-i_-x": PART})
-    paths = [row for row in HBA.read(host) if isinstance(row, DiskPath)]
+    paths = [row for row in HBA_TEXT.read(host) if isinstance(row, DiskPath)]
     assert [(row.device, row.hba, row.host) for row in paths] == [
         ("sda", "host0", "host0"), ("sdb", "host0", "host0"), ("sdi", "host1", "host1"), ("sdq", "host4", "host4"),
     ]  # fmt: skip
@@ -80,13 +81,13 @@ def test_sysfs_counts_where_there_is_any() -> None:
 
 
 def test_how_disks_are_spread_is_judged_and_what_the_links_carry_is_not() -> None:
-    said = Judged([BLOCKDEV, HBA], [HBA_OVERSUBSCRIBED, HBA_UNBALANCED], [(0.0, mapped(15, 15, 15, 15))])
+    said = Judged([BLOCKDEV, HBA, HBA_TEXT], [HBA_OVERSUBSCRIBED, HBA_UNBALANCED], [(0.0, mapped(15, 15, 15, 15))])
     assert (
         "TOSHIBA MG07SCA14TA evenly on 4 HBAs (host0: 15, host1: 15"
         in said.ruled_out("host0", "hba-unbalanced").summary
     )
     assert "not recorded" in said.unchecked("", "hba-oversubscribed").reason
-    uneven = Judged([BLOCKDEV, HBA], [HBA_UNBALANCED], [(0.0, mapped(45, 15))]).finding("host0")
+    uneven = Judged([BLOCKDEV, HBA, HBA_TEXT], [HBA_UNBALANCED], [(0.0, mapped(45, 15))]).finding("host0")
     assert uneven.severity is Severity.INFO
     assert uneven.cause == "45 disks on this HBA, 30.0 on average on 2 identical ones."
     assert "TOSHIBA MG07SCA14TA" in {value.value for value in uneven.values}

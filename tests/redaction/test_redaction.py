@@ -17,16 +17,19 @@ from msgspec.structs import replace
 from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
+from sdstop.collectors.ceph.readings import CephDaemon
 from sdstop.collectors.devicemapper.lvm import LVS
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, command_key
 from sdstop.core.model import Name
 from sdstop.core.session import Session
+from sdstop.readings.cluster import ClusterDevice, ClusterNode
 from sdstop.redaction.declared import names_in
 from sdstop.redaction.identity import IPV4, usable
 from sdstop.redaction.leak import leaks
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 from sdstop.redaction.redactor import Redactor
 from sdstop.rules import RULES
+from tests.clusters.scenario import RECORDED
 from tests.fixtures import opened
 
 KEY = b"a key of thirty-two bytes, or so"
@@ -148,6 +151,43 @@ def test_words_of_everybody_are_no_names(kind: NameKind, value: str) -> None:
     assert not usable(kind, value)
 
 
+@pytest.mark.parametrize(
+    ("own", "bucket"),
+    [
+        ("node2", "node2"), ("stor2", "stor2"), ("stor2.corp.example", "stor2"), ("ceph.example", "ceph"),
+        ("stor2.corp.example", "stor2.corp.example"), ("stor2", "stor2.corp.example"), ("n2", "n2"),
+    ],
+)  # fmt: skip
+def test_a_node_of_a_cluster_is_this_node_under_its_pseudonym_too(own: str, bucket: str) -> None:
+    _, frames = open_capture(RECORDED / "ceph-slow-disk@3.tar.gz")
+    renamed = [
+        replace(frame, evidence=tuple(
+            replace(item, data=f"{own}\n".encode()) if item.key == "/proc/sys/kernel/hostname"
+            else replace(item, data=item.data.replace(b'"node2"', f'"{bucket}"'.encode()))
+            for item in frame.evidence
+        ))
+        for frame in frames
+    ]  # fmt: skip
+    known = Redactor(Pseudonyms(KEY), BUILTIN)
+    known.learn_host(own)
+    for frame in renamed:
+        known.learn(frame)
+    for course in (renamed, [known.frame(frame) for frame in renamed]):
+        session = Session(Origin("n"), BUILTIN, ())
+        session.feed_all(course)
+        window = session.head().window
+        (local,) = (row for row in window.rows(ClusterNode).values() if row.local)
+        assert local.role == "osd"
+        (daemon,) = window.rows(CephDaemon).values()
+        (device,) = (row for row in window.rows(ClusterDevice).values() if row.device == "osd.2")
+        assert device.local == "vda"
+        things = {window.topology.find(name) for name in (daemon.name, f"{device.cluster}/{device.node}/osd.2")}
+        assert len(things) == 1
+    said = b"".join(item.data for frame in course for item in frame.evidence)
+    assert b"corp" not in said
+    assert b"stor2" not in said
+
+
 def test_a_host_that_is_called_like_a_disk_or_numa_node_has_another_name_where_it_says_its_own() -> None:
     """Elsewhere the word has to stay, or there would be no such disk any more."""
     for name in ("sda", "node7", "online"):
@@ -161,6 +201,50 @@ def test_a_host_that_is_called_like_a_disk_or_numa_node_has_another_name_where_i
         assert redacted[1].data.endswith(b"node7 sda online\n")
         assert list(leaks([("f", b"node7 sda online")], known.pseudonyms)) == []
     assert made(host="localhost")[0].origin(Origin("localhost")).name == "localhost"
+
+
+def test_a_raid_of_lvm_keeps_its_images_under_the_name_of_the_volume() -> None:
+    """They belong together by the volume's name, the suffixes of LVM and the group's half of their UUIDs."""
+    group, images = "Xk3dRtq7Lw2mNvYp4sHc8bJz1fWa6eQg", {}
+    for number, suffix in enumerate(("", "_rimage_0", "_rimage_1", "_rmeta_0", "_rmeta_1")):
+        folder = f"/sys/block/dm-{number}/dm"
+        images[f"{folder}/name"] = f"vgkappel-kunde--amsler{suffix}"
+        images[f"{folder}/uuid"] = f"LVM-{group}{number}s3dRtq7Lw2mNvYp4sHc8bJz1fWa6eQg"
+    listed = Evidence("list:/sys/block", data="\n".join(f"dm-{number}" for number in range(5)).encode())
+    known, redacted = made(listed, *(Evidence(key, data=f"{text}\n".encode()) for key, text in images.items()))
+    assert known.kept == known.changed == set()
+    assert "mapped-raids" in known.sources
+    texts = {item.key: item.data.decode().strip() for item in redacted}
+    of = known.pseudonyms.of
+    mapping = f"{of(NameKind.VOLUME, 'vgkappel')}-{of(NameKind.VOLUME, 'kunde-amsler').replace('-', '--')}"
+    assert mapping not in images.values()
+    assert [texts[key] for key in images if key.endswith("name")] == [
+        images[key].replace("vgkappel-kunde--amsler", mapping) for key in images if key.endswith("name")
+    ]
+    assert {text[:36] for key, text in texts.items() if key.endswith("uuid")} == {f"LVM-{of(NameKind.UUID, group)}"}
+    hyphenated = "-".join(
+        group[at:to] for at, to in ((0, 6), (6, 10), (10, 14), (14, 18), (18, 22), (22, 26), (26, 32))
+    )
+    assert known.text(f"VG UUID {hyphenated}").replace("-", "").endswith(of(NameKind.UUID, group))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "names"),
+    [
+        (Name.DEVICE, "disk/by-id/ata-ST4000NM0033-9ZM170_ZQ7K2WPX", [(NameKind.SERIAL, "ZQ7K2WPX")]),
+        (Name.DEVICE, "disk/by-path/pci-0000:00:1f.2-ata-1", []),
+        (Name.DEVICE, "mapper/vgkappel-amsler", [(NameKind.VOLUME, "vgkappel"), (NameKind.VOLUME, "amsler")]),
+        (Name.MAPPING, "vgkappel-amsler-tpool", [(NameKind.VOLUME, "vgkappel"), (NameKind.VOLUME, "amsler")]),
+        (Name.MAPPING, "vgkappel-my--tpool", [(NameKind.VOLUME, "vgkappel"), (NameKind.VOLUME, "my-tpool")]),
+        (Name.VOLUME, "vgkappel/amsler_tdata", [(NameKind.VOLUME, "vgkappel"), (NameKind.VOLUME, "amsler")]),
+        (Name.VOLUME, "vgkappel/amsler_rimage_0", [(NameKind.VOLUME, "vgkappel"), (NameKind.VOLUME, "amsler")]),
+        (Name.VOLUME, "vgkappel/data_cold", [(NameKind.VOLUME, "vgkappel"), (NameKind.VOLUME, "data_cold")]),
+    ],
+)
+def test_names_are_learned_without_words_of_udev_and_lvm(
+    kind: Name, text: str, names: list[tuple[NameKind, str]]
+) -> None:
+    assert list(names_in(kind, text)) == names
 
 
 def test_a_serial_number_of_digits_alone_is_one() -> None:

@@ -33,7 +33,7 @@ COMMON = re.compile(
     r"sd[a-z]{1,2}\d*|vd[a-z]\d*|nvme\d+n\d+(p\d+)?|(md|dm-|drbd|zd|bcache|rbd|loop|sr|osd\.|eth|bond|br|vb|va|eno|enp|node)"
     r"\d*\w*|etherd|e\d+\.\d+(p\d+)?|lo|va|vb|dev|mapper|disk|by-\w+|(mirror|raidz\d?|draid\d?(:\w+)*|spare|replacing)-[\d-]+"
     r"|draid\d|\d+\w|\d+s-\d+|spares|logs|cache|default|hdd|ssd|wwn-\S+|scsi-\S+|srv|mnt|vm|run|etc|fstab|swap|slice|scope"
-    r"|system\.slice|tank|vg0?|vol|arc|l2arc|zil|root|images|golden|raw|data|pool|group|powerflex|ceph|drbd|pacemaker"
+    r"|system\.slice|tank|vg0?|vol|arc|l2arc|zil|root|images|golden|raw|data|pool|group|powerflex|ceph|drbd|gluster|pacemaker"
     r"|machine\.slice|user\.slice|vdo|block|bin|sh|init\.sh|this|all|file|flashcache|meta|host\d+|part\d+|backup\S*"
     r"|postgres|wc|origin|metadata|cvol|home|ata|[0-9a-f]{16}|[a-z]{1,3}\d?|\d[\d.:/-]*|pci-\S+|rack\d+|storage",
     re.IGNORECASE,
@@ -115,11 +115,11 @@ def left(planted: Iterable[str], data: bytes) -> list[str]:
 
 
 WIDEST = {
-    "aoe-flashcache", "ceph-drain", "draid-mended", "mtu-mended", "pacemaker-clean", "path-mtu", "scaleio-cloud",
-    "vm-aoe-1500",
+    "aoe-flashcache", "ceph-drain", "ceph-osd-down", "disks-healthy", "draid-mended", "gluster-clean", "mtu-mended",
+    "pacemaker-clean", "path-mtu", "san-healthy", "scaleio-cloud", "vm-aoe-1500", "vm-dm-cache", "vm-sosreport",
 }  # fmt: skip
 """Stories that together have names in every field in which any story has one."""
-EVERY_RUN = WIDEST | set(names()[::6])
+EVERY_RUN = WIDEST | set(names()[::12])
 
 
 @pytest.mark.slow

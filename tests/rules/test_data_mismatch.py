@@ -21,7 +21,8 @@ SIZE = 3906764800 * 1024
 
 
 def checked(sectors: str | None, *, level: str = "raid6", action: str = "idle", last: str | None = "check") -> Judged:
-    node = Node(level=level, slots="UUUU", action=action, layout="level 6, 512k chunk, algorithm 2")
+    layout = "" if level == "raid1" else "level 6, 512k chunk, algorithm 2"
+    node = Node(level=level, slots="UUUU", action=action, layout=layout)
     files = node.files()
     if sectors is not None:
         files["/sys/block/md0/md/mismatch_cnt"] = f"{sectors}\n"

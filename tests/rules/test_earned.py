@@ -15,6 +15,7 @@ from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.memory.dimms import DIMMS, TABLE, Dimm
 from sdstop.collectors.pacemaker.cluster import PACEMAKER
 from sdstop.collectors.zfs.pools import ZFS
+from sdstop.core.collector import texts_of
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import Finding, Gap, Severity, Unchecked, Verdict
 from sdstop.core.headline import OK, UNKNOWN
@@ -35,7 +36,7 @@ NO_ARRAY = {"/proc/mdstat": "Personalities : [raid6] \nunused devices: <none>\n"
 
 
 def pasted(text: str) -> Session:
-    origin, frames = open_pasted(io.BytesIO(text.encode()))
+    origin, frames = open_pasted(io.BytesIO(text.encode()), texts_of(BUILTIN))
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     return session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
+from sdstop.collectors.network.interfaces_text import INTERFACES_TEXT
 from sdstop.collectors.network.links import LINKS
 from sdstop.core.finding import Severity
 from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
@@ -91,3 +92,12 @@ def test_a_slave_without_link_is_a_warning_and_explains_the_bond() -> None:
     assert "bond0 works without it" in finding.summary
     assert finding.explains == ("bond-unbalanced:bond0",)
     assert said.finding("bond0", "bond-unbalanced").severity is Severity.WARNING
+
+
+def test_without_traffic_nobody_knows_whether_a_link_was_used() -> None:
+    text = (
+        "3: eno2: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 9000 qdisc mq state DOWN group default qlen 1000\n"
+        "    link/ether 3c:fd:fe:a1:b2:c2 brd ff:ff:ff:ff:ff:ff\n    inet 198.51.100.5/24 scope global eno2\n"
+    )
+    said = Judged([INTERFACES_TEXT], [LINK_DEGRADED], [(0.0, {"cmd:ip address": text})])
+    assert "traffic since boot unknown" in said.unchecked("eno2").reason

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.devicemapper.multipath import MULTIPATH, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
+from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.rules.path_failed import PATH_FAILED
@@ -33,7 +34,7 @@ def judged(*states: str, queues: bool | None = True, every: float = 5.0) -> Judg
                 },
             )
         )
-    return Judged((MULTIPATH,), [PATH_FAILED], frames)
+    return Judged((DM_STATUS,), [PATH_FAILED], frames)
 
 
 def test_all_paths_active_is_good() -> None:

@@ -40,7 +40,7 @@ def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 def test_check_has_one_finding_and_names_some_members(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = _run(capsys, "check").splitlines()[:2]
     assert first.startswith(f"SDSTOP CRITICAL - 1 finding: device-hung {_HBA}: 24 DISKS DO NOT RESPOND. {_SAID}.")
-    assert " | critical=1 warning=0 info=0 " in first
+    assert " | critical=1;;0 warning=0;0 info=0 " in first
     assert second.endswith("; members sda, sdb, sdc, sdd, sde, sdf and 18 more; part of md0, md1")
 
 
@@ -75,7 +75,7 @@ def test_the_exporter_has_one_series() -> None:
         for sample in family.samples:
             if sample.name in {"sdstop_finding_active", "sdstop_findings"} and sample.value:
                 found[sample.name, sample.labels.get("subject", "")] = sample.value
-    assert found == {("sdstop_finding_active", _HBA): 1, ("sdstop_findings", ""): 1}
+    assert found == {("sdstop_finding_active", _HBA): 3, ("sdstop_findings", ""): 1}
 
 
 def test_single_disks_are_still_marked() -> None:

@@ -18,11 +18,11 @@ def view(shown: Screen) -> Overview:
 
 def panes(shown: Screen) -> dict[str, tuple[int, int, int, list[str]]]:
     """Return left edge, first line, width and lines of each visible pane of the view, by its id."""
-    found = {}
+    found, painted = {}, cells(shown)
     for pane in view(shown).query("Pane"):
         region = pane.region
         if region.width and region.height and all(each.display for each in (pane, *pane.ancestors[:1])):
-            lines = [line[region.x : region.right] for line in cells(shown)[region.y : region.bottom]]
+            lines = [line[region.x : region.right] for line in painted[region.y : region.bottom]]
             found[str(pane.id)] = (region.x, region.y, region.width, lines)
     return found
 

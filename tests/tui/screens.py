@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -17,6 +17,7 @@ from textual._compositor import Compositor
 from textual._context import active_app, active_message_pump
 from textual.app import App
 from textual.await_complete import AwaitComplete
+from textual.cache import FIFOCache
 from textual.css import stylesheet
 from textual.css.model import RuleSet
 from textual.css.parse import parse
@@ -24,6 +25,7 @@ from textual.css.tokenize import tokenize_values
 from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen as TextualScreen
+from textual.strip import Strip
 
 from sdstop.core.evidence import Frame
 from sdstop.core.judging import Judging
@@ -77,6 +79,33 @@ def _rules(scope: str, css: str, read_from: Any, **settings: Any) -> list[RuleSe
 _styles: Any = stylesheet
 _styles.tokenize_values = lambda variables: _tokens(tuple(variables.items()))
 _styles.parse = _rules
+
+_styles.RuleSet.__hash__ = object.__hash__  # the same in C: a start looks up five thousand rules
+
+_CACHES = {
+    "_divide_cache": 4, "_crop_cache": 16, "_style_cache": 16, "_filter_cache": 4, "_line_length_cache": 4,
+    "_crop_extend_cache": 4, "_offsets_cache": 4,
+}  # fmt: skip
+"""Caches of a painted line, and their sizes."""
+
+
+def _made(strip: Strip, segments: Iterable[Segment], cell_length: int | None = None) -> None:
+    """Make a line without its seven caches, which take longer than all else and of which few are ever used."""
+    strip._segments = list(segments)
+    strip._cell_length = cell_length
+    strip._render_cache = strip._link_ids = strip._cell_count = None
+
+
+def _cache_of(strip: Strip, name: str) -> Any:
+    """Make a cache of a line when it is used first."""
+    if name not in _CACHES:
+        raise AttributeError(name)
+    setattr(strip, name, FIFOCache(_CACHES[name]))
+    return getattr(strip, name)
+
+
+_strips: Any = Strip
+_strips.__init__, _strips.__getattr__ = _made, _cache_of
 
 _composed = Compositor.render_update
 
@@ -176,9 +205,13 @@ class Screen:
         """Press keys, and return the screen's text."""
         for key in keys:
             await self.pilot.press(key)
+        await self.settled()
+        return self.text()
+
+    async def settled(self) -> None:
+        """Wait until all that happened is shown."""
         await self.looked_up()
         await self.pilot.pause()
-        return self.text()
 
     async def looked_up(self) -> None:
         """Wait until the frame that was stepped to is judged and shown."""
@@ -220,7 +253,7 @@ async def screen(
     with _without_terminal():
         async with app.run_test(size=size) as pilot:
             shown = Screen(app, pilot)
-            await shown.press()
+            await shown.settled()
             yield shown
 
 

@@ -135,7 +135,7 @@ async def test_rows_are_sorted_and_filtered_as_elsewhere() -> None:
         await shown.press("3")
         table = shown.app.main.table()
         table.sort_by("cacheable")
-        await shown.press()
+        await shown.settled()
         lines = shown.lines()
         assert [line[1:9].strip() for line in lines[4:6]] == ["vg/home", "cachedev"]
         await shown.press("slash")

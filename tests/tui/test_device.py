@@ -12,7 +12,7 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.widgets.pane import Pane
-from tests.fixtures import replayed
+from tests.fixtures import replayed, story
 from tests.nodes.block import Load, Node, raid10, refused
 from tests.tui.screens import Screen, screen
 
@@ -127,7 +127,7 @@ async def test_a_click_on_a_graph_goes_to_its_moment() -> None:
         opened = await page(shown, ("md0", "sdb"))
         graph = opened.query(GraphPane).first()
         await shown.pilot.click(graph, offset=(graph.size.width // 2, 3))
-        await shown.press()
+        await shown.settled()
         look = shown.app.playhead.look
         assert look is not None
         assert look.now.number == pytest.approx(28, abs=2)
@@ -292,3 +292,12 @@ async def test_a_page_of_something_that_no_view_lists_cannot_be_pinned() -> None
         shown.app.paint()
         await shown.press("p")
         assert "nothing to pin here" in shown.lines()[-1]
+
+
+async def test_the_page_of_a_disk_has_its_messages_in_the_kernels_log() -> None:
+    async with screen(story("vm-kernel-ext4").session, (120, 40)) as shown:
+        await page(shown, ("", "dm-0"))
+        assert "6 lost writes" in shown.line("Kernel log")
+    async with screen(story("vm-kernel-ext4").session, (120, 40)) as shown:
+        await page(shown, ("", "vda"))
+        assert "Kernel log  " not in shown.text()

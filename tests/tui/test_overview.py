@@ -38,7 +38,7 @@ async def test_nothing_essential_is_cut_and_no_pane_is_empty(name: str) -> None:
     async with screen(session_of(name)) as shown:
         for size in SIZES:
             await shown.pilot.resize_terminal(*size)
-            await shown.press()
+            await shown.settled()
             check_first_screen(shown)
             assert max(map(cell_len, shown.lines())) <= size[0]
 

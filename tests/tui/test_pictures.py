@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Evidence
+from sdstop.core.session import Session
+from sdstop.rules import RULES
 from sdstop.tui.terminal import Depth
-from tests.fixtures import story
+from tests.fixtures import opened, story
 from tests.tui.first_screen import panes
 from tests.tui.screens import LOOKS, Screen, roles, screen
 
@@ -28,6 +32,11 @@ def picture(shown: Screen) -> list[str]:
         ("dm-caches-failing", "Evidence", ["dmsetup status", "needs_check"]),
         ("ceph-drain", "15 devices by fault set", ["osd.10 osd.11", "osd.12 osd.13 osd.14"]),
         ("server-lopsided", "Memory channels", [" A 16G ", "A empty", "H empty"]),
+        (
+            "nfs-server-dead",
+            "256 tasks waiting for /srv/projects",
+            ["php-fpm             250 ██", "rpc_wait_bit_killable"],
+        ),
         ("pacemaker-unclean", "Clusters", ["1 of 2 nodes online, led by store1", "failed store1"]),
     ],
 )
@@ -54,6 +63,21 @@ async def test_errors_of_a_module_accuse_no_empty_slot() -> None:
         assert not used & {"crit", "warn"}
 
 
+async def test_a_module_with_errors_is_accused_if_its_slot_has_the_name_of_the_counter() -> None:
+    kept = story("server-lopsided").session
+    session = Session(kept.origin, BUILTIN, RULES)
+    for frame in opened("server-lopsided")[1]:
+        session.feed(replace(frame, evidence=tuple(map(_labelled, frame.evidence))))
+    async with screen(session) as shown:
+        line = next(line for line in shown.segments() if any("A 16G" in s.text for s in line))
+        accused = {s.text.strip() for s in line if roles(s.style) & {"warnbg"}}
+        assert accused == {"B 16G"}
+
+
+def _labelled(item: Evidence) -> Evidence:
+    return replace(item, data=b"P1-DIMMB1\n") if item.key.endswith("mc0/dimm0/dimm_label") else item
+
+
 async def test_a_cache_without_requests_is_no_empty_chart() -> None:
     async with screen(story("vm-bcache-no-cache").session) as shown:
         assert "Path of bcache0" in picture(shown)[0]
@@ -70,7 +94,7 @@ async def test_headings_of_a_heat_without_a_line_for_them_are_on_its_rule() -> N
     async with screen(story("clone-convoy").session) as shown:
         assert picture(shown)[0].endswith("w ms util ─")
         await shown.pilot.resize_terminal(120, 40)
-        await shown.press()
+        await shown.settled()
         assert "bright = long queue" in picture(shown)[0]
         assert "w ms util" in picture(shown)[1]
 
@@ -93,12 +117,19 @@ async def test_a_node_without_findings_says_what_passed_beside_what_was_not_chec
         assert said.endswith(" checked and found good.")
 
 
+async def test_a_calm_node_without_disks_shows_its_cluster_and_more_of_what_passed() -> None:
+    async with screen(story("gluster-clean").session) as shown:
+        assert picture(shown)[0].startswith("─ Clusters ─")
+        assert "3 of 3 bricks, 0 to heal Replicate" in "\n".join(picture(shown))
+        assert "pair: 2 of 2 bricks online" in shown.text()
+
+
 async def test_what_is_not_checked_takes_one_line() -> None:
     async with screen(story("hba-lost").session) as shown:
         assert shown.text().count("?UNKN") == 0
         assert "+3 not checked   ! shows all" in shown.text()
         await shown.pilot.resize_terminal(160, 48)
-        await shown.press()
+        await shown.settled()
         assert shown.text().count("?UNKN") >= 2
 
 

@@ -19,6 +19,8 @@ from sdstop.tui.views import FIRST, VIEWS, ViewEntry, view_of
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.keys import key_of
 from sdstop.tui.widgets.pane import Pane
+from tests.clusters.scenario import RECORDED
+from tests.expectation import course
 from tests.fixtures import opened
 from tests.nodes.block import Node
 from tests.nodes.host import HostNode
@@ -109,6 +111,7 @@ def sessions() -> Iterator[Session]:
         session = Session(origin, BUILTIN, [])
         session.feed_all(frames[:12])
         yield session
+    yield course(RECORDED / "ceph-blocked.tar.gz").session
     yield HostNode(cards={"eth0": 0}).session()
     routes = {"cmd:ip -j -s route show cache": LEARNT, "cmd:ip -j -s -6 route show cache": "[]"}
     yield Node(files={"/sys/class/net/a0/mtu": "9000\n", **routes}).session(2)

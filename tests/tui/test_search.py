@@ -145,7 +145,7 @@ async def test_each_row_of_a_view_is_found(story: str) -> None:
         assert scene is not None
         for entry in VIEWS[1:]:
             await shown.app.action_view(entry.key)
-            await shown.press()
+            await shown.settled()
             listed = {row.key for listing, _ in finder.listed(entry, scene) for row in listing.rows}
             tables = [table for table in shown.app.main.shown.all_tables() if table.columns in entry.made_of.tables]
             for table in tables:
@@ -287,7 +287,7 @@ async def test_pins_that_are_gone_say_so() -> None:
         pin = shown.app.main.pins[0]
         shown.app.main.pins = [type(pin)(pin.entry, ("md9", "sdx"))]
         shown.app.paint()
-        await shown.press()
+        await shown.settled()
         assert "md9 sdx  not in Disks now" in shown.lines()[2]
 
 

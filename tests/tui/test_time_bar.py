@@ -16,7 +16,7 @@ from sdstop.core.session import Session
 from sdstop.tui.spans import LoadCells, spans, time_axis
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar, margin
-from tests.fixtures import replayed
+from tests.fixtures import replayed, story
 from tests.nodes.block import STARTED, Load, Node, refused
 from tests.nodes.network import Nic
 from tests.nodes.network import files as network_files
@@ -225,7 +225,7 @@ async def test_what_was_not_sampled_is_hatched_and_not_zero() -> None:
     async with screen(kept, (160, 48)) as shown:
         shown.app.course = course
         shown.app.paint()
-        await shown.press()
+        await shown.settled()
         reads = next(line for line in bar_of(shown) if "reads MiB/s" in line)[margin(160) :]
         assert reads.count("░") == pytest.approx(133 * 21 / 60, abs=4)
         assert " " not in reads.strip()
@@ -292,7 +292,7 @@ async def test_a_click_moves_the_playhead() -> None:
         at = margin(80)
         for x, frame in ((at + 28, 30), (at, 1), (0, 1), (at + 56, 61), (79, 61)):
             await shown.pilot.click(TimeBar, offset=(x, 1))
-            await shown.press()
+            await shown.settled()
             number = shown.app.playhead.look.now.number if shown.app.playhead.look else 0
             assert abs(number - frame) <= 1
             assert shown.line("━")[at:].index("▲") == min(max(x - at, 0), 56)
@@ -306,7 +306,7 @@ async def test_dragged_it_follows_and_shows_the_moment_when_let_go() -> None:
             await shown.pilot.hover(TimeBar, offset=(x, 1))
         assert shown.line("no finding")[at:].index("▲") == 40
         await shown.pilot.mouse_up(TimeBar, offset=(at + 40, 1))
-        await shown.press()
+        await shown.settled()
         look = shown.app.playhead.look
         assert look is not None
         assert look.now.number == pytest.approx(43, abs=1)
@@ -381,6 +381,30 @@ async def test_of_many_drags_the_last_one_counts() -> None:
         bar = shown.app.screen.query_one(TimeBar)
         for x in range(50):
             bar.post_message(TimeBar.Sought(1000.0 + x))
-        await shown.press()
+        await shown.settled()
         assert shown.app.playhead.look is not None
         assert shown.app.playhead.look.now.monotonic == 1049.0
+
+
+# --- messages of the kernel ---------------------------------------------------------------------------------
+
+
+async def test_messages_of_the_kernel_have_marks_at_their_times() -> None:
+    async with screen(story("vm-kernel-ext4").session, (160, 48)) as shown:
+        (line,) = (each for each in bar_of(shown) if "kernel log" in each)
+        marks = line[25:].rstrip()
+        assert set(marks) <= set(" ┃│╎·")
+        assert "┃" in marks
+        assert not marks[: len(marks) // 2].strip()  # the device failed in the second half
+
+
+async def test_without_colors_and_in_ascii_the_marks_tell_effects_apart() -> None:
+    options = replace(LOOKS, ascii=True)
+    async with screen(story("vm-kernel-ext4").session, (160, 48), options=options) as shown:
+        (line,) = (each for each in bar_of(shown) if "kernel log" in each)
+        assert {"#", "|"} <= set(line)
+
+
+async def test_a_silent_log_has_no_line() -> None:
+    async with screen(session(60), (160, 48)) as shown:
+        assert not [each for each in bar_of(shown) if "kernel log" in each]

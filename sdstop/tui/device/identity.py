@@ -11,6 +11,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.format import bytes_, cell, quantity
 from sdstop.core.joins import Naming
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, State, schema
+from sdstop.core.remarks import remarks
 from sdstop.core.thing import Thing
 from sdstop.tui.device.stack import kind_word
 from sdstop.tui.scene import Scene
@@ -19,6 +20,7 @@ from sdstop.tui.views.cells import counted
 _DISK = ("serial", "wwn", "revision", "scheduler")
 """Fields of a physical disk that are named when they are not recorded."""
 _FIRST = (
+    "words", "line",
     "serial", "wwn", "revision", "firmware", "bay", "slot", "enclosure", "by_path", "hctl", "scheduler", "write_cache",
     "size", "state", "address", "mac", "driver", "speed", "level", "layout",
 )  # fmt: skip
@@ -64,6 +66,9 @@ def _device_words(drive: DriveState, kind: str) -> list[str]:
 def identity(thing: Thing | None, parts: Sequence[Part], scene: Scene) -> list[tuple[str, str]]:
     """Return (title, value) of the texts and sizes that the rows about a thing have, names and places first."""
     found: dict[str, tuple[int, str]] = {}
+    device = thing.device if thing is not None else None
+    for title, text in remarks(scene.window, device) if device is not None else ():
+        found[title.capitalize() if title.islower() else title] = (-1, text)
     seen: set[str] = {thing.name} if thing is not None else set()
     for family, key in parts:
         row = scene.rows(family)[0].get(key)

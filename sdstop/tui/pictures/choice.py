@@ -18,6 +18,7 @@ from sdstop.tui.pictures.members import member_heat
 from sdstop.tui.pictures.scaling import scaling_picture
 from sdstop.tui.pictures.slots import slot_picture
 from sdstop.tui.pictures.traffic import load_picture, network_picture
+from sdstop.tui.pictures.waiting import waiting_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import cache_row
 from sdstop.tui.views.capacity import summary_rows
@@ -41,7 +42,7 @@ def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:
             picture = make(finding, scene)
             if picture is not None:
                 return picture
-    return load_picture(finding, scene)
+    return load_picture(finding, scene) or _clusters(scene)
 
 
 def _lines(rows: Iterable[Row], width: int) -> list[Line]:
@@ -121,6 +122,11 @@ _SUMMARY = 2
 
 
 def _cluster(_: Finding, scene: Scene) -> Picture | None:
+    return _clusters(scene)
+
+
+def _clusters(scene: Scene) -> Picture | None:
+    """Return the summary of the clusters, None if there is too little to say."""
     rows = summary_rows(scene, 80, findings=False)
     if len(rows) < _SUMMARY:
         return None
@@ -143,6 +149,7 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "dimm-too-few-channels": (slot_picture,),
     "dimm-unequal-sockets": (slot_picture,),
     "dimm-below-rated-speed": (slot_picture,),
+    "dimm-mixed": (slot_picture,),
     "memory-errors": (slot_picture,),
     "scaling-poor": (scaling_picture,),
     "unstable-device-path": (cluster_picture,),
@@ -162,7 +169,8 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "device-saturated": (load_picture,),
     "memory-short": (_gauges,),
     "load-unexplained": (_gauges,),
-    "tasks-stuck": (_gauges,),
+    "tasks-stuck": (waiting_picture, _gauges),
+    "io-stalled": (waiting_picture, _gauges),
 }
 _BY_VIEW: dict[str, Sequence[Maker]] = {
     "caches": (frame_picture, _mixture),

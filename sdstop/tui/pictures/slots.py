@@ -6,6 +6,7 @@ from rich.style import Style
 
 from sdstop.analysis.rebuilding import RebuildAnalysis, eta_words, rebuild_analyses
 from sdstop.collectors.memory.dimms import Dimm
+from sdstop.collectors.memory.edac import MemoryErrors
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, flow
 from sdstop.tui.pictures import Picture
@@ -28,13 +29,14 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
     if not found:
         return None
     color = ROLES.get(finding.severity, "text") if finding.rule.startswith("dimm-") else "text"
+    accused = _accused(finding, scene)
     axis = any(board.socket is not None and board.socket.peak for board in found)
     needs = next((v.value for v in finding.values if v.name == "needs" and isinstance(v.value, float | int)), None)
     running = [known for known in rebuild_analyses(scene.window) if known.rebuild.state == "running"][:2]
     lines = len(found) + 2 * axis + len(running)
 
     def draw(width: int, height: int) -> list[Line]:
-        drawn = [_socket(board, color, scene.palette, width) for board in found[:height]]
+        drawn = [_socket(board, color, accused, scene.palette, width) for board in found[:height]]
         if axis and height - len(drawn) >= 2:
             drawn += [()] * (height > lines)
             drawn += _axis(found, needs, color, scene.palette, width)
@@ -45,7 +47,16 @@ def slot_picture(finding: Finding, scene: Scene) -> Picture | None:
     return Picture(title, draw, tuple(range(min(lines, 3), lines + 2)))
 
 
-def _socket(board: SocketSlots, color: str, palette: Palette, width: int) -> Line:
+def _accused(finding: Finding, scene: Scene) -> dict[str, tuple[str, str]]:
+    """Return roles of text and ground by slot, of the slots whose names the error counters of a finding have, too."""
+    chip = ROLES.get(finding.severity)
+    if finding.rule != "memory-errors" or chip is None:
+        return {}
+    rows = scene.rows(MemoryErrors)[0].values()
+    return {row.label: (f"{chip}fg", f"{chip}bg") for row in rows if row.label and row.place in finding.subjects}
+
+
+def _socket(board: SocketSlots, color: str, accused: dict[str, tuple[str, str]], palette: Palette, width: int) -> Line:
     row = board.socket
     tail = ""
     if width >= 110 and row is not None and row.peak is not None and row.possible is not None:
@@ -63,7 +74,8 @@ def _socket(board: SocketSlots, color: str, palette: Palette, width: int) -> Lin
         if any(slot.size is None for slot in bank.slots):
             kind, said = ("text", "track"), ("?",)
         elif filled:
-            kind, said = ("playfg", "h2"), _module(filled)
+            wrong = next((accused[slot.slot] for slot in filled if slot.slot in accused), None)
+            kind, said = wrong or ("playfg", "h2"), _module(filled)
         else:
             kind, said = (color, "track"), ("empty",)
         forms = [f"{name} {each}".strip() for each in said] + [said[-1], name]

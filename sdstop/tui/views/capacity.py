@@ -9,6 +9,7 @@ from rich.segment import Segment
 
 from sdstop.analysis.cluster_tree import about, pools, rebuilds
 from sdstop.analysis.rebuilding import rebuild_analyses
+from sdstop.collectors.ceph.readings import CephCheck
 from sdstop.collectors.gluster.heal import GlusterHeal
 from sdstop.collectors.gluster.volumes import GlusterBrick, GlusterVolume
 from sdstop.collectors.pacemaker.cluster import RESOURCE_STATES, ClusterResource
@@ -21,6 +22,7 @@ from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted
+from sdstop.tui.views.ceph_rows import ceph_rows
 from sdstop.tui.why import entry_mark
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, MARKS, OTHER, PLAIN, STRONG, Line, Palette, text
@@ -47,6 +49,7 @@ def summary_rows(scene: Scene, width: int, *, findings: bool = True) -> list[Row
         names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
         names |= {f"{row.cluster}/link{row.link}" for row in scene.rows(CorosyncLink)[0].values()}
         names |= {row.volume for row in _volumes_of(cluster, scene)}
+        names |= {row.name for row in scene.rows(CephCheck)[0].values() if row.cluster == cluster.cluster}
         found += _entries(names, scene) if findings else ()
     for rebuild in rebuilds(scene.window):
         found += _rebuild(rebuild, scene, width)
@@ -92,6 +95,7 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     yield from _links(cluster, scene)
     yield from _resources(cluster, scene)
     yield from _volumes(cluster, scene)
+    yield from ceph_rows(cluster, scene, _NAME)
 
 
 def _resources_of(cluster: Cluster, scene: Scene) -> list[ClusterResource]:

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
+from sdstop.core.finding_text import accepted_text
 from sdstop.core.format import duration, plural
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.finding_rows import entry_row
@@ -85,7 +86,8 @@ def _texts(cause: Cause) -> tuple[tuple[str, str], ...]:
         good = sum(len(verdict.subjects) for verdict in cause.scene.look.judgement.ruled_out)
         passed = f"No findings; {plural(good, 'thing')} checked and found good."
         return (("why", entry.summary), *((("pass", passed),) if good and not cause.scene.in_force else ()))
-    return tuple((label, said) for label, said in (("why", finding.cause), ("hurt", finding.impact)) if said)
+    texts = (("acc", accepted_text(finding)), ("why", finding.cause), ("hurt", finding.impact))
+    return tuple((label, said) for label, said in texts if said)
 
 
 def _actions(cause: Cause) -> tuple[str, ...]:
@@ -139,8 +141,10 @@ def _subject(entry: FindingEntry, room: int, palette: Palette) -> str:
 def _since(cause: Cause) -> str:
     lasted = cause.entry.lasted(cause.scene.now.monotonic)
     said = "" if lasted is None else duration(lasted)
-    standing = cause.finding is not None and cause.finding.standing
-    return f"{said}, standing" if standing and said else said
+    finding = cause.finding
+    if finding is not None and finding.accepted is not None:
+        return f"{said}, accepted" if said else "accepted"
+    return f"{said}, standing" if finding is not None and finding.standing and said else said
 
 
 def body_lines(cause: Cause, width: int, actions: int) -> list[Line]:

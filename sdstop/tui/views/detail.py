@@ -10,6 +10,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.system.processes import ProcessActivity, ProcessSummary
 from sdstop.core.format import bytes_, natural, rate
 from sdstop.core.joins import Naming
+from sdstop.core.remarks import remarks
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
@@ -22,11 +23,19 @@ def detail_rows(drive: DriveState, scene: Scene) -> list[Row]:
         _line("is", _make(drive, palette), palette),
         _line("sits", _place(drive, palette), palette),
         _line("stack", _relations(drive, scene), palette),
-        _line("queue", _queue(drive.device), palette),
+        _about(drive, scene),
     ]
     if not _idle(drive):
         lines.append(_line("I/O by", _whole_node(scene, 4), palette))
     return [words(line) for line in lines]
+
+
+def _about(drive: DriveState, scene: Scene) -> Line:
+    """Return what other sources report of a disk, such as its health and slot; of other devices the queue."""
+    said = [f"{title} {scene.palette.word(text, 80)}" for title, text in remarks(scene.window, drive.name)]
+    if said:
+        return _line("reports", said, scene.palette)
+    return _line("queue", _queue(drive.device), scene.palette)
 
 
 def _line(name: str, facts: Sequence[str], palette: Palette) -> Line:

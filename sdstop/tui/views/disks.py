@@ -50,6 +50,7 @@ from sdstop.tui.views.devices import (
 from sdstop.tui.views.disk_folds import folded
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import Listing, View
+from sdstop.tui.views.volume_state import volume_rows
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.strip import heat_scale_max
@@ -218,7 +219,8 @@ def _note(scene: Scene) -> str:
 def _rows(scene: Scene) -> list[Row]:
     rows: list[Row] = []
     grouped: set[str] = set()
-    elsewhere = [r for r in all_rebuilds(scene) if r.kind not in {"md", "zfs"}]
+    rebuilds = all_rebuilds(scene)
+    elsewhere = [r for r in rebuilds if r.kind not in {"md", "zfs", "lvm"}]
     if elsewhere:
         rows.append(words(text(("Rebuilds without a local device", STRONG), (f"  {len(elsewhere)}", FAINT))))
         rows.extend(rebuild_row(rebuild, scene, named=True) for rebuild in elsewhere)
@@ -233,6 +235,7 @@ def _rows(scene: Scene) -> list[Row]:
     pools = pool_trees(scene.window, scene.in_force)
     for tree in pools:
         rows.extend(_pool_rows(tree, scene, grouped))
+    rows.extend(volume_rows(scene, [rebuild for rebuild in rebuilds if rebuild.kind == "lvm"]))
     others = [d for d in scene.drives().values() if d.name not in grouped and shown(d)]
     for title, chosen in (
         ("Disks outside arrays and pools" if pools else "Disks outside arrays", [d for d in others if d.whole]),

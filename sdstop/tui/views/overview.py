@@ -29,7 +29,7 @@ from sdstop.tui.views.path_strip import LINES as STRIP
 from sdstop.tui.views.path_strip import path_strip, strip_lines
 from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
-from sdstop.tui.views.verdict import verdict_rows
+from sdstop.tui.views.verdict import unnamed_checks, verdict_rows
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import Line, plain
 from sdstop.tui.widgets.pane import Pane, Row, words
@@ -228,8 +228,8 @@ class Overview(View):
         ]
         unchecked = not titled and any(each.finding is None for each in known[1:])
         needs = Needs(
-            tallest, _others(known, folded=not titled), len(numbers), picture, second, strip is not None,
-            len(running) + listed, who, bool(plain(health).strip()), unchecked,
+            tallest, _others(known, scene, left, listed, folded=not titled), len(numbers), picture, second,
+            strip is not None, len(running) + listed, who, bool(plain(health).strip()), unchecked,
         )  # fmt: skip
         plan = arrange(width, height, needs)
         if not roomy and plan.devices - 2 - needs.devices > _SPARE and finding is not None:
@@ -245,7 +245,7 @@ class Overview(View):
             self.main.show(known, plan.cause - titled, left, plan.actions, "Enter evidence")
         else:
             self.main.show((), plan.cause - titled, left, plan.actions)
-            self.main.put(verdict, palette)
+            self.main.put(verdict_rows(scene, left, max(plan.cause - titled - len(verdict), 0)), palette)
         if wide:
             lines = measure_lines(numbers, chosen, palette, width - left - 1, plan.cause - 1)
             self.measured.put(_rows(lines), palette, "value, against")
@@ -295,10 +295,15 @@ class Overview(View):
         self.processes.styles.height = plan.who or 1
 
 
-def _others(known: Sequence[Cause], *, folded: bool) -> int:
-    """Return the lines for the findings beside the first one; folded, unchecked rules take one line in all."""
+def _others(known: Sequence[Cause], scene: Scene, width: int, devices: int, *, folded: bool) -> int:
+    """Return the lines for the findings beside the first one; folded, unchecked rules take one line in all.
+
+    A node without findings has lines for more of what passed if it has no devices to show.
+    """
+    if not known:
+        return 0 if devices else unnamed_checks(scene, width)
     if not folded:
-        return max(len(known) - 1, 0)
+        return len(known) - 1
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
 
 

@@ -12,16 +12,25 @@ from sdstop.tui.widgets.palette import CHIP, FAINT, STRONG, Line, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
 _PASSED, _PASSED_NARROW = 4, 2
-"""Maximum number of passed checks that are named."""
+"""Number of passed checks that are named while other panes need the lines."""
 _NARROW = 90
 
 
-def verdict_rows(scene: Scene, width: int) -> list[Row]:
-    """Return the headline, the first passed checks, and the numbers of the others."""
-    return [words(line) for line in _lines(scene, width)]
+def verdict_rows(scene: Scene, width: int, more: int = 0) -> list[Row]:
+    """Return the headline, the first passed checks and `more` of them, and the numbers of the others."""
+    return [words(line) for line in _lines(scene, width, more)]
 
 
-def _lines(scene: Scene, width: int) -> Iterator[Line]:
+def unnamed_checks(scene: Scene, width: int) -> int:
+    """Return the number of passed checks that `verdict_rows` has no line for."""
+    return max(len(scene.look.judgement.ruled_out) - _named(width), 0)
+
+
+def _named(width: int) -> int:
+    return _PASSED if width >= _NARROW else _PASSED_NARROW
+
+
+def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
     said, palette = scene.headline, scene.palette
     judgement = scene.look.judgement
     watched = duration(scene.now.monotonic - scene.session.began)
@@ -33,7 +42,7 @@ def _lines(scene: Scene, width: int) -> Iterator[Line]:
     gap = width - width_of(line) - len(tail) - 1
     yield (*line, *text(" " * gap, (tail, FAINT))) if gap >= 2 else line
     passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
-    for at, (subject, verdict) in enumerate(passed[: _PASSED if width >= _NARROW else _PASSED_NARROW]):
+    for at, (subject, verdict) in enumerate(passed[: _named(width) + more]):
         label = "pass" if not at else ""
         others = f" +{len(verdict.others)}" if verdict.others else ""
         fact = palette.word(f"{subject}{others}: {verdict.summary}" if subject else verdict.summary, 300)

@@ -23,6 +23,8 @@ PAGE = "http://127.0.0.1:10042/metrics"
 def main() -> None:
     found = {}
     subprocess.run(["sh", "-c", ARRAY], check=False)
+    Path("/etc/sdstop").mkdir(exist_ok=True)
+    Path("/etc/sdstop/config.toml").write_text('[export]\nprofile = "full"\n')  # found without being named
     for unit in ("sdstop-exporter", "sdstop-exporter-root"):
         found[unit] = look_at(f"{unit}.service")
     (VM / "result.new").write_text(json.dumps(found))

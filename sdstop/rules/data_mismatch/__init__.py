@@ -1,4 +1,4 @@
-"""Copies or parity that differ: mismatches of a check of md, blocks that an online verify of DRBD found out of sync.
+"""Data that differs from its copy, parity or checksum: found by md, LVM, DRBD, dm-integrity or dm-verity.
 
 md(4), "Scrubbing and mismatches": on a clean RAID5 or RAID6 any mismatch indicates a hardware problem at some level. On
 RAID1 and RAID10 software can cause mismatches: memory that changes while it is written to both legs, typically swap;
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
 from sdstop.collectors.drbd.connections import resource_argument
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Covers,
     Damage,
     Finding,
     Limits,
@@ -28,6 +30,7 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import folder
+from sdstop.rules.data_mismatch.checksums import checksum_errors
 
 _COMPARE = frozenset({"check", "repair", "verify"})
 
@@ -35,10 +38,13 @@ _COMPARE = frozenset({"check", "repair", "verify"})
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in window.rows(Mismatch).values():
         yield _judged(window, row, limits)
+    yield from checksum_errors(window)
 
 
 def _judged(window: Window, row: Mismatch, limits: Limits) -> Verdict:
     if row.found_by not in _COMPARE:
+        if row.kind == "lvm":
+            return Unchecked("0 mismatches; the kernel does not report whether a check ran", row.thing, calm=True)
         if row.running:
             return Unchecked(f"{row.found_by} running; its counter is not of mismatches", row.thing, calm=True)
         if row.differ:
@@ -89,7 +95,7 @@ def _array(window: Window, row: Mismatch, size: int, limits: Limits) -> Finding:
         ),
         evidence=cites(window.cite(row)),
         advice=tuple(_advice(row)),
-        refuted_by="0 in mismatch_cnt after another check",
+        refuted_by=f"0 in {'dmsetup status' if row.kind == 'lvm' else 'mismatch_cnt'} after another check",
         harmless_if="swap is on this mirror" if row.mirror else "",
     )
 
@@ -101,7 +107,14 @@ def _advice(row: Mismatch) -> Iterator[Advice]:
         yield run("swapon", "--show")
     else:
         yield "Verify the data first: repair only makes parity fit the data."
-    yield run("journalctl", "-k").pipe("grep", "-i", "-e", "I/O error", "-e", row.thing)
+    log = run("journalctl", "-k")
+    if row.kind == "lvm":
+        yield log.pipe("grep", "-i", "-e", "I/O error", "-e", "md/raid")
+        yield run("lvchange", "--syncaction", "check", *operands(row.thing), note="repeat the check, and compare")
+        yield run("lvs", "-o", "name,raid_mismatch_count,raid_sync_action", *operands(row.thing))
+        yield run("lvchange", "--syncaction", "repair", *operands(row.thing), note="rewrites parity or copies")
+        return
+    yield log.pipe("grep", "-i", "-e", "I/O error", "-e", row.thing)
     yield run("echo", "check", into=action, note="repeat the check, and compare")
     yield run("echo", "repair", into=action, note="rewrites parity, or copies one leg to the other")
 
@@ -132,11 +145,13 @@ def _replica(window: Window, row: Mismatch, size: int) -> Finding:
 
 DATA_MISMATCH = Rule(
     "data-mismatch",
-    "copies or parity that differ, found by an md check or a DRBD verify",
+    "copies, parity or checksums that differ: md, LVM, DRBD, dm-integrity",
     Severity.WARNING,
     _check,
     (Mismatch,),
-    (
+    covers=(Covers(Mismatch), Covers(ChecksummedDevice, subject="{volume}")),
+    instead=(ChecksummedDevice,),
+    thresholds=(
         Threshold(
             "mirror_share", 0.001, "share of a RAID1 or RAID10 below which mismatches are info (md(4): swap)", "ratio"
         ),
