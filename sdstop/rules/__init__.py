@@ -27,6 +27,7 @@ ORDER = (
     "kernel_faults",
     "volume_suspended",
     "path_failed",
+    "path_used_directly",
     "volume_group_partial",
     "volume_unhealthy",
     "session_down",
