@@ -69,6 +69,8 @@ SOURCES = (
     "fabric.sas",
     "fabric.hba",
     "fabric.hba_text",
+    "fabric.fc",
+    "fabric.rdma",
     "fabric.numa",
     "fabric.numa_text",
     "fabric.interrupts",

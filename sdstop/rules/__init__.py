@@ -56,6 +56,7 @@ ORDER = (
     "link_oversubscribed",
     "link_saturated",
     "phy_errors",
+    "storage_port_errors",
     "pcie_degraded",
     "hba_oversubscribed",
     "hba_unbalanced",
