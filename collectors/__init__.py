@@ -30,6 +30,7 @@ SOURCES = (
     "network.sessions",
     "network.session_states",
     "network.nvme_paths",
+    "network.storage_peers",
     "network.clients",
     "network.addresses",
     "network.interfaces_text",

@@ -55,6 +55,7 @@ ORDER = (
     "bond_unbalanced",
     "link_oversubscribed",
     "link_saturated",
+    "storage_retransmits",
     "phy_errors",
     "storage_port_errors",
     "pcie_degraded",
