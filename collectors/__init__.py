@@ -26,6 +26,7 @@ SOURCES = (
     "md.arrays",
     "network.interfaces",
     "network.links",
+    "network.pause",
     "network.paths",
     "network.sessions",
     "network.session_states",

@@ -56,6 +56,7 @@ ORDER = (
     "link_oversubscribed",
     "link_saturated",
     "storage_retransmits",
+    "pause_frames",
     "phy_errors",
     "storage_port_errors",
     "pcie_degraded",
