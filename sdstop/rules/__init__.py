@@ -28,6 +28,7 @@ ORDER = (
     "volume_suspended",
     "path_failed",
     "path_used_directly",
+    "paths_unbalanced",
     "volume_group_partial",
     "volume_unhealthy",
     "session_down",

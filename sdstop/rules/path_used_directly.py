@@ -55,9 +55,9 @@ def _disks(window: Window, maps: dict[str, str]) -> list[list[str]]:
         named.setdefault(mapping, []).append(path)
     for mapping, paths in named.items():
         keys = {
-            (row.own_wwn, str(row.size), row.model or "", row.serial or "")
+            (known.own_wwn, str(known.size), known.model or "", known.serial or "")
             for path in paths
-            if (row := of_map[path]) is not None and row.own_wwn
+            if (known := of_map[path]) is not None and known.own_wwn
         }
         named[mapping] = [*paths, *(path for key in sorted(keys) for path in grouped.pop(key, []))]
     return [*named.values(), *(paths for paths in grouped.values() if len(paths) > 1)]

@@ -53,12 +53,25 @@ _RDMA_ADVICE = run("rdma", "statistic", "show", note="all counters of the adapte
 
 def _ports(window: Window) -> Iterator[_Port]:
     for fc in window.rows(FcPort).values():
-        damaged, lost = ("invalid_crc", "invalid_words"), ("link_failures", "lost_sync", "lost_signal")
-        yield _Port(fc, fc.port, "Online", damaged, lost, (), _FC_ADVICE)
+        yield _Port(
+            fc,
+            fc.port,
+            "Online",
+            ("invalid_crc", "invalid_words"),
+            ("link_failures", "lost_sync", "lost_signal"),
+            (),
+            _FC_ADVICE,
+        )
     for rdma in window.rows(RdmaPort).values():
-        damaged, lost = ("symbol_errors", "receive_errors"), ("downs", "recoveries")
-        repeated = ("timeouts", "sequence_errors")
-        yield _Port(rdma, (rdma.adapter, rdma.number), "ACTIVE", damaged, lost, repeated, _RDMA_ADVICE)
+        yield _Port(
+            rdma,
+            (rdma.adapter, rdma.number),
+            "ACTIVE",
+            ("symbol_errors", "receive_errors"),
+            ("downs", "recoveries"),
+            ("timeouts", "sequence_errors"),
+            _RDMA_ADVICE,
+        )
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
