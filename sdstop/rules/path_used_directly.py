@@ -112,6 +112,7 @@ def _finding(
         ),
         advice=tuple(_advice(path, mapping)),
         refuted_by="a different serial number of each of these disks",
+        others=tuple(each for each in paths if each != path),
     )
 
 
