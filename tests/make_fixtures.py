@@ -19,6 +19,7 @@ from tests.stories import (
     health,
     hung,
     iostat,
+    layers,
     loads,
     mapped,
     networks,
@@ -51,6 +52,7 @@ STORIES: Stories = (
     | volumes.STORIES
     | health.STORIES
     | san.STORIES
+    | layers.STORIES
 )
 
 

@@ -68,6 +68,7 @@ def queue_settings(host: Host, folder: str) -> dict[str, Any]:
         "max_request": attribute_bytes(host, f"{queue}/max_sectors_kb", 1024),
         "read_ahead": attribute_bytes(host, f"{queue}/read_ahead_kb", 1024),
         "nr_requests": host.number(f"{queue}/nr_requests"),
+        "discard_granularity": host.number(f"{queue}/discard_granularity"),
     }
 
 

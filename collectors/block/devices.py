@@ -42,6 +42,7 @@ _FILES = {
     "max_request": "queue/max_sectors_kb",
     "read_ahead": "queue/read_ahead_kb",
     "nr_requests": "queue/nr_requests",
+    "discard_granularity": "queue/discard_granularity",
 }
 """Source file of each field, relative to the device's directory."""
 _NVME_FILES = {"serial": "device/serial", "revision": "device/firmware_rev"}
@@ -214,6 +215,11 @@ class BlockDevice(Reading, frozen=True):
             detail=True,
         ),
     ] = None
+    discard_granularity: Annotated[
+        int | None,
+        Metric("Discard unit", "Unit in which the device frees discarded space; 0: it has no discards", "bytes",
+               detail=True),
+    ] = None  # fmt: skip
     queue_depth: Annotated[int | None, Metric("Depth", "SCSI queue depth", detail=True)] = None
     diskseq: Annotated[int | None, Metric("Sequence", "Disk sequence number (diskseq)", export=False)] = None
     told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None

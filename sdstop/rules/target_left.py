@@ -1,0 +1,72 @@
+"""Device mapper targets that fail on purpose: error segments below a volume, and targets made for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.collectors.devicemapper.mapper import MappedDevice
+from sdstop.core import format as human
+from sdstop.core.advice import operands, run
+from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Value, Verdict, cites, passed
+from sdstop.core.history import Window
+from sdstop.core.joins import Naming
+
+_ERROR = "error"
+_TESTS = {"flakey": "fails or drops requests at times", "dust": "fails reads of chosen blocks"}
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    good = []
+    for row in window.rows(MappedDevice).values():
+        targets = row.targets.split(",")
+        if _ERROR in targets:
+            yield _finding(window, row, _ERROR, len(targets) == 1)
+        elif test := next((target for target in targets if target in _TESTS), ""):
+            yield _finding(window, row, test, len(targets) == 1)
+        else:
+            good.append(row.mapping)
+    yield from passed(good, f"no error target in all {len(good)} tables")
+
+
+def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Finding:  # noqa: FBT001
+    thing = window.topology.named(Naming.DEV, row.device) if row.device is not None else None
+    affected = window.topology.affected(thing) if thing is not None else ()
+    part = "All" if whole else "A part"
+    fails = target == _ERROR
+    return Finding(
+        severity=Severity.CRITICAL if affected and fails else Severity.WARNING,
+        subject=row.mapping,
+        title="ERROR TARGET: requests fail" if fails else f"TEST TARGET: {target}",
+        cause=f"{part} of the mapping has the target {target}{'' if fails else ', which ' + _TESTS[target]}.",
+        impact=f"Every request to {'it' if whole else 'this part'} fails with an I/O error."
+        if fails
+        else "Requests fail or are lost although the disks work.",
+        values=(
+            Value("targets", "targets of the table", row.targets),
+            Value("segments", "segments", row.segments),
+            Value("users", "users of the mapping", len(affected)),
+        ),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "Find out who loaded the table: LVM without a disk, or a test."
+            if fails
+            else "Load the table without the test target again.",
+            run("dmsetup", "table", *operands(row.mapping), note="the table"),
+            run("vgs", "-o", "+vg_missing_pv_count", note="LVM uses error segments for missing disks"),
+        ),
+        refuted_by="a table without this target in dmsetup table",
+        harmless_if="the mapping belongs to a test",
+    )
+
+
+TARGET_LEFT = Rule(
+    "target-left",
+    "device mapper target that fails requests on purpose",
+    Severity.CRITICAL,
+    _check,
+    (MappedDevice,),
+    damage=Damage.AVAILABILITY,
+    explains=("filesystem-readonly", "filesystem-errors", "kernel-io-errors"),
+    view="disks",
+)
