@@ -78,6 +78,7 @@ SOURCES = (
     "fabric.interrupts",
     "memory.dimms",
     "memory.edac",
+    "memory.bandwidth",
     "health.smart",
     "health.raid",
     "health.temperatures",

@@ -106,6 +106,7 @@ ORDER = (
     "scaling_poor",
     "numa_imbalance",
     "memory_errors",
+    "memory_saturated",
     "memory_short",
     "tasks_stuck",
     "io_stalled",

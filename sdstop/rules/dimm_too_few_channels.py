@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.fabric import loads
+from sdstop.analysis.memory_traffic import measured_traffic
 from sdstop.analysis.rebuilding import rebuild_analyses
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core import format as human
@@ -127,6 +128,7 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, _RATED,
                     of=row.possible) for row in sockets),
             Value("peak", "peak bandwidth of the node", peak, _RATED, of=possible),
+            *_measured(window),
             *((Value("needs", "full-speed rebuild, through memory", demand.needs, _RATED,
                      above=peak),
                Value("disks", "disks behind HBAs", demand.disks)) if demand is not None else ()),
@@ -136,6 +138,14 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
         refuted_by="modules that the firmware does not list, or measured bandwidth above this peak",
         explains=tuple(f"rebuild-slow:{name}" for name in rebuilds),
     )  # fmt: skip
+
+
+def _measured(window: Window) -> Iterator[Value]:
+    """Yield what the numbers rest on: peaks are always computed, traffic is measured where resctrl is mounted."""
+    traffic = measured_traffic(window)
+    if traffic:
+        yield Value("traffic", "memory traffic now, measured", added(each.rate for each in traffic), _RATED)
+    yield Value("basis", "basis", "computed; traffic measured" if traffic else "computed from modules and disks")
 
 
 def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm]) -> Verdict:
