@@ -49,9 +49,7 @@ class MemoryBandwidth(Reading, frozen=True):
     domain: Annotated[str, Label("Cache", "Number of the last-level cache", plain=True)]
     folder: Annotated[str, Label("Folder", "Its folder in resctrl: mon_L3_00", plain=True)]
     rate: Annotated[float, Metric("Traffic", "Bytes between the cache and memory per second", "bytes_per_second")]
-    remote: Annotated[
-        float | None, Metric("Remote", "Share of the traffic that crosses to another NUMA node", "ratio")
-    ]
+    remote: Annotated[float | None, Metric("Remote", "Share of the traffic that crosses to another NUMA node", "ratio")]
 
 
 def groups(host: Host) -> list[str]:

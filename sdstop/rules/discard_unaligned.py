@@ -43,9 +43,7 @@ def _judge(window: Window, device: BlockDevice, row: Disk, count: int, moved: in
         subject=device.device,
         title="DISCARDS BELOW THE DISCARD UNIT" if small else "DISCARDS NOT IN DISCARD UNITS",
         cause=cause,
-        impact=(
-            f"Discards below {of} free nothing." if small else f"The parts below {of} at their ends free nothing."
-        ),
+        impact=(f"Discards below {of} free nothing." if small else f"The parts below {of} at their ends free nothing."),
         values=(
             Value("mean", "mean size of discards", mean, "bytes", **({"below": float(unit)} if small else {})),
             Value("unit", "discard unit", unit, "bytes"),

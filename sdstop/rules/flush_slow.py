@@ -85,7 +85,7 @@ def _finding(
             Value("flushes", "flushes", rate, "per_second"),
             Value("write_wait", "mean write latency", write_wait, "seconds"),
             Value("write_cache", "write cache", disk.write_cache),
-            Value("protected", "protected against loss of power", None if protected is None else "yes" if protected else "no"),
+            Value("protected", "protected against loss of power", {True: "yes", False: "no", None: None}[protected]),
         ),
         evidence=cites(window.cite(row), window.cite(disk, "write_cache")),
         advice=tuple(_advice(disk)),

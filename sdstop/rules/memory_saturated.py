@@ -43,6 +43,8 @@ def _judge(window: Window, traffic: MeasuredTraffic, limits: Limits) -> Verdict:
         return Unchecked(said, subject, gap=Gap.EARLY)
     if traffic.peak is None:
         return Unchecked(f"measured {rate}; peak of the modules unknown", subject, calm=True)
+    if not traffic.peak:
+        return Unchecked(f"measured {rate}; the socket has no module", subject, calm=True)
     share = traffic.rate / traffic.peak
     peak = human.quantity(traffic.peak, _RATED)
     if share >= limits["share"]:

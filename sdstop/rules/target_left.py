@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.devicemapper.mapper import MappedDevice
-from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Value, Verdict, cites, passed
 from sdstop.core.history import Window

@@ -10,15 +10,20 @@ from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, Verdict
 from sdstop.core.session import Session
 
 Files = Mapping[str, str]
+Shown = Sequence[tuple[float, Mapping[str, str | bytes]]]
 START = 1_700_000_000.0
 
 
-def frames(shown: Sequence[tuple[float, Files]]) -> list[Frame]:
+def frames(shown: Shown) -> list[Frame]:
     """Make frames of (time, files by path); what did not change is left out, what is gone is absent."""
-    known: dict[str, str] = {}
+    known: dict[str, str | bytes] = {}
     made = []
     for number, (time, files) in enumerate(shown, start=1):
-        items = [Evidence(key, data=text.encode()) for key, text in files.items() if known.get(key) != text]
+        items = [
+            Evidence(key, data=text.encode() if isinstance(text, str) else text)
+            for key, text in files.items()
+            if known.get(key) != text
+        ]
         items += [Evidence(key, Outcome.ABSENT, detail="no such file") for key in known.keys() - files.keys()]
         known = dict(files)
         made.append(Frame(number, START + time, time, tuple(items)))
@@ -32,7 +37,7 @@ class Judged:
         self,
         collectors: Sequence[Collector],
         rules: Sequence[Rule],
-        shown: Sequence[tuple[float, Files]],
+        shown: Shown,
         config: Mapping[str, Mapping[str, float]] | None = None,
     ) -> None:
         self.session = Session(Origin("n"), collectors, rules, config)

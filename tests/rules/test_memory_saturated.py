@@ -32,12 +32,14 @@ def resctrl(total: float | str, local: float | str | None = None, group: str = "
 def judged(share: float, remote: float = 0.0, *, seconds: int = 10, modules: bool = True, domains: int = 2) -> Judged:
     """Judge two sockets of which each moves this share of its peak."""
     slots = [Module(f"P{cpu}-DIMM{channel}1", 16384) for cpu in (1, 2) for channel in "ABCD"]
-    board = Board(slots).table().decode("latin-1")
-    shown = []
+    board = Board(slots).table()
+    shown: list[tuple[float, dict[str, str | bytes]]] = []
     for second in range(0, seconds + 1, 5):
         moved = share * PEAK * second * (2 / domains)
-        files = resctrl(moved, moved * (1 - remote), domains=domains)
-        shown.append((float(second), {**files, **({"/sys/firmware/dmi/tables/DMI": board} if modules else {})}))
+        files: dict[str, str | bytes] = {**resctrl(moved, moved * (1 - remote), domains=domains)}
+        if modules:
+            files["/sys/firmware/dmi/tables/DMI"] = board
+        shown.append((float(second), files))
     return Judged((BANDWIDTH, DIMMS), [MEMORY_SATURATED], shown)
 
 
@@ -75,9 +77,7 @@ def test_hundreds_of_groups_are_not_read() -> None:
 def test_near_the_peak(share: float, found: bool) -> None:  # noqa: FBT001
     said = judged(share)
     if not found:
-        assert said.ruled_out("memory/0", NAME).summary.startswith("measured 47.1 of 68.3") or said.ruled_out(
-            "memory/0", NAME
-        ).summary.startswith("measured 47.1")
+        assert said.ruled_out("memory/0", NAME).summary.startswith("measured 47.1 GB/s of 68.3 GB/s")
         return
     finding = said.finding("memory/1", NAME)
     assert (finding.severity, finding.title) == (Severity.WARNING, "MEMORY AT ITS LIMIT: 71.0% of peak")
@@ -91,11 +91,11 @@ def test_traffic_across_sockets(share: float, remote: float, found: bool) -> Non
     if found:
         assert said.finding("memory/0", NAME).title == "MEMORY TRAFFIC CROSSES: 60.0%"
     else:
-        assert said.ruled_out("memory/0", NAME)
+        said.ruled_out("memory/0", NAME)
 
 
 def test_caches_that_are_not_sockets_are_judged_together() -> None:
-    assert judged(0.8, domains=8).finding("memory", NAME)
+    judged(0.8, domains=8).finding("memory", NAME)
 
 
 def test_without_modules_the_measurement_is_stated_and_not_judged() -> None:

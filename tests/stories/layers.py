@@ -78,7 +78,7 @@ class Layers:
                 for dataset, own in (("tank", "standard"), ("tank/vm", sync))
                 for name, value in (("type", "filesystem"), ("sync", own), ("recordsize", "131072"))
             ),
-            "/sys/block/loop0/loop/backing_file": "/dev/shm/slog.img\n",
+            "/sys/block/loop0/loop/backing_file": "/run/slog.img\n",
             "/sys/block/sdd/queue/discard_granularity": f"{_GRANULE}\n",
             "/sys/block/sdd/queue/write_cache": "write back\n",
         }

@@ -28,7 +28,10 @@ _DAYS = 30 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Modules of each processor, the node of each HBA, lanes of the second one, and errors that were corrected."""
+    """Modules of each processor, the node of each HBA, lanes of the second one, and errors that were corrected.
+
+    `traffic` are bytes a second between the caches of each processor and memory, as resctrl measures them.
+    """
 
     taken: float
     modules: tuple[int, int]
@@ -36,6 +39,7 @@ class Server:
     lanes: int
     corrected: int
     configured: int
+    traffic: tuple[float, float]
 
     def write(self, path: Path) -> None:
         """Write the capture."""
@@ -53,6 +57,7 @@ class Server:
             found |= self._controller(second).files()
         for number, count in enumerate(self.modules):
             found |= self._node(number, count, second)
+            found |= self._measured(number, count, second)
         if not second:
             names = [disk_name(n) for n in range(_DISKS)]
             half = _DISKS // 2
@@ -69,6 +74,13 @@ class Server:
             )
             found["/sys/firmware/dmi/tables/DMI"] = memory.table()
         return found
+
+    def _measured(self, number: int, modules: int, second: int) -> dict[str, str]:
+        """Return the traffic of a processor; without modules of its own, all of it goes to the other one."""
+        base = f"/sys/fs/resctrl/mon_data/mon_L3_{number:02d}"
+        total = int(self.traffic[number] * (_DAYS + second))
+        local = total - total // 12 if modules else 0
+        return {f"{base}/mbm_total_bytes": f"{total}\n", f"{base}/mbm_local_bytes": f"{local}\n"}
 
     def _controller(self, second: int) -> Controller:
         """Return the memory controller of the first processor; its module in slot A1 was corrected so many times."""
@@ -92,6 +104,6 @@ class Server:
 
 
 STORIES: Stories = {
-    "server-lopsided": lambda: Server(_STARTED, (8, 0), (1, 1), 4, 3_700, 2133),
-    "server-even": lambda: Server(_STARTED + 600_000, (4, 4), (0, 1), 8, 0, 2400),
+    "server-lopsided": lambda: Server(_STARTED, (8, 0), (1, 1), 4, 3_700, 2133, (51e9, 11e9)),
+    "server-even": lambda: Server(_STARTED + 600_000, (4, 4), (0, 1), 8, 0, 2400, (14e9, 13e9)),
 }
