@@ -73,7 +73,7 @@ class Watch:
     def redact(self, redactor: Redactor) -> None:
         """Replace names in the origin and in all following frames."""
         self.redactor = redactor
-        redactor.learn_host(self.origin.name)
+        redactor.learn_origin(self.origin)
         for frame in self._recorded:
             redactor.learn(frame)
         self.origin = redactor.origin(self.origin)
