@@ -9,14 +9,17 @@ from sdstop.analysis.cache_state import caches, split
 from sdstop.analysis.path import data_path
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.array_slots import array_slots
+from sdstop.tui.pictures.array_slots import array_slots, mapped_slots
 from sdstop.tui.pictures.blocks import cluster_picture
 from sdstop.tui.pictures.dirty import dirty_picture
 from sdstop.tui.pictures.frames import frame_picture
+from sdstop.tui.pictures.health import health_picture
+from sdstop.tui.pictures.kernel_log import log_picture
 from sdstop.tui.pictures.limits import limit_picture
 from sdstop.tui.pictures.members import member_heat
 from sdstop.tui.pictures.scaling import scaling_picture
 from sdstop.tui.pictures.slots import slot_picture
+from sdstop.tui.pictures.space import space_picture
 from sdstop.tui.pictures.traffic import load_picture, network_picture
 from sdstop.tui.pictures.waiting import waiting_picture
 from sdstop.tui.scene import Scene
@@ -26,7 +29,7 @@ from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.mixture import mixture_rows, mixture_title
 from sdstop.tui.views.path import stage_rows
-from sdstop.tui.views.path_strip import path_strip
+from sdstop.tui.views.path_strip import path_of
 from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.roles import role
@@ -42,7 +45,7 @@ def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:
             picture = make(finding, scene)
             if picture is not None:
                 return picture
-    return load_picture(finding, scene) or _clusters(scene)
+    return load_picture(finding, scene) or _clusters(scene) or space_picture(None, scene)
 
 
 def _lines(rows: Iterable[Row], width: int) -> list[Line]:
@@ -51,7 +54,7 @@ def _lines(rows: Iterable[Row], width: int) -> list[Line]:
 
 def _path(finding: Finding, scene: Scene) -> Picture | None:
     """Return the stages of the path of a finding's subject, as in the view of paths."""
-    strip = path_strip(scene, finding)
+    strip = path_of(scene, finding)
     if strip is None:
         return None
     subject = strip.path.subject
@@ -160,13 +163,30 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "mdm-no-redundancy": (_cluster,),
     "no-spare-left": (array_slots, cluster_picture),
     "array-degraded": (array_slots,),
-    "data-mismatch": (array_slots,),
+    "data-mismatch": (array_slots, mapped_slots),
     "rebuild-stalled": (array_slots,),
+    "volume-degraded": (mapped_slots,),
     "volume-qos-saturated": (limit_picture,),
     "qos-multiplied": (limit_picture,),
     "qos-partial": (limit_picture,),
     "volume-below-promise": (limit_picture,),
     "device-saturated": (load_picture,),
+    "disk-failing": (health_picture,),
+    "disk-worn": (health_picture,),
+    "disk-hot": (health_picture,),
+    "disk-link-errors": (health_picture,),
+    "raid-volume-degraded": (health_picture,),
+    "cache-unprotected": (health_picture,),
+    "filesystem-full": (space_picture,),
+    "thin-pool-filling": (space_picture,),
+    "snapshot-filling": (space_picture,),
+    "volume-group-partial": (space_picture,),
+    "volume-unhealthy": (mapped_slots, space_picture),
+    "kernel-io-errors": (log_picture,),
+    "kernel-faults": (log_picture,),
+    "filesystem-errors": (log_picture,),
+    "filesystem-readonly": (log_picture, space_picture),
+    "session-down": (_path,),
     "memory-short": (_gauges,),
     "load-unexplained": (_gauges,),
     "tasks-stuck": (waiting_picture, _gauges),
