@@ -1,4 +1,4 @@
-"""Space that can run out: file systems, pools of thin volumes, snapshots and ZFS pools; and LVM volumes with a fault."""
+"""Space that can run out: file systems, pools of thin volumes, snapshots, ZFS pools; and the volumes of LVM."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ class Store(Struct, frozen=True):
     state: str = ""
     severity: Severity | None = None
     above: float | None = None
+
+    @property
+    def is_worth_a_line(self) -> bool:
+        """Whether its use or an unusual state is known."""
+        return self.used is not None or bool(self.state)
 
 
 def stores(window: Window, findings: Iterable[Finding]) -> list[Store]:
@@ -83,8 +88,11 @@ def _all(window: Window) -> Iterator[Store]:
     told = {pool.pool for pool in window.rows(ThinPool).values()}
     told |= {shot.snapshot for shot in window.rows(VolumeSnapshot).values()}
     for volume in window.rows(LogicalVolume).values():
-        if volume.health not in {None, "ok"} and "[" not in volume.volume and volume.volume not in told:
-            yield Store(volume.volume, "volume", state=volume.health or "")
+        if volume.volume not in told and "[" not in volume.volume:
+            state = _state(volume.health or "")
+            yield Store(
+                volume.volume, volume.type or "volume", used=volume.filled, size=_bytes(volume.size), state=state
+            )
 
 
 def _filesystem(row: FilesystemSpace) -> Iterator[Store]:

@@ -17,6 +17,9 @@ from sdstop.tui.pictures.health import health_picture
 from sdstop.tui.pictures.kernel_log import log_picture
 from sdstop.tui.pictures.limits import limit_picture
 from sdstop.tui.pictures.members import member_heat
+from sdstop.tui.pictures.packets import mtu_picture
+from sdstop.tui.pictures.passed import passed_picture
+from sdstop.tui.pictures.pool import pool_picture
 from sdstop.tui.pictures.scaling import scaling_picture
 from sdstop.tui.pictures.slots import slot_picture
 from sdstop.tui.pictures.space import space_picture
@@ -40,12 +43,12 @@ Maker = Callable[[Finding, Scene], Picture | None]
 def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:
     """Return the first picture that there is data for; None if nothing of the node can be drawn."""
     if finding is not None:
-        makers = (*_BY_RULE.get(finding.rule, ()), *_BY_VIEW.get(finding.view, ()), _path, _evidence)
+        makers = (*_BY_RULE.get(finding.rule, ()), *_BY_VIEW.get(finding.view, ()), _path, *_REST)
         for make in makers:
             picture = make(finding, scene)
             if picture is not None:
                 return picture
-    return load_picture(finding, scene) or _clusters(scene) or space_picture(None, scene)
+    return next((found for make in _QUIET if (found := make(scene)) is not None), None)
 
 
 def _lines(rows: Iterable[Row], width: int) -> list[Line]:
@@ -140,6 +143,14 @@ def _clusters(scene: Scene) -> Picture | None:
     )
 
 
+_QUIET: Sequence[Callable[[Scene], Picture | None]] = (
+    lambda scene: load_picture(None, scene),
+    _clusters,
+    lambda scene: pool_picture(None, scene),
+    lambda scene: space_picture(None, scene),
+    passed_picture,
+)
+"""Pictures of a node without findings, by precedence."""
 _BY_RULE: dict[str, Sequence[Maker]] = {
     "stripe-convoy": (member_heat,),
     "hot-stripe-member": (member_heat,),
@@ -187,11 +198,17 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "filesystem-errors": (log_picture,),
     "filesystem-readonly": (log_picture, space_picture),
     "session-down": (_path,),
+    "mtu-mismatch": (mtu_picture,),
+    "zfs-small-blocks": (pool_picture,),
+    "scrub-overdue": (pool_picture,),
+    "path-mtu-shrunk": (mtu_picture,),
     "memory-short": (_gauges,),
     "load-unexplained": (_gauges,),
     "tasks-stuck": (waiting_picture, _gauges),
     "io-stalled": (waiting_picture, _gauges),
 }
+_REST: Sequence[Maker] = (pool_picture, _evidence, load_picture)
+"""Pictures of a finding that no other can draw."""
 _BY_VIEW: dict[str, Sequence[Maker]] = {
     "caches": (frame_picture, _mixture),
     "network": (network_picture,),

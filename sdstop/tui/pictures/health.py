@@ -66,7 +66,7 @@ def _picture(
         palette = scene.palette
         name = min(max([cell_len(row.name) for row in rows] + [4]), _NAME if width < 110 else 24)
         lines: list[Line] = [text((f" {said}", role(color))) for said, color in above]
-        lines.append(text((f"  {'DISK':<{name}}" + _cells(heads, sizes, right=True), role("dim"))))
+        lines.append(text((f"  {'DISK':<{name}}" + _cells(heads, sizes), role("dim"))))
         room = height - len(lines) - bool(folded)
         lines += [_line(row, name, sizes, palette) for row in listed[: max(room, 0)]]
         if folded:
@@ -83,7 +83,7 @@ def _urgency(row: _Disk) -> tuple[int, list[object]]:
     return (-1 if row.severity is None else row.severity.rank) * -1, list(natural(row.name))
 
 
-def _cells(said: Sequence[str], sizes: Sequence[int], *, right: bool) -> str:
+def _cells(said: Sequence[str], sizes: Sequence[int]) -> str:
     first, *rest = zip(said, sizes, strict=True)
     return f" {first[0]:<{first[1]}}" + "".join(f" {word:>{size}}" for word, size in rest)
 
@@ -143,7 +143,9 @@ def _accused(finding: Finding, row: DiskHealth) -> frozenset[str]:
     past = {value.name for value in finding.values if _is_past(value)}
     if known is not None:
         return known & past or known
-    grown = {value.name.removeprefix("new_") for value in finding.values if value.name.startswith("new_") and value.value}
+    grown = {
+        value.name.removeprefix("new_") for value in finding.values if value.name.startswith("new_") and value.value
+    }
     return frozenset((past | grown | ({"passed"} if row.passed is False else set())) & set(_FIELDS))
 
 

@@ -13,7 +13,7 @@ _MOST = 12
 def space_picture(finding: Finding | None, scene: Scene) -> Picture | None:
     """Return the stores of the node; None without any, or if a finding is about none of them."""
     names = _names(finding) if finding is not None else frozenset()
-    known = space_of(scene, names)
+    known = [store for store in space_of(scene, names) if finding is None or store.is_worth_a_line]
     if not known or (finding is not None and not is_of(known[0], names)):
         return None
     most = max(min(len(known) + 1, _MOST), 2)

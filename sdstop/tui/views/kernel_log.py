@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
+from rich.cells import cell_len
 
 from sdstop.collectors.kernel.kinds import KINDS, LogEffect
 from sdstop.collectors.kernel.names import disk_of
@@ -18,13 +19,16 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Row, words
 from sdstop.tui.widgets.roles import role
 
-_TIME, _DEVICE, _COUNT = 8, 14, 5
+_TIME, _DEVICE = 8, 14
+"""Cells of the time, and maximum cells of the device."""
+_SOON = 2.0
+"""Seconds after which a message of the same kind has a line of its own."""
 _DAY = 86400.0
 _RANKS = {effect: rank for rank, effect in enumerate(LogEffect)}
 
 
 class LogMessage(Struct, frozen=True):
-    """Messages of one kind about one device that follow each other; `line` is the last, `ago` its age in seconds."""
+    """Messages of one kind about one device, each soon after the last; `line` is the first one, `ago` its age."""
 
     device: str
     kind: str
@@ -48,13 +52,16 @@ def log_messages(scene: Scene) -> list[LogMessage]:
 
     def made() -> list[LogMessage]:
         found: list[LogMessage] = []
-        rows = sorted(scene.window.rows(KernelEvent).values(), key=lambda row: -(row.ago or 0.0))
-        for row in rows:
-            last = found[-1] if found else None
-            if last is not None and (last.device, last.kind) == (row.device, row.kind):
-                found[-1] = replace(last, count=last.count + row.count, line=row.line, at=row.at, ago=row.ago)
-            else:
+        places: dict[tuple[str, str], tuple[int, float]] = {}
+        for row in sorted(scene.window.rows(KernelEvent).values(), key=lambda row: -(row.ago or 0.0)):
+            ago, key = row.ago or 0.0, (row.device, row.kind)
+            place, before = places.get(key, (len(found), ago))
+            if place == len(found) or before - ago > _SOON:
+                place = len(found)
                 found.append(LogMessage(row.device, row.kind, row.count, row.line, row.at, row.ago))
+            else:
+                found[place] = replace(found[place], count=found[place].count + row.count)
+            places[key] = place, ago
         return found
 
     return scene.window.of_run(KernelEvent, "log messages", made)
@@ -62,7 +69,12 @@ def log_messages(scene: Scene) -> list[LogMessage]:
 
 def log_rows(scene: Scene, width: int) -> list[Row]:
     """Return a row for each message, the newest first."""
-    return [words(message_text(each, scene, width)) for each in reversed(log_messages(scene))]
+    known = [(each, False) for each in reversed(log_messages(scene))]
+    lines = message_lines(known, scene, width)
+    return [
+        words(line, ("log", at), None, f"{each.device} {each.line}")
+        for at, ((each, _), line) in enumerate(zip(known, lines, strict=True))
+    ]
 
 
 def log_note(scene: Scene) -> str:
@@ -94,27 +106,38 @@ def told_messages(finding: Finding, scene: Scene, height: int) -> list[tuple[Log
     return [(known[at], told[at]) for at in sorted(chosen)]
 
 
-def message_text(message: LogMessage, scene: Scene, width: int, color: str = "") -> Line:
-    """Return a message's line: time, device, number and text; `color` is the role of an accused one."""
+def message_lines(
+    known: Sequence[tuple[LogMessage, bool]], scene: Scene, width: int, color: str = "text"
+) -> list[Line]:  # fmt: skip
+    """Return a line for each message: time, device if there are several, number, and text.
+
+    `color` is the role of those that are accused.
+    """
     palette = scene.palette
-    if message.at is None or (message.ago or 0.0) >= _DAY:
-        when = f"{duration(message.ago)} ago"[: _TIME + 2] if message.ago is not None else "?"
-    else:
-        when = clock(message.at)
-    device = palette.fit(palette.word(message.device, 60), min(_DEVICE, max(width // 6, 6)))
-    count = f"{palette.times}{message.count}" if message.count > 1 else ""
-    dull = message.effect in {LogEffect.NOTICE, LogEffect.CLEARED}
-    style = role(color) if color else FAINT if dull else PLAIN
-    head = text((f" {when:<{_TIME}} ", FAINT), (f"{device} ", style), (f"{count:>{_COUNT}} ", FAINT))
-    room = width - 4 - _TIME - len(device) - _COUNT - 1
-    said = palette.word(message.line, 300)
-    return (*head, *text((palette.fit(said, min(len(said), max(room, 8))), style)))
+    names = {palette.word(each.device, 60) for each, _ in known}
+    device = min(max(map(cell_len, names), default=0), _DEVICE) + 1 if len(names) > 1 else 0
+    counts = [f"{palette.times}{each.count}" if each.count > 1 else "" for each, _ in known]
+    count = max(map(len, counts), default=0)
+    room = max(width - _TIME - device - count - 2 - (count > 0), 8)
+    lines = []
+    for (each, accused), number in zip(known, counts, strict=True):
+        dull = each.effect in {LogEffect.NOTICE, LogEffect.CLEARED}
+        style = role(color) if accused else FAINT if dull else PLAIN
+        name = palette.fit(palette.word(each.device, 60), device - 1) + " " if device else ""
+        many = f"{number:>{count}} " if count else ""
+        line = palette.word(each.line, 300)
+        said = palette.fit(line, min(cell_len(line), room))
+        lines.append(text((f" {_when(each):<{_TIME}} ", FAINT), (name, style), (many, FAINT), (said, style)))
+    return lines
+
+
+def _when(message: LogMessage) -> str:
+    if message.at is not None and (message.ago or 0.0) < _DAY:
+        return clock(message.at)
+    return "?" if message.ago is None else f"{duration(message.ago)} ago"[:_TIME]
 
 
 def accused_lines(finding: Finding, scene: Scene, width: int, height: int) -> list[Line]:
     """Return the lines of the messages around a finding, its own in the color of its severity."""
     color = ROLES.get(finding.severity, "text")
-    return [
-        message_text(message, scene, width, color if accused else "")
-        for message, accused in told_messages(finding, scene, height)
-    ]
+    return message_lines(told_messages(finding, scene, height), scene, width, color)

@@ -1,4 +1,4 @@
-"""Space: a bar for each store of the node, with the share from which a finding accuses it, what is left and its state."""
+"""Space: a bar for each store of the node, with the share above which a finding accuses it, its rest and state."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from sdstop.tui.widgets.pane import Row, words
 from sdstop.tui.widgets.roles import role
 
 _NAME, _SHARE = 28, 6
+_FILLED = frozenset({"thin pool", "ZFS pool"})
+"""Kinds whose use is unknown if none is reported; an LVM volume has none."""
 _NARROWEST, _LONGEST = 8, 48
 """Minimum and maximum cells of a bar."""
 
@@ -33,13 +35,20 @@ def is_of(store: Store, names: Collection[str]) -> bool:
 
 
 def space_rows(scene: Scene, width: int) -> list[Row]:
-    """Return a row for each store."""
+    """Return headings and a row for each store; Enter on one with a finding opens it."""
     known = space_of(scene)
-    lines = space_lines(known, scene, width, len(known))
-    return [
-        words(line, ("store", store.name, store.part), store, f"{store.name} {store.kind} {store.part} {store.state}")
+    if not known:
+        return []
+    head, *lines = space_lines(known, scene, width, len(known) + 1)
+    entries = {entry.subject: entry for entry in reversed(scene.findings())}
+    rows = [
+        words(
+            line, ("store", store.name, store.part), entries.get(store.name, store),
+            f"{store.name} {store.kind} {store.part} {store.state}",
+        )
         for store, line in zip(known, lines, strict=True)
-    ]
+    ]  # fmt: skip
+    return [words(head), *rows]
 
 
 def space_lines(known: Sequence[Store], scene: Scene, width: int, height: int) -> list[Line]:
@@ -53,27 +62,30 @@ def space_lines(known: Sequence[Store], scene: Scene, width: int, height: int) -
     lefts, sizes = ([getattr(store, field) for store in shown] for field in ("left", "size"))
     left, size = (max([len(said) for said in column] + [4]) for column in (lefts, sizes))
     state = max((cell_len(store.state) for store in shown), default=0)
-    room = width - name - kind - _SHARE - left - size - state - 8
-    bars = max(min(room, _LONGEST), _NARROWEST)
+    room = width - name - kind - _SHARE - left - state - 8
+    sized = room - size - 2 >= _NARROWEST
+    bars = max(min(room - (size + 2) * sized, _LONGEST), _NARROWEST)
     lines: list[Line] = []
     if headed:
-        head = f" {'STORE':<{name}} {'WHAT':<{kind}} {'':<{bars}} {'used':>{_SHARE}}  {'left':>{left}}  {'size':>{size}}"
+        head = f" {'STORE':<{name}} {'WHAT':<{kind}} {'':<{bars}} {'used':>{_SHARE}}  {'left':>{left}}"
+        head += f"  {'size':>{size}}" if sized else ""
         lines.append(text((head, role("dim"))))
     for store, what in zip(shown, whats, strict=True):
         color = ROLES.get(store.severity) if store.severity is not None else None
         ink = role(color or "text")
-        share = f"{percent(store.used)}%" if store.used is not None else "" if store.state else "?"
+        filled = store.used is not None or store.kind in _FILLED
+        share = f"{percent(store.used)}%" if store.used is not None else "?" if filled else ""
         drawn = (
             text(" " * bars)
-            if store.used is None and store.state
+            if not filled
             else bar(store.used, bars, palette, role(color) if color else OTHER, mark=store.above)
         )
         lines.append(
             (
                 *text((f" {palette.fit(palette.word(store.name, 60), name)} ", ink), (f"{what:<{kind}} ", FAINT)),
                 *drawn,
-                *text((f" {share:>{_SHARE}}  ", ink), (f"{store.left:>{left}}  {store.size:>{size}}", FAINT)),
-                *text((f"  {palette.word(store.state, 40)}", ink)),
+                *text((f" {share:>{_SHARE}}  ", ink), (f"{store.left:>{left}}", FAINT)),
+                *text((f"  {store.size:>{size}}" if sized else "", FAINT), (f"  {palette.word(store.state, 40)}", ink)),
             )
         )
     hidden = len(known) - len(shown)
