@@ -14,7 +14,7 @@ from functools import cache
 
 from msgspec import Struct, field
 
-from sdstop.capture import terminal
+from sdstop.capture import margins, terminal
 from sdstop.capture.prompt import Typed, command, typed
 from sdstop.core.collector import Texts
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
@@ -104,7 +104,14 @@ class Division:
 
     def cleaned(self, data: bytes) -> str:
         """Return a text without what copying added."""
-        return terminal.dedented(terminal.cleaned(data), self._begins)
+        text = margins.removed(terminal.cleaned(data), lambda part: bool(self._begins(part)), self._understood)
+        return terminal.dedented(text, self._begins)
+
+    def _understood(self, text: str) -> int:
+        """Return the number of lines of a text that belong to outputs whose form is known."""
+        found = self.outputs(terminal.dedented(text, self._begins))
+        known = (each for each in found if each.key and (each.form is not None or each.end == "mark"))
+        return sum(1 for each in known for line in each.lines if any(map(str.isalnum, line)))
 
     def _begins(self, text: str) -> terminal.Start:
         if self._form(text, 0) is not None:

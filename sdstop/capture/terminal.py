@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from sdstop.capture.margins import SEPARATOR
+
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _ESCAPES = re.compile(
     r"(?:\x1b|\x9b|\^\[|\u241b)"
@@ -160,7 +162,7 @@ def _indent(line: str) -> str:
 
 _FENCE = re.compile(
     r"\s*(?:`{3,}|~{3,})\s*\w{0,20}\s*|\s*[\[{<]/?(?:code|noformat|pre|quote)\b[^\]}>\n]{0,80}[\]}>]\s*"
-    r"|\s*-{2,}\s*(?:8<|>8|cut here|snip|begin|end)\b.{0,60}",
+    rf"|\s*-{{2,}}\s*(?:8<|>8|cut here|snip|begin|end)\b.{{0,60}}|{SEPARATOR}",
     re.IGNORECASE,
 )
 _CUT = re.compile(
