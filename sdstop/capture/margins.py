@@ -11,6 +11,7 @@ A margin is removed where more lines are understood without it.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -243,14 +244,24 @@ def _barred(lines: Sequence[str], at: int, column: int) -> int:
 
 _ESCAPED = re.compile(r"\\([\[\](){}*_|#~<>!+.-])")
 _BREAK = re.compile(r"(?:\\r)?\\n")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+
+
+def _unquoted(text: str) -> str:
+    """Return the text that is in quotes as JSON or Python write it, "" if it is not."""
+    try:
+        found = ast.literal_eval(text) if text[:1] == "'" else json.loads(text, strict=False)
+    except (ValueError, SyntaxError):
+        return ""
+    return str(found)
 
 
 def _escaped(lines: Sequence[str]) -> Iterator[Region]:
     r"""Yield lines with `\n` for line breaks, and the text with a backslash before signs that a ticket system marks."""
     for at, line in enumerate(lines):
         if len(_BREAK.findall(line)) >= _LEAST:
-            plain = _BREAK.sub("\n", line.strip().removeprefix("b").strip("\"',")).replace("\\t", "\t")
-            yield Region(at, at + 1, plain.replace('\\"', '"').replace("\\\\", "\\").split("\n"))
+            quoted = max(_QUOTED.findall(line), key=len, default="")
+            yield Region(at, at + 1, (_unquoted(quoted) or _BREAK.sub("\n", line.strip())).split("\n"))
     if sum(1 for line in lines if re.search(r"\\[\[\]*{}]|\w\\_\w", line)):
         yield Region(0, len(lines), [_ESCAPED.sub(r"\1", line) for line in lines], 0)
 
