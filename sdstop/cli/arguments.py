@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sdstop
 from sdstop.core.suggestion import nearest, quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DASHBOARD = ""
 """The command without a name."""
@@ -71,7 +73,9 @@ def _suggestion(word: str, known: Iterable[str]) -> str:
 
 def _unknown_command(word: str) -> str:
     known = [*filter(None, COMMANDS), *_ALIASES]
-    if "/" in word or Path(word).exists():
+    if "/" in word or os.path.exists(word):  # noqa: PTH110  # pathlib takes 3 ms
+        import shlex
+
         return f"unknown command {quoted(word)}; open a capture with --from {shlex.quote(word)}"
     return f"unknown command {quoted(word)}{_suggestion(word, known)}"
 
@@ -113,6 +117,13 @@ def address(text: str) -> tuple[str, int]:
     return found[1] or found[2] or "", int(found[3])
 
 
+def _path(text: str) -> Path:
+    """Return a path; pathlib takes 3 ms to import."""
+    from pathlib import Path
+
+    return Path(text)
+
+
 def _options(parser: Parser, command: str) -> None:
     """Declare the options of a command."""
     add = parser.add_argument
@@ -139,10 +150,7 @@ def _options(parser: Parser, command: str) -> None:
         )
     if command in {*_TIMED, "export"}:
         add("--interval", type=interval, metavar="TIME", help="sampling interval (default 1s)")
-    if command == "check":
-        add("--rule", action="append", metavar="PATTERN", help="judge only by these rules; repeatable")
-        add("--subject", action="append", metavar="PATTERN", help="judge only these subjects; repeatable")
-        add("--strict", action="store_true", help="report UNKNOWN if any source is denied, fully or partly")
+    _local_options(parser, command)
     if command == "export":
         _export_options(parser)
     if command == "fleet":
@@ -160,10 +168,23 @@ def _options(parser: Parser, command: str) -> None:
     if command != "fleet":  # it reads no node
         add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
         add("--collectors", metavar="LIST", help="comma-separated list of sources to read")
-    add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
+    add("--config", type=_path, metavar="FILE", help="TOML file with thresholds and settings")
     add("--no-color", dest="no_color", action="store_true", help="disable colors (also: NO_COLOR)")
     add("-V", "--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
     add("-h", "--help", action="help", help="show this help")
+
+
+def _local_options(parser: Parser, command: str) -> None:
+    """Declare the options of the commands that meet at the exporter's local socket, and those of `check`."""
+    add = parser.add_argument
+    if command in {DASHBOARD, "check", "export"}:
+        add("--socket", metavar="PATH", help="local socket of the exporter (default /run/sdstop/exporter.sock)")
+    if command == "check":
+        add("--rule", action="append", metavar="PATTERN", help="judge only by these rules; repeatable")
+        add("--subject", action="append", metavar="PATTERN", help="judge only these subjects; repeatable")
+        add("--strict", action="store_true", help="report UNKNOWN if any source is denied, fully or partly")
+    if command == DASHBOARD:
+        add("--attach", action="store_true", help="show the samples of the exporter that runs on this node")
 
 
 def _export_options(parser: Parser) -> None:
@@ -171,7 +192,7 @@ def _export_options(parser: Parser) -> None:
     add("--listen", type=address, metavar="ADDR:PORT", help="address to listen on (default 127.0.0.1:10042)")
     add(
         "--web-config",
-        type=Path,
+        type=_path,
         metavar="FILE",
         help="TLS and authentication file (Prometheus web-config format)",
     )
@@ -216,7 +237,7 @@ def _fleet_options(parser: Parser) -> None:
     add = parser.add_argument
     servers = "Prometheus, Thanos, Mimir, VictoriaMetrics"
     add("--prometheus", metavar="URL", required=True, help=f"server URL ({servers}), with its path prefix")
-    add("--http-config", type=Path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
+    add("--http-config", type=_path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
     add("--match", default="", metavar="SELECTOR", help="label matchers, e.g. 'cluster=\"a\"'")
     add("--peers", type=_labels, default=(), metavar="LABELS", help="compare nodes only within groups of these labels")
     add("--interval", type=_refresh, default=30.0, metavar="TIME", help="refresh interval (default 30s)")
@@ -333,6 +354,8 @@ def _agree(options: argparse.Namespace) -> None:
                 raise UsageError(f"cannot use --{name.replace('_', '-')} with --from ({why})")
         if options.command == "capture" and options.collectors is not None:
             raise UsageError("cannot use --collectors with --from when copying a capture")
+    if given.get("attach"):
+        _check_attached(given)
     if given.get("io_sizes") and given.get("root") is not None:
         raise UsageError("cannot use --io-sizes with --root (it counts on this machine)")
     for name in ("listen", "web_config"):
@@ -345,6 +368,15 @@ def _agree(options: argparse.Namespace) -> None:
         raise UsageError(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
 
 
+def _check_attached(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that have no effect on another process's samples."""
+    for name in ("source", "root", "collectors", "io_sizes", "no_smp", "no_smart"):
+        if given.get(name):
+            raise UsageError(f"cannot use --{_WORDS.get(name, name).replace('_', '-')} with --attach")
+
+
+_WORDS = {"source": "from"}
+"""Options whose name in the program is another one."""
 _SEVERAL = frozenset({"report", "check"})
 _ALONE = {
     DASHBOARD: "the dashboard shows one node",

@@ -46,9 +46,9 @@ def execute(argv: Sequence[str]) -> int:
     except Problem as problem:
         return _tell(str(problem), problem.code, judge=judge)
     except BrokenPipeError:
-        from sdstop.cli import output
+        from sdstop.cli.stdout import discard_output
 
-        output.discard_output()
+        discard_output()
         return 3 if judge else HUNG_UP
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -73,8 +73,8 @@ def _tell(text: str, code: int, *, judge: bool) -> int:
     if not judge:
         output.say(f"sdstop: {text}")
         return code
-    from sdstop.cli.check import line
     from sdstop.core.headline import UNKNOWN
+    from sdstop.exporters.plugin import line
 
     with contextlib.suppress(Problem, BrokenPipeError):
         output.write(line(UNKNOWN, text))
