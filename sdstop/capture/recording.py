@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from sdstop.core.block import Block, OpenBlock
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
-from sdstop.core.format import plural
+from sdstop.core.format import plural, safe
 from sdstop.core.versions import Damaged
 
 MAGIC = b"SQLite format 3\x00"
@@ -183,7 +183,7 @@ class Recording:
                     raise
                 store = sqlite3.connect(f"{where}?mode=ro&immutable=1", uri=True)  # a directory that is read-only
         except sqlite3.Error as error:
-            raise NoRecording(f"cannot be opened: {error}") from error
+            raise NoRecording(f"cannot be opened: {safe(error)}") from error
         return store
 
     @contextlib.contextmanager
@@ -191,7 +191,7 @@ class Recording:
         try:
             yield
         except (sqlite3.Error, msgspec.MsgspecError, OverflowError, ValueError) as error:
-            raise NoRecording(f"is damaged: {error}") from error
+            raise NoRecording(f"is damaged: {safe(error)}") from error
 
     def _check(self) -> None:
         (application,) = self._store.execute("PRAGMA application_id").fetchone()
@@ -209,10 +209,12 @@ class Recording:
             "SELECT run.id, origin, min(first), max(last), min(block.id), max(block.id), sum(frames)"
             " FROM run JOIN block ON block.run = run.id GROUP BY run.id ORDER BY run.id"
         )
-        return [
-            RecordedRun(number, msgspec.json.decode(said, type=RecordedOrigin), start, end, (one, other), frames)
+        found = (
+            (number, msgspec.json.decode(said, type=RecordedOrigin), start, end, (one, other), frames)
             for number, said, start, end, one, other, frames in rows
-        ]
+        )
+        names = RecordedRun.__struct_fields__
+        return [msgspec.convert(dict(zip(names, row, strict=True)), RecordedRun) for row in found]
 
     def _blocks(self, run: RecordedRun, since: float, until: float) -> list[int]:
         """Return the blocks between two times, and the one before them."""
@@ -238,7 +240,7 @@ class Recording:
             return None
 
     def _lost(self, number: int, error: Exception) -> None:
-        self.notes.append(f"block {number} is damaged: {error}")
+        self.notes.append(f"block {number} is damaged: {safe(error)}")
 
     def _known(self, run: RecordedRun, before: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the newest version of all evidence, and the last run of all collectors, before a block."""

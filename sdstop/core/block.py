@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from math import isfinite
 from typing import TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
-from sdstop.core.versions import Damaged, GrowingVersions, Versions
+from sdstop.core.versions import LARGEST, Damaged, GrowingVersions, Versions
 
 S = TypeVar("S", bound=Struct)
 
@@ -25,8 +26,6 @@ _MICRO = 1_000_000
 _OWN = 4096
 """Bytes of a piece above which it is a part of its own; smaller ones deflate better together."""
 _LEVEL = 6
-_LARGEST = 256 << 20
-"""Maximum bytes of an inflated part; a hostile recording may hold any."""
 
 
 class Head(Struct, frozen=True, array_like=True):
@@ -147,6 +146,9 @@ class OpenBlock:
         self._places = {key: place for place, key in enumerate(self._contents.large)}
         if len(self._places) != len(block.large) or not self.moments:
             raise Damaged("parts of a block are missing")
+        times = [(moment.number, moment.monotonic) for moment in self.moments]
+        if times != sorted(times) or not all(isfinite(moment.taken + moment.monotonic) for moment in self.moments):
+            raise Damaged("frames of a block are not in order")
 
     @property
     def keys(self) -> set[str]:
@@ -173,9 +175,13 @@ class OpenBlock:
     def frames(self) -> list[Frame]:
         """Return all frames. Raises Damaged."""
         evidence: list[list[Evidence]] = [[] for _ in self.moments]
+        size = 0
         for key in (*self._contents.pieces, *self._places):
             for index, item in self.versions(key):
                 evidence[index].append(item)
+                size += len(item.data)
+            if size > LARGEST:
+                raise Damaged("a block is larger than allowed")
         ran = self._ran()
         return [
             Frame(m.number, m.taken, m.monotonic, tuple(items), marks if m.noted else None)
@@ -287,7 +293,7 @@ def _rounded(seconds: float) -> float:
 def _inflated(data: bytes) -> bytes:
     inflate = zlib.decompressobj()
     try:
-        found = inflate.decompress(data, _LARGEST)
+        found = inflate.decompress(data, LARGEST)
     except zlib.error as error:
         raise Damaged(f"a block cannot be inflated: {error}") from error
     if not inflate.eof:

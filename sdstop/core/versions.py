@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from operator import sub
 
 from msgspec import Struct
@@ -26,6 +26,9 @@ _NUMBER = re.compile(rb"[0-9]+")
 _PADDED = re.compile(rb"(?<![0-9])0[0-9]")
 _WIDTH = 8
 """Bytes of a difference."""
+_MOST = 100_000
+LARGEST = 256 << 20
+"""Maximum bytes of all versions of a text, and of all texts of a block; a hostile recording may claim any."""
 
 
 class Damaged(Exception):  # noqa: N818
@@ -48,12 +51,12 @@ class Versions(Struct, frozen=True, array_like=True):
 
     def texts(self) -> Iterator[bytes]:
         """Yield the versions. Raises Damaged."""
-        yield self.first
-        if self.count == 1:
-            return
+        if not 0 < self.count <= _MOST or self.count * len(self.first) > LARGEST:
+            raise Damaged("a text has an impossible number of versions")
         if not self.columns:
-            yield from [self.first] * (self.count - 1)
+            yield from repeat(self.first, self.count)
             return
+        yield self.first
         row = list(_numbers(self.first, padded=self.padded) or ())
         form = _form(self.first, padded=self.padded)
         columns = list(_unpacked("I", self.columns))
@@ -83,11 +86,12 @@ class GrowingVersions:
     def __init__(self) -> None:
         """Start without a version."""
         self._runs: list[tuple[bytes, bool, list[array[int]]]] = []
-        self._form = b""
+        self._form: bytes | None = None
+        """Format of the newest run, None if its first text cannot be one."""
 
     def add(self, text: bytes) -> None:
         """Append a version."""
-        if self._runs:
+        if self._form is not None:
             _, padded, rows = self._runs[-1]
             row = _numbers(text, padded=padded)
             if row is not None and len(row) == len(rows[-1]) and _filled(self._form, row, padded=padded) == text:
@@ -95,7 +99,7 @@ class GrowingVersions:
                 return
         padded = _PADDED.search(text) is not None
         row = _numbers(text, padded=padded)
-        self._form = b"" if row is None else _form(text, padded=padded)
+        self._form = None if row is None else _form(text, padded=padded)
         self._runs.append((text, padded, [array("q") if row is None else row]))
 
     def packed(self) -> list[Versions]:
