@@ -1,12 +1,13 @@
 """Recording writer: appends frames to a recording (sdstop.capture.recording), bounded in age and size.
 
 A block of frames is one transaction that reaches the disk before the next one is begun: a crash or a power cut loses
-at most the frames since. A block that cannot be written, as on a full disk, is lost; the recorder goes on, and the
-next block holds what is then known. Only one process writes a recording, and others may read it meanwhile.
+at most the frames since. A block that cannot be written, as on a full disk, is lost; the recorder continues, and the
+next block includes the changes of the lost one. One process writes a recording while others read it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -26,7 +27,7 @@ from sdstop.core.format import safe
 from sdstop.core.versions import Damaged
 
 BLOCK_SECONDS = 30.0
-"""Seconds of frames in a block: what a crash loses at most."""
+"""Seconds of frames in a block; a crash loses no more."""
 BLOCK_BYTES = 16 << 20
 """Bytes of evidence that end a block early, to limit memory."""
 SMALLEST = 1 << 20
@@ -122,6 +123,8 @@ class RecordingWriter:
             return
         try:
             self.flush()
+            with contextlib.suppress(sqlite3.Error):  # readers of the closed file then need no files beside it
+                self._store.execute("PRAGMA journal_mode = DELETE")
             self._store.close()
         except sqlite3.Error as error:
             self.trouble = safe(error, 200)
@@ -215,7 +218,7 @@ class RecordingWriter:
         return number
 
     def _drop(self, newest: int, now: float) -> None:
-        """Remove blocks beyond the limits, and keep the newest version of what they hold as the base."""
+        """Remove blocks beyond the limits, and keep the newest version of their evidence as the base."""
         while True:
             row = self._store.execute("SELECT id, run, last, data FROM block ORDER BY id LIMIT 1").fetchone()
             if row is None or row[0] == newest:

@@ -2,12 +2,12 @@
 
     run      one row for each start of the recorder: host, facts and collectors
     block    successive frames of a run in compact form (sdstop.core.block), half a minute each
-    name     keys of evidence; `ran:NAME` stands for the runs of a collector
+    name     keys of evidence; `ran:NAME` is the key of a collector's runs
     changed  the blocks in which a key changed
     base     the newest version of a key in the blocks that were dropped for their age
 
-What was known at a time is the newest version of each key up to then; frames hold what changed. Recordings are
-untrusted: the schema is checked before any table is read, and a damaged block is left out and noted.
+Frames hold changes only; the state at a time is the newest version of each key up to then. Recordings are untrusted:
+the schema is checked before any table is read, and a damaged block is left out and noted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TABLES = {
 }
 """Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
 RAN = "ran:"
-"""Prefix of the key that stands for the runs of a collector."""
+"""Prefix of the key of a collector's runs."""
 
 _LONGEST = 64 << 20
 """Maximum bytes of a value."""

@@ -61,8 +61,8 @@ class Parser(argparse.ArgumentParser):
             message = found[1] + (
                 _suggestion(found[2], re.findall(r"[\w-]+", found[3])) or f" (choose from {found[3]})"
             )
-        elif found := re.fullmatch(r"the following arguments are required: (\S+)", message):
-            message = f"missing option {found[1]}"
+        elif found := re.fullmatch(r"the following arguments are required: (.+)", message):
+            message = f"missing {'option ' if found[1][0] == '-' else ''}{found[1].replace(', ', ' and ')}"
         raise UsageError(f"{message}; run '{self.prog} --help'")
 
 
@@ -212,10 +212,14 @@ def _watching_options(parser: Parser) -> None:
 
 def _period_options(parser: Parser) -> None:
     add = parser.add_argument
-    add("--since", metavar="TIME", help="with --from: begin at TIME: 03:10, 2026-11-21 03:10, or 2h before the end")
+    add(
+        "--since",
+        metavar="TIME",
+        help="begin at TIME of a recording or capture: 03:10, 2026-11-21 03:10, or 2h before the end",
+    )
     end = parser.add_mutually_exclusive_group()
-    end.add_argument("--until", metavar="TIME", help="with --from: end at TIME")
-    end.add_argument("--at", metavar="TIME", help="with --from: show the node as it was at TIME (like --until)")
+    end.add_argument("--until", metavar="TIME", help="end at TIME")
+    end.add_argument("--at", metavar="TIME", help="the node as it was at TIME (like --until)")
 
 
 def _recording_options(parser: Parser, command: str) -> None:
@@ -369,7 +373,7 @@ def _agree(options: argparse.Namespace) -> None:
         return
     _sources(options, given.get("source") or [])
     if options.source is None and any(given.get(name) for name in ("since", "until", "at")):
-        raise UsageError("--since, --until and --at require --from (they choose a part of what was recorded)")
+        raise UsageError("--since, --until and --at require --from (they choose a part of a recording or capture)")
     _agree_on_source(options)
     _agree_on_time(options)
 

@@ -1,6 +1,6 @@
 """Block: successive frames in compact form, for the ring of a live session and for recordings.
 
-A block stands alone: it holds what changed in its frames, and not what was known before them. It is MessagePack, in
+A block needs no other block: it holds the changes of its frames, and not the state before them. It is MessagePack, in
 deflated parts: one with the times and all small pieces of evidence, and one for each large piece, which can be read
 without the others. Times are kept to the microsecond. Hashes prove that every byte of evidence is as it was written.
 """
@@ -29,7 +29,7 @@ _LEVEL = 6
 
 
 class Head(Struct, frozen=True, array_like=True):
-    """Properties of a version of evidence besides its data and times, stored where they change."""
+    """Properties of a version of evidence without its data and times, stored where they change."""
 
     version: int
     outcome: Outcome
@@ -55,7 +55,7 @@ class Piece(Struct, frozen=True, array_like=True):
     versions: list[Versions]
     digest: bytes
 
-    def evidence(self, key: str, moments: Sequence[Moment]) -> Iterator[tuple[int, Evidence]]:
+    def evidence(self, key: str, moments: Sequence[BlockMoment]) -> Iterator[tuple[int, Evidence]]:
         """Yield the index of the frame and the evidence of each version. Raises Damaged."""
         texts = (text for run in self.versions for text in run.texts())
         heads = iter(self.heads)
@@ -92,7 +92,7 @@ class Marks(Struct, frozen=True, array_like=True):
     took: list[int | None]
 
 
-class Moment(Struct, frozen=True, array_like=True):
+class BlockMoment(Struct, frozen=True, array_like=True):
     """A frame without its evidence. `noted` is whether its collector runs are recorded."""
 
     number: int
@@ -101,10 +101,10 @@ class Moment(Struct, frozen=True, array_like=True):
     noted: bool
 
 
-class Contents(Struct, frozen=True):
+class BlockContents(Struct, frozen=True):
     """A block's moments, collector runs and small pieces; of the large ones, the keys."""
 
-    moments: list[Moment]
+    moments: list[BlockMoment]
     ran: dict[str, Marks]
     pieces: dict[str, Piece]
     large: list[str]
@@ -141,7 +141,7 @@ class OpenBlock:
     def __init__(self, block: Block) -> None:
         """Inflate the first part. Raises Damaged."""
         self._block = block
-        self._contents = _decoded(_inflated(block.contents), Contents)
+        self._contents = _decoded(_inflated(block.contents), BlockContents)
         self.moments = self._contents.moments
         self._places = {key: place for place, key in enumerate(self._contents.large)}
         if len(self._places) != len(block.large) or not self.moments:
@@ -209,7 +209,7 @@ class GrowingBlock:
 
     def __init__(self) -> None:
         """Start without a frame."""
-        self.moments: list[Moment] = []
+        self.moments: list[BlockMoment] = []
         self._ran: dict[str, tuple[list[int], list[int], list[int | None]]] = {}
         self._pieces: dict[str, _GrowingPiece] = {}
 
@@ -217,7 +217,7 @@ class GrowingBlock:
         """Append a frame."""
         index = len(self.moments)
         taken, monotonic = _rounded(frame.taken), _rounded(frame.monotonic)
-        moment = Moment(frame.number, taken, monotonic, frame.ran is not None)
+        moment = BlockMoment(frame.number, taken, monotonic, frame.ran is not None)
         self.moments.append(moment)
         for name, mark in (frame.ran or {}).items():
             frames, started, took = self._ran.setdefault(name, ([], [], []))
@@ -251,7 +251,7 @@ class GrowingBlock:
             else:
                 small[key] = piece
         ran = {name: Marks(*columns) for name, columns in self._ran.items()}
-        contents = msgspec.msgpack.encode(Contents(self.moments, ran, small, list(large)))
+        contents = msgspec.msgpack.encode(BlockContents(self.moments, ran, small, list(large)))
         return Block(zlib.compress(contents, _LEVEL), list(large.values()))
 
 
@@ -263,7 +263,7 @@ class _GrowingPiece:
         self._versions = GrowingVersions()
         self._digest = blake2b(digest_size=8)
 
-    def add(self, index: int, moment: Moment, item: Evidence) -> None:
+    def add(self, index: int, moment: BlockMoment, item: Evidence) -> None:
         frames, begans, skews, tooks = self._times
         began = None if item.monotonic is None else _micro(item.monotonic - moment.monotonic)
         skew = None if item.taken is None else _micro(item.taken - moment.taken) - (began or 0)
@@ -305,4 +305,4 @@ def _decoded(data: bytes, kind: type[S]) -> S:
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise Damaged(f"a block is not what it should be: {error}") from error
+        raise Damaged(f"a block has another form: {error}") from error

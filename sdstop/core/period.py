@@ -1,4 +1,4 @@
-"""Period: a part of what was recorded, as a user names it, and moments in the form in which people type them."""
+"""Period: a part of a recording or capture, named by the moments that a user types."""
 
 from __future__ import annotations
 
