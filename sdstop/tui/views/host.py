@@ -123,8 +123,6 @@ class HostView(View):
         self.sources.put(sources, scene.palette, fare)
         none = [note_row(" No messages about storage are kept.", scene)]
         self.logged.put(logged or none, scene.palette, log_note(scene))
-            logged or [note_row("No messages about storage are kept.", scene)], scene.palette, log_note(scene)
-        )
         self.pages.put([Row(line=lambda _: self._tabs(scene))], scene.palette)
 
     def _arrange(self, scene: Scene, wanted: Sequence[int], height: int, *, wide: bool) -> Pane:
