@@ -36,7 +36,7 @@ class FcPort(Reading, frozen=True):
     remembered: ClassVar[int] = 64
     rows_of = Source(f"{CLASS}/{{port}}/port_state")
     fields_of: ClassVar = {
-        **files(f"{CLASS}/{{port}}", "speed", "fabric", name="port_name", supported="supported_speeds"),
+        **files(f"{CLASS}/{{port}}", "speed", name="port_name", supported="supported_speeds"),
         **files(f"{CLASS}/{{port}}/statistics", **_STATISTICS),
     }
     things: ClassVar = {"port": Identity(ThingKind.CONTROLLER, Naming.SCSI)}

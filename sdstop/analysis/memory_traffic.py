@@ -1,4 +1,4 @@
-"""Memory traffic of the node as measured, beside what its modules carry at most, which is computed."""
+"""Memory traffic of the node as measured, beside the peak of its modules, which is computed."""
 
 from __future__ import annotations
 

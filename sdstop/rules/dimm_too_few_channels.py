@@ -127,8 +127,8 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
               for row in sockets),
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, _RATED,
                     of=row.possible) for row in sockets),
-            Value("peak", "peak bandwidth of the node", peak, _RATED, of=possible),
             *_measured(window),
+            Value("peak", "peak bandwidth of the node", peak, _RATED, of=possible),
             *((Value("needs", "full-speed rebuild, through memory", demand.needs, _RATED,
                      above=peak),
                Value("disks", "disks behind HBAs", demand.disks)) if demand is not None else ()),
@@ -141,7 +141,7 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
 
 
 def _measured(window: Window) -> Iterator[Value]:
-    """Yield what the numbers rest on: peaks are always computed, traffic is measured where resctrl is mounted."""
+    """Yield the basis of the numbers: peaks are always computed, traffic is measured where resctrl is mounted."""
     traffic = measured_traffic(window)
     if traffic:
         yield Value("traffic", "memory traffic now, measured", added(each.rate for each in traffic), _RATED)

@@ -51,7 +51,7 @@ def _judge(window: Window, traffic: MeasuredTraffic, limits: Limits) -> Verdict:
         return _finding(
             window, traffic, subject, limits,
             f"MEMORY AT ITS LIMIT: {human.percent(share)}% of peak",
-            f"Measured by the processor: {rate} of {peak} (computed from the modules).",
+            f"Measured: {rate} of {peak}, the computed peak of the modules.",
             "Programs, RAID and checksums wait for memory.",
         )  # fmt: skip
     if traffic.remote is not None and traffic.remote >= limits["remote"] and share >= limits["busy"]:

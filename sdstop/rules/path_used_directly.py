@@ -96,7 +96,7 @@ def _finding(window: Window, path: str, paths: Sequence[str], users: Sequence[Th
         subject=path,
         title="PATH USED DIRECTLY" if mapping is not None else "SEVERAL PATHS, NO MULTIPATH MAP",
         cause=f"{by}{more} uses this path, 1 of {len(paths)} to the same disk.",
-        impact="Its I/O fails with this path although others work.",
+        impact="I/O of its users fails with this path although others work.",
         values=(
             Value("paths", "paths to the disk", len(paths)),
             Value("others", "other paths", ", ".join(each for each in paths if each != path) or None),

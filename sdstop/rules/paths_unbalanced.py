@@ -112,7 +112,7 @@ def _advice(subject: str, rows: Sequence[Reading]) -> Iterator[Advice]:
         yield run("cat", f"/sys/class/nvme-subsystem/{nvme.subsystem}/iopolicy", note="the policy in use")
         yield run("echo", "round-robin", into=f"/sys/class/nvme-subsystem/{nvme.subsystem}/iopolicy")
     else:
-        yield "Put paths of equal cost into one group: path_grouping_policy group_by_prio."
+        yield "Put paths of equal cost into one group (group_by_prio)."
         yield run("multipath", "-ll", *operands(subject), note="groups, policy and priorities")
 
 

@@ -81,8 +81,8 @@ def test_near_the_peak(share: float, found: bool) -> None:  # noqa: FBT001
         return
     finding = said.finding("memory/1", NAME)
     assert (finding.severity, finding.title) == (Severity.WARNING, "MEMORY AT ITS LIMIT: 71.0% of peak")
-    assert finding.cause.startswith("Measured by the processor: 48.5")
-    assert finding.cause.endswith("(computed from the modules).")
+    assert finding.cause.startswith("Measured: 48.5")
+    assert finding.cause.endswith(", the computed peak of the modules.")
 
 
 @pytest.mark.parametrize(("share", "remote", "found"), [(0.3, 0.6, True), (0.3, 0.4, False), (0.1, 0.9, False)])

@@ -21,7 +21,7 @@ _SECTORS = 2_147_483_648
 _MB = 1_000_000
 _DISKS = {"sdb": (16, "31"), "sdc": (32, "31"), "sdd": (48, "32"), "sde": (64, "32")}
 """Minor number, and the end of the world wide name: two paths to each of two disks."""
-_WWN = "600a098038314c4a5d2b4e5a2f6d37"
+_WWN = "5000c500a5d2b4"
 _FC = "/sys/class/fc_host/host7"
 _RDMA = "/sys/class/infiniband/mlx5_0/ports/1"
 _TCP = (
