@@ -30,7 +30,9 @@ ASK = tuple(
 )
 _KEY = command_key(ASK)
 _ESTABLISHED = "01"
-_PACE = 30.0
+_PACE = 60.0
+_LOOPBACK = re.compile(r"[0-9A-Fa-f]{6}7F|0{24}01000000|0{16}FFFF0000[0-9A-Fa-f]{6}7F", re.ASCII)
+"""Addresses of this node as /proc/net/tcp and tcp6 print them."""
 
 
 class StoragePeer(Reading, frozen=True):
@@ -96,7 +98,7 @@ def service_of(local: int, remote: int) -> tuple[str, int | None] | None:
 
 
 def connected(text: str) -> bool:
-    """Return whether /proc/net/tcp (net/ipv4/tcp_ipv4.c: get_tcp4_sock) lists a connection to storage.
+    """Return whether /proc/net/tcp (net/ipv4/tcp_ipv4.c: get_tcp4_sock) lists a connection to storage elsewhere.
 
     sl  local_address rem_address   st tx_queue rx_queue ...
      0: 0200007F:9C40 0100007F:0CBC 01 00000000:00000000 ...
@@ -105,6 +107,8 @@ def connected(text: str) -> bool:
         words = line.split(None, 4)
         if len(words) > 3 and words[3] == _ESTABLISHED:
             ports = [words[place].rpartition(":")[2] for place in (1, 2)]
+            if _LOOPBACK.fullmatch(words[2].partition(":")[0]):
+                continue
             if all(re.fullmatch(r"[0-9A-Fa-f]{4}", port) for port in ports):
                 local, remote = (int(port, 16) for port in ports)
                 if service_of(local, remote) is not None:

@@ -16,6 +16,7 @@ NAME = "storage-retransmits"
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 TO_ISCSI = HEAD + "   0: 1F0200C0:9C40 010200C0:0CBC 01 00000000:00000000 00:00000000 00000000     0 0 1\n"
 TO_WEB = HEAD + "   0: 1F0200C0:9C40 010200C0:01BB 01 00000000:00000000 00:00000000 00000000     0 0 1\n"
+TO_ITSELF = HEAD + "   0: 0100007F:9C40 0100007F:1A90 01 00000000:00000000 00:00000000 00000000     0 0 1\n"
 LISTENING = HEAD + "   0: 00000000:1E6C 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0 0 1\n"
 
 
@@ -54,7 +55,9 @@ def test_services_are_known_by_their_ports(local: int, remote: int, service: tup
     assert service_of(local, remote) == service
 
 
-@pytest.mark.parametrize(("text", "found"), [(TO_ISCSI, True), (TO_WEB, False), (LISTENING, False), ("", False)])
+@pytest.mark.parametrize(
+    ("text", "found"), [(TO_ISCSI, True), (TO_WEB, False), (TO_ITSELF, False), (LISTENING, False), ("", False)]
+)
 def test_ss_runs_only_where_storage_is_connected(text: str, found: bool) -> None:  # noqa: FBT001
     assert connected(text) is found
     if not found and text:
