@@ -17,7 +17,7 @@ RESERVED = frozenset({
     "idle", "info", "init", "invalid", "kernel", "lib", "libvirt", "linear", "local", "localhost", "log",
     "logs", "loop", "lost", "lvm", "machine", "main", "mapper", "master", "mds", "media", "meta", "metadata", "mgr",
     "mirror", "misses", "mnt", "mode", "mon", "mount", "name", "net", "node", "none", "normal", "null", "offline",
-    "online", "opt", "origin", "osd", "part", "path", "peer", "pool", "primary", "proc", "qemu", "raid", "raid0",
+    "online", "opt", "origin", "osd", "other", "part", "path", "peer", "pool", "primary", "proc", "qemu", "raid", "raid0",
     "raid1", "raid10", "raid4", "raid5", "raid6", "read",
     "reads",
     "replica", "resync", "root", "rpool", "run", "sbin", "scan", "scrub", "secondary", "server", "service", "session",

@@ -35,7 +35,7 @@ COMMON = re.compile(
     r"|draid\d|\d+\w|\d+s-\d+|spares|logs|cache|default|hdd|ssd|wwn-\S+|scsi-\S+|srv|mnt|vm|run|etc|fstab|swap|slice|scope"
     r"|system\.slice|tank|vg0?|vol|arc|l2arc|zil|root|images|golden|raw|data|pool|group|powerflex|ceph|drbd|gluster|pacemaker"
     r"|machine\.slice|user\.slice|vdo|block|bin|sh|init\.sh|this|all|file|flashcache|meta|host\d+|part\d+|backup\S*"
-    r"|postgres|wc|origin|metadata|cvol|home|ata|[0-9a-f]{16}|[a-z]{1,3}\d?|\d[\d.:/-]*|pci-\S+|rack\d+|storage",
+    r"|tpool|real|postgres|wc|origin|metadata|cvol|home|ata|[0-9a-f]{16}|[a-z]{1,3}\d?|\d[\d.:/-]*|pci-\S+|rack\d+|storage",
     re.IGNORECASE,
 )
 LINKED = re.compile(r"(?:nvme|ata|scsi|md-name|md-uuid|dm-name|dm-uuid|lvm-pv)-")
@@ -115,8 +115,9 @@ def left(planted: Iterable[str], data: bytes) -> list[str]:
 
 
 WIDEST = {
-    "aoe-flashcache", "ceph-drain", "ceph-osd-down", "disks-healthy", "draid-mended", "gluster-clean", "mtu-mended",
-    "pacemaker-clean", "path-mtu", "san-healthy", "scaleio-cloud", "vm-aoe-1500", "vm-dm-cache", "vm-sosreport",
+    "aoe-flashcache-9000", "ceph-slow-osd", "disks-healthy", "draid-one-hba", "gluster-clean", "lvm-mended",
+    "lvm-physical-volume-missing", "mtu-mended", "pacemaker-clean", "san-healthy", "scaleio-tight", "vm-dm-cache",
+    "vm-sosreport",
 }  # fmt: skip
 """Stories that together have names in every field in which any story has one."""
 EVERY_RUN = WIDEST | set(names()[::12])
