@@ -525,8 +525,8 @@ def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None
 
 # --- the views --------------------------------------------------------------------------------------------
 # Text, metrics and screen take turns: half of the stories are in one of them in every run, all of them by `-m slow`.
-# What JSON, which has all of a report, and check say is asked of every story as it was judged above. The commands, which
-# open and judge it again, take turns.
+# What JSON, which has all of a report, and check say is asked of every story as it was judged above. The commands,
+# which open and judge it again, take turns.
 
 
 @each_of(tenth(0))
