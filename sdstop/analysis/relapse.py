@@ -1,7 +1,7 @@
 """Relapses: seconds in which a member is far slower than its peers, again and again, with good seconds between them.
 
-A disk that retries sectors while it answers other requests is seldom slow for most of a window, and never stands
-still. Each second is judged once, when it is new.
+A disk that retries sectors while it answers other requests is seldom slow for most of a window, and never without a
+completion. Each second is judged once, when it is new.
 """
 
 from __future__ import annotations
