@@ -11,7 +11,6 @@ from sdstop.analysis.presence import gone
 from sdstop.collectors.aoe.readings import AoeTarget
 from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID, MultipathPath
-from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import (
@@ -71,8 +70,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _lost(window: Window) -> dict[str, list[str]]:
     """Return the devices that are gone while others are still built on them, with these.
 
-    Members of md are left to array-degraded. Of a device with several below it, such as a multipath map, all must be
-    gone.
+    Only device mapper is judged: array-degraded judges members of md, volume-degraded the images of LVM's raids. Of a
+    device with several below it, such as a multipath map, all must be gone.
     """
     links = window.of_run(BlockLink, "below", lambda: _below(window))
     found: dict[str, list[str]] = {}
@@ -84,11 +83,14 @@ def _lost(window: Window) -> dict[str, list[str]]:
 
 
 def _below(window: Window) -> dict[str, list[str]]:
+    """Return the devices below each mapping that is not one of several below another device."""
     found: dict[str, list[str]] = {}
     for row in window.rows(BlockLink).values():
-        if row.relation == "slave" and row.told is None and window.get(Array, row.device) is None:
+        if row.relation == "slave" and row.told is None:
             found.setdefault(row.device, []).append(row.below)
-    return found
+    parts = {name for below in found.values() if len(below) > 1 for name in below}
+    mapped = {row.device for row in window.rows(BlockDevice).values() if row.kind == "dm"}
+    return {name: below for name, below in found.items() if name in mapped and name not in parts}
 
 
 def _gone(window: Window, name: str, above: Sequence[str]) -> Finding:
