@@ -17,7 +17,7 @@ from sdstop.core.account import Use, accounts
 from sdstop.core.evidence import Outcome
 from sdstop.core.session import Session
 from tests.texts.corpus import Text, findings, judged, ruled_out, texts
-from tests.texts.mangling import SAME, cuts
+from tests.texts.mangling import DAMAGE, SAME, TOOLS, cuts
 
 EVERY = texts()
 
@@ -100,8 +100,16 @@ def _turns() -> list[ParameterSet]:
 def test_a_mangled_text_says_the_same_or_is_unread(text: Text, part: int) -> None:
     plain = text.data.decode()
     before = of_whole(plain)
-    chosen = list(SAME.items())[part::PARTS]
+    chosen = list((SAME | TOOLS).items())[part::PARTS]
     wrong = {name: fault for name, mangle in chosen if (fault := faults(before, said(mangle(plain))))}
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("text", EVERY, ids=lambda text: text.name)
+def test_a_damaged_text_makes_nothing_good_and_nothing_bad(text: Text) -> None:
+    plain = text.data.decode()
+    before = of_whole(plain)
+    wrong = {name: fault for name, harm in DAMAGE.items() if (fault := faults(before, said(harm(plain)), cut=True))}
     assert wrong == {}
 
 
