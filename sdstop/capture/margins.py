@@ -22,6 +22,8 @@ SEPARATOR = "\u241c"
 """Line between two terminals that were side by side."""
 _LEAST = 3
 _LEAST_BARS = 5
+_SHORTEST = 3
+"""Minimum length of a line that an output can have; an empty prompt is shorter."""
 _ROUNDS = 4
 _MOST = 12
 """Maximum number of regions of one kind that are tried."""
@@ -150,7 +152,7 @@ def _stamped(lines: Sequence[str]) -> Iterator[Region]:
 
 _MARK = re.compile(
     r"\s{0,8}(?:(?P<sign>[\u2502\u2503\u2551|!+;#%\u2022\u2023\u25cf*>\u00bb-])"
-    r"|(?P<name>[\w./-]{1,60}\s{0,20}\||[\w./-]{1,80}:|\[[\w.-]{1,60}\](?::|(?= )))(?:(?<=:)\d{1,7}:)?)(?P<rest>.*)"
+    r"|(?P<name>[\w./-]{1,60}\s{0,20}\||[\w./-]{1,80}:|\[[\w.-]{1,60}\](?::|(?= ))))(?P<rest>.*)"
 )
 
 
@@ -229,8 +231,8 @@ def _columns(lines: Sequence[str]) -> Iterator[Region]:
             yield Region(start, stop, left, 0)
         elif sum(1 for each in left if each.strip()) * 2 >= len(left):
             apart = ["[...]", SEPARATOR]
-            empty = sum(1 for each in left if not each.strip())
-            yield Region(start, stop, [*left, *apart, *right, *apart], empty)
+            bare = sum(1 for each in left if len(each.strip()) < _SHORTEST)  # of the right side only, or prompts
+            yield Region(start, stop, [*left, *apart, *right, *apart], bare)
         at = end
 
 

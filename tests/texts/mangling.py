@@ -131,7 +131,7 @@ def _boxed(left: str, right: str, frame: str = "") -> Mangler:
     """Put borders around the lines."""
 
     def box(text: str) -> str:
-        lines = text.split("\n")
+        lines = text.expandtabs().split("\n")
         width = max(map(len, lines))
         edge = [frame * (width + 4)] if frame else []
         return "\n".join([*edge, *(f"{left}{line.ljust(width)}{right}" for line in lines), *edge])
@@ -144,7 +144,7 @@ def _beside(bar: str) -> Mangler:
     other = ["other text here", "uptime", " 10:00 up 3 days", "load average: 0.1"]
 
     def put(text: str) -> str:
-        lines = text.split("\n")
+        lines = text.expandtabs().split("\n")
         width = max(map(len, lines))
         return "\n".join(f"{line.ljust(width)}{bar}{other[at % 4]}" for at, line in enumerate(lines))
 

@@ -60,8 +60,8 @@ def faults(before: Said, after: Said, *, cut: bool = False) -> list[str]:
     found, good = _things(before.found), _things(before.good)
     if after.doubtful:
         found |= {each.replace("critical ", "warning ", 1) for each in found}
-    wrong = [f"false alarm: {each}" for each in sorted(after.found - before.found) if _thing(each) not in found]
-    wrong += [f"good that was not: {each}" for each in sorted(after.good - before.good) if _thing(each) not in good]
+    wrong = [f"false alarm: {each}" for each in sorted(after.found - before.found) if not _is_of(each, found)]
+    wrong += [f"good that was not: {each}" for each in sorted(after.good - before.good) if not _is_of(each, good)]
     if not cut and not after.doubtful:
         wrong += [f"lost in silence: {each}" for each in sorted(before.found - after.found)]
     return wrong
@@ -76,6 +76,12 @@ def _thing(said: str) -> str:
     *_, rule, name = said.split(" ") if said.count(" ") < 3 else said.split(" ", 2)
     leaf = name.rpartition("/")[2]
     return rule if _WHOLE.fullmatch(leaf) else f"{said.removesuffix(name)}{leaf}"
+
+
+def _is_of(said: str, known: set[str]) -> bool:
+    """Return whether a result is a known one, whose thing may have lost the beginning of its name."""
+    *words, name = _thing(said).split(" ")
+    return _thing(said) in known or any(each.split(" ")[:-1] == words and each.endswith(name) for each in known if words)
 
 
 def _things(said: Iterable[str]) -> set[str]:
