@@ -173,6 +173,8 @@ class Division:
             return self._command(lines, at)
         if start < current.sure or self._belongs(current, form, lines[at]):
             return None
+        if current.key and not current.text and self._own(text, start, current) is not None:
+            return None  # of another program, too
         return TextOutput(form.key, at + 1, form=form)
 
     def _belongs(self, current: TextOutput, form: Form, line: str) -> bool:
