@@ -6,7 +6,7 @@ A text that is cut at a line boundary may lose findings about the lost rows. It 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -59,6 +59,7 @@ def faults(before: Said, after: Said, *, cut: bool = False) -> list[str]:
     """
     found, good = _things(before.found), _things(before.good)
     if after.doubtful:
+        found |= _things(_above(before.found))
         found |= {each.replace("critical ", "warning ", 1) for each in found}
     wrong = [f"false alarm: {each}" for each in sorted(after.found - before.found) if not _is_of(each, found)]
     wrong += [f"good that was not: {each}" for each in sorted(after.good - before.good) if not _is_of(each, good)]
@@ -78,10 +79,18 @@ def _thing(said: str) -> str:
     return rule if _WHOLE.fullmatch(leaf) else f"{said.removesuffix(name)}{leaf}"
 
 
+def _above(found: Iterable[str]) -> Iterator[str]:
+    """Yield the findings for the things that contain theirs: a pool is degraded as its device is."""
+    for each in found:
+        kind, _, name = each.rpartition(" ")
+        yield from (f"{kind} {name[: at.start()]}" for at in re.finditer("/", name))
+
+
 def _is_of(said: str, known: set[str]) -> bool:
     """Return whether a result is a known one, whose thing may have lost the beginning of its name."""
     *words, name = _thing(said).split(" ")
-    return _thing(said) in known or any(each.split(" ")[:-1] == words and each.endswith(name) for each in known if words)
+    likely = [each.split(" ")[-1] for each in known if words and each.split(" ")[:-1] == words]
+    return _thing(said) in known or any(each.endswith(name) or name.endswith(f"-{each}") for each in likely if each)
 
 
 def _things(said: Iterable[str]) -> set[str]:
