@@ -23,6 +23,8 @@ from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 _XML = re.compile(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
 
 
+_DOCUMENT = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))", re.MULTILINE)
+"""Beginning of JSON; `[0:0:0:0] disk` is lsscsi's."""
 _NARROW = 60
 """Minimum width of wrapped lines."""
 _RECENT = 200
@@ -173,6 +175,8 @@ class Division:
             return self._command(lines, at)
         if start < current.sure or self._belongs(current, form, lines[at]):
             return None
+        if current.key and not current.text and self._own(text, start, current) is not None:
+            return None  # of another program, too
         return TextOutput(form.key, at + 1, form=form)
 
     def _belongs(self, current: TextOutput, form: Form, line: str) -> bool:
@@ -265,7 +269,7 @@ class Division:
     def _taken(self, text: str, lines: Sequence[str], at: int, starts: Sequence[int], current: TextOutput) -> int:
         """Add a line to an output, or all lines of JSON; return the number of the next line."""
         line, start = lines[at], starts[at]
-        if current.key and not current.text and line.lstrip()[:1] in {"{", "["}:
+        if current.key and not current.text and _DOCUMENT.match(line):
             try:
                 _, end = json.JSONDecoder().raw_decode(text, start + len(line) - len(line.lstrip()))
             except (ValueError, RecursionError):
@@ -367,6 +371,9 @@ def _cut_lines(output: TextOutput, text: str) -> str:
         return ""
     full = [at for at, line in enumerate(lines) if len(line) == widest]
     short = any(line.strip() and len(line) < widest for at, line in enumerate(lines) if at not in {0, *full})
+    shapes = {re.sub(r"\d+", "", lines[at][: len(lines[at]) - len(lines[at].lstrip())] + lines[at].split()[0]) for at in full}
+    if len(shapes) < _FEWEST_CUT or form.by_line:  # lines of one kind can have one width
+        return ""
     later = [next(iter(lines[at + 1 : at + 2]), "") for at in full]
     cut = [line for line in later if not line.strip() or (form.goes_on and _goes_on(form, line)) or _begins(form, line)]
     return f"lines cut at {widest} columns" if len(cut) >= _FEWEST_CUT and short else ""
@@ -382,7 +389,7 @@ _DATED = re.compile(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")
 
 def _fault(output: TextOutput, text: str) -> str:
     """Return why a text is not a complete output."""
-    is_document = text.lstrip()[:1] in {"{", "["} and _DATED.match(text) is None
+    is_document = _DOCUMENT.match(text) is not None and _DATED.match(text) is None
     if is_document and (output.form is None or output.form.fault is None):
         try:
             json.JSONDecoder(strict=True).decode(text)

@@ -44,8 +44,8 @@ _TAG = re.compile(
 _TAG_BREAK = re.compile(r"(?:<br\s?/?>|</(?:p|div|li|tr)>)\n?", re.IGNORECASE)
 _FEWEST_TAGS = 3
 _SHOWN_CR = re.compile(r"\^M$", re.MULTILINE)
-_BARE_COLOR = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m|\[K")
-_BARE_RESET = re.compile(r"\[0?m")
+_BARE_COLOR = re.compile(r"\[\d{1,3}(?:;\d{1,3}){0,4}m|\[[mK](?![\w\]])")
+_BARE_RESET = re.compile(r"\[0m|\[m(?![\w\]])")
 _LINKED = (
     (re.compile(r"<(?:mailto|https?|file|ftp):[^<>\s]{1,400}>"), ""),
     (re.compile(r"\[([^\[\]\n|]{1,200})(?:\]\(|\|)(?:mailto|https?|file|ftp):[^)\]\s]{1,400}[)\]]"), r"\1"),
