@@ -1,4 +1,4 @@
-"""RDMA ports: InfiniBand and RoCE adapters, the errors of their links, and their repeated requests."""
+"""RDMA ports: InfiniBand and RoCE adapters, the errors of their links, and their retransmissions."""
 
 from __future__ import annotations
 

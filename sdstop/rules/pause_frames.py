@@ -1,4 +1,4 @@
-"""Pause frames: a switch that stops this node, or a node that receives too slowly."""
+"""Pause frames: a switch that stops this node, or a node that cannot process received frames fast enough."""
 
 from __future__ import annotations
 
