@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.presence import gone
 from sdstop.collectors.aoe.readings import AoeTarget
-from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID, MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -30,7 +30,9 @@ from sdstop.core.finding import (
     unchecked,
 )
 from sdstop.core.history import Window
-from sdstop.core.joins import Naming, ThingKind
+from sdstop.core.joins import CONTAINS, Naming, ThingKind
+from sdstop.core.thing import Thing
+from sdstop.core.topology import Topology
 
 _GOOD = frozenset({"running", "live"})
 _FAILS = "Every request to the disk fails."
@@ -73,7 +75,7 @@ def _lost(window: Window) -> dict[str, list[str]]:
     Only device mapper is judged: array-degraded judges members of md, volume-degraded the images of LVM's raids. Of a
     device with several below it, such as a multipath map, all must be gone.
     """
-    links = window.of_run(BlockLink, "below", lambda: _below(window))
+    links = window.topology.once("below mappings", lambda: _below(window))
     found: dict[str, list[str]] = {}
     for upper, below in links.items():
         if below and len(lost := gone(window, below, (upper,))) == len(below):
@@ -84,13 +86,20 @@ def _lost(window: Window) -> dict[str, list[str]]:
 
 def _below(window: Window) -> dict[str, list[str]]:
     """Return the devices below each mapping that is not one of several below another device."""
+    topology = window.topology
     found: dict[str, list[str]] = {}
-    for row in window.rows(BlockLink).values():
-        if row.relation == "slave" and row.told is None:
-            found.setdefault(row.device, []).append(row.below)
-    parts = {name for below in found.values() if len(below) > 1 for name in below}
-    mapped = {row.device for row in window.rows(BlockDevice).values() if row.kind == "dm"}
-    return {name: below for name, below in found.items() if name in mapped and name not in parts}
+    for row in window.rows(BlockDevice).values():
+        thing = topology.named(Naming.DEV, row.device) if row.kind == "dm" else None
+        if thing is None:
+            continue
+        above = [other for other, how in topology.upper(thing).items() if how in CONTAINS and other.device]
+        if all(len(_directly_below(topology, other)) == 1 for other in above):
+            found[row.device] = _directly_below(topology, thing)
+    return found
+
+
+def _directly_below(topology: Topology, thing: Thing) -> list[str]:
+    return [other.device for other, how in topology.lower(thing).items() if how in CONTAINS and other.device]
 
 
 def _gone(window: Window, name: str, above: Sequence[str]) -> Finding:
