@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.block.attributes import attribute_bytes, hardware, kind_of, place, queue_settings
 from sdstop.collectors.block.udev import QUESTION, UDEV, UdevDatabase, kept_answer, kept_names
-from sdstop.core.collector import SLOW, Collector, Need, Question
+from sdstop.core.collector import QUIET, SLOW, Collector, Need, Question
 from sdstop.core.host import Host
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
@@ -366,4 +366,5 @@ BLOCKDEV = Collector(
     SLOW,
     deadline=30.0,
     fingerprint=fingerprint,
+    quiet=QUIET,
 )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sdstop.collectors.fabric import lspci
 from sdstop.collectors.fabric.locality import FIRMWARE, NODES, functions, node_cpus, node_of
 from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import QUIET, Collector, Need
 from sdstop.core.form import FormOutput, outputs
 from sdstop.core.host import Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -328,4 +328,5 @@ HBA = Collector(
     30.0,
     deadline=15.0,
     fingerprint=fingerprint,
+    quiet=QUIET / 2,
 )

@@ -13,7 +13,7 @@ from sdstop.collectors.md import details, mdadm, mdstat
 from sdstop.collectors.md.details import Recorded
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, tolerated
-from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.collector import LIVE, QUIET, Collector, Need
 from sdstop.core.host import Absent, Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole
@@ -376,4 +376,5 @@ MDMEMBERS = Collector(
     _SELDOM,
     deadline=5.0,
     fingerprint=fingerprint,
+    quiet=QUIET / 2,
 )

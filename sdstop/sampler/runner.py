@@ -85,9 +85,14 @@ class CollectorRunner:
         self._listed: Listed = {}
         self._mark: Hashable = None
 
-    def due(self, now: float, slack: float) -> bool:
-        """Return whether to run now; a live collector runs in every round, regardless of the interval."""
+    def due(self, now: float, slack: float, noticed: float | None = None) -> bool:
+        """Return whether to run now; a live collector runs in every round, regardless of the interval.
+
+        `noticed` is the time of the last event of a block device, None if the kernel's events are not received.
+        """
         pace = self.collector.pace
+        if self.collector.quiet and noticed is not None and self.ran is not None and self.ran > noticed:
+            pace = self.collector.quiet
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:

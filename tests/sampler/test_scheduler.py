@@ -201,6 +201,20 @@ class TestRounds:
             table.clock.now = 100.0 + second + 1
         assert runs == {"a": list(range(12)), "five": [0, 5, 10], "once": [0]}
 
+    def test_what_is_quiet_rests_after_the_first_run_without_events(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("five", 5.0), collector("quiet", 5.0, quiet=20.0)])
+        runs: dict[str, list[int]] = {"five": [], "quiet": []}
+        for second in range(60):
+            if second in {1, 33}:
+                table.rounds.look()
+            table.step()
+            for name in table.launched():
+                runs[name].append(second)
+            table.step(*table.launched())
+            table.clock.now = 100.0 + second + 1
+        assert runs["five"] == list(range(0, 60, 5))
+        assert runs["quiet"] == [0, 5, 25, 33, 38, 58]
+
     @pytest.mark.parametrize("interval", [0.25, 10.0])
     def test_what_is_live_runs_in_every_round_whatever_the_interval(
         self, rounds: Callable[..., Table], interval: float
