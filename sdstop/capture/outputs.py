@@ -17,9 +17,10 @@ from msgspec import Struct, field
 from sdstop.capture import terminal
 from sdstop.capture.prompt import Typed, command, typed
 from sdstop.core.collector import Texts
+from sdstop.core.expression import expression
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 
-_XML = re.compile(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
+_XML = expression(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
 
 
 _NARROW = 60
@@ -324,7 +325,7 @@ def _rejoined(output: TextOutput) -> str:
     return "\n".join(found)
 
 
-_DATED = re.compile(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")
+_DATED = expression(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")
 """Line of a log that begins with a time in brackets."""
 
 

@@ -14,15 +14,17 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from sdstop.core.expression import expression
+
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_ESCAPES = re.compile(
+_ESCAPES = expression(
     r"(?:\x1b|\x9b|\^\[|\u241b)"
     r"(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?|[()*+][0-9A-Za-z]|[=>78cDEHMNOZ])"
     r"|\x9b[0-?]{0,40}[@-~]"
 )
 """Color and cursor codes, as bytes or as `cat -v` shows them."""
-_OVERSTRUCK = re.compile(r"[^\n]\x08")
-_BREAKS = re.compile(r"\r+\n|\r|\x0b|\x0c|\x85|\u2028|\u2029")
+_OVERSTRUCK = expression(r"[^\n]\x08")
+_BREAKS = expression(r"\r+\n|\r|\x0b|\x0c|\x85|\u2028|\u2029")
 _CHARACTERS = str.maketrans(
     dict.fromkeys("\xa0\u202f\u2007\u3000\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u205f", " ")
     | dict.fromkeys(
@@ -33,8 +35,8 @@ _CHARACTERS = str.maketrans(
     | dict.fromkeys("\u2018\u2019", "'")
     | {"\u2014": "--", "\0": None}
 )
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#39|#160|#x27);")
-_QUOTED = re.compile(r" {0,3}>(?: ?(?P<rest>.*))?")
+_ENTITY = expression(r"&(?:lt|gt|amp|quot|nbsp|#39|#160|#x27);")
+_QUOTED = expression(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6
 
 
@@ -158,18 +160,18 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-_FENCE = re.compile(
+_FENCE = expression(
     r"\s*(?:`{3,}|~{3,})\s*\w{0,20}\s*|\s*[\[{<]/?(?:code|noformat|pre|quote)\b[^\]}>\n]{0,80}[\]}>]\s*"
     r"|\s*-{2,}\s*(?:8<|>8|cut here|snip|begin|end)\b.{0,60}",
     re.IGNORECASE,
 )
-_CUT = re.compile(
+_CUT = expression(
     r"\s*[\[(<]?\s*(?:\.{3,}|\u2026|snip(?:ped)?|cut|truncated|omitted"
     r"|(?:output|lines?|rest) (?:omitted|truncated|cut|skipped)|(?:many|more|other|\d+) (?:more )?lines?(?: \w+)?)"
     r"\s*[\])>]?\s*|\s*-{2,}\s*more\s*-{2,}.{0,20}|\s*lines \d+-\d+.{0,20}|\s*\(END\)\s*",
     re.IGNORECASE,
 )
-_PAGER = re.compile(r"\s*(?:-{2,}\s*more\s*-{2,}.{0,20}|lines \d+-\d+.{0,20}|\(END\)|:)\s*", re.IGNORECASE)
+_PAGER = expression(r"\s*(?:-{2,}\s*more\s*-{2,}.{0,20}|lines \d+-\d+.{0,20}|\(END\)|:)\s*", re.IGNORECASE)
 
 
 def is_fence(line: str) -> bool:

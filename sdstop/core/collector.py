@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, Rows
@@ -24,7 +25,7 @@ QUIET = 600.0
 ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
 
-_WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
+_WORD = expression(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 
 
 class Interval(Struct, frozen=True):
