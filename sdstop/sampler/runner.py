@@ -15,6 +15,10 @@ from sdstop.core.recording import Listed, RecordingHost
 from sdstop.core.retention import Retention
 
 
+SHARED = 0.25
+"""Seconds after the start of a round for which its collectors share directory listings."""
+
+
 def run(collector: Collector, host: Host) -> None:
     """Run a collector only for its evidence; the replay produces readings and errors."""
 
@@ -98,7 +102,7 @@ class CollectorRunner:
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:
         """Prepare `execute`, which runs the collector if its interval has passed or its fingerprint has changed.
 
-        `listed` shares directory listings between the fingerprints of a round: half a dozen list /sys/block.
+        `listed` shares directory listings between the collectors of a round: half a dozen list /sys/block.
         """
         self.busy = True
         self.launched = now
@@ -128,15 +132,15 @@ class CollectorRunner:
             if not due and not late and mark == self._mark:
                 return None
             self._mark = mark
-        self.recording = recording = self._record()
         started = self._clock()
+        self.recording = recording = self._record(self._listed if started - self.launched <= SHARED else None)
         run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
         self.recording = self._record()  # frees the evidence before the next run
         return finished
 
-    def _record(self) -> RecordingHost:
-        return RecordingHost(self._host, self._clock, self._wall, keep=self._keep)
+    def _record(self, listed: Listed | None = None) -> RecordingHost:
+        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
         mark = caught(lambda: fingerprint(self.recording))

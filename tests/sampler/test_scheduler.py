@@ -337,6 +337,30 @@ class TestRounds:
         table.step("a", "b")
         assert asked == ["/sys/block"] * 3
 
+    def test_runs_of_one_round_list_a_folder_once_and_each_keeps_the_list(self, rounds: Callable[..., Table]) -> None:
+        asked: list[str] = []
+
+        class Listing(Hanging):
+            def entries(self, path: str) -> list[str]:
+                asked.append(path)
+                return [f"sd{len(asked)}"]
+
+        def read(host: Host) -> Iterator[Reading]:
+            yield Other(host.entries("/sys/block")[0], 1)
+
+        table = rounds([Collector(name, name, read, (Other,), (), LIVE) for name in "ab"], Listing({}))
+        table.step()
+        (first,) = table.step("a", "b")
+        table.step(after=1.0)
+        (second,) = table.step("a", "b")
+        assert asked == ["/sys/block"] * 2
+        assert (set(first[3]), {item.data for item in first[2]}) == ({"a", "b"}, {b"sd1"})
+        assert (set(second[3]), {item.data for item in second[2]}) == ({"a", "b"}, {b"sd2"})
+        table.step(after=1.0)
+        table.step("a")
+        table.step("b", after=0.5)  # too late for a list of the round's begin
+        assert asked == ["/sys/block"] * 4
+
     def test_who_was_asked_for_its_fingerprint_goes_again_too(self, rounds: Callable[..., Table]) -> None:
         marks = ["1"]
         table = rounds([collector("a", ONCE, fingerprint=lambda _: (*marks,)), collector("b")], Hanging({"/x": "1"}))
