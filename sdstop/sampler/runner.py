@@ -14,7 +14,6 @@ from sdstop.core.host import Host, Unreadable
 from sdstop.core.recording import Listed, RecordingHost
 from sdstop.core.retention import Retention
 
-
 SHARED = 0.25
 """Seconds after the start of a round for which its collectors share directory listings."""
 
