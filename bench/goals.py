@@ -25,6 +25,8 @@ from subjects import Subject, below, python, sdstop
 LONG = Effort(seconds=120.0, frames=30, scrapes=120, settle=15.0)
 """Medians of three windows of two minutes; they begin when the first frame's work is over."""
 QUICK = Effort(rounds=1, seconds=4.0, frames=3, settled=3, scrapes=3, starts=2, settle=2.0)
+_SETTLED = 30
+"""Frames of limited groups that are not counted: the windows of rules fill."""
 EVERY = 15.0
 """Seconds between the scrapes of Prometheus in its documentation."""
 
@@ -157,7 +159,10 @@ def groups(scratch: Path, effort: Effort) -> Iterator[Claim]:
     """Yield what limited control groups take each second: read, parsed, judged, and looked for each ten seconds."""
     del scratch
     for count, most in ((300, None), (3000, 100.0)):
-        argv = program("limits", "--groups", str(count), "--osds", "24", "--frames", str(effort.frames))
+        settled = min(effort.settled, _SETTLED)
+        argv = program(
+            "limits", "--groups", str(count), "--osds", "24", "--frames", str(effort.frames), "--settled", str(settled)
+        )
         found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
         figure = found["read"] + found["parsed"] + found["judged"] + found["looked"] / 10
         yield Claim(f"{count} limited control groups", "ms CPU/s", figure, target=most)
