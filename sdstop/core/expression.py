@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, AnyStr
 
 
 class _Expression:
-    """Stand-in for a compiled expression; its methods are kept after their first use."""
+    """Expression that is compiled when a method is used first; the compiled methods are kept."""
 
     def __init__(self, text: str | bytes, flags: int = 0) -> None:
         self.pattern = text
