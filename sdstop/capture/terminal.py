@@ -45,8 +45,8 @@ _TAG = expression(
 _TAG_BREAK = expression(r"(?:<br\s?/?>|</(?:p|div|li|tr)>)\n?", re.IGNORECASE)
 _FEWEST_TAGS = 3
 _SHOWN_CR = expression(r"\^M$", re.MULTILINE)
-_BARE_COLOR = expression(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m|\[K")
-_BARE_RESET = expression(r"\[0?m")
+_BARE_COLOR = expression(r"\[\d{1,3}(?:;\d{1,3}){0,4}m|\[[mK](?![\w\]])")
+_BARE_RESET = expression(r"\[0m|\[m(?![\w\]])")
 _LINKED = (
     (expression(r"<(?:mailto|https?|file|ftp):[^<>\s]{1,400}>"), ""),
     (expression(r"\[([^\[\]\n|]{1,200})(?:\]\(|\|)(?:mailto|https?|file|ftp):[^)\]\s]{1,400}[)\]]"), r"\1"),
@@ -56,7 +56,7 @@ _BOLD = expression(r"(\*\*|__)(?=\w)([^*\n]{1,80}?)(?<=[\w)])\1(?!\w)")
 _NOTE = expression(
     r"(?<=\S)[ \t]+(?:<-{2,}|<={2,}|<{3,}|\u2190|\u21d0|\u27f5|[ \t]# (?=[a-z]))[^\n]{0,200}$", re.MULTILINE
 )
-"""Remark that somebody added to a line: `  <-- here`, `   # broken since noon`."""
+"""Remark added to a line: `  <-- here`, `   # broken since noon`."""
 _FOOTER = expression(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
 _QUOTED = expression(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6
