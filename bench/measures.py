@@ -100,9 +100,9 @@ def growth(found: dict[int, dict[str, float]]) -> Iterator[Claim]:
 
 
 @contextlib.contextmanager
-def advancing(tree: Path) -> Iterator[None]:
+def advancing(tree: Path, *, independent: bool = False) -> Iterator[None]:
     """Let a tree's counters move, by a process that nobody's costs include."""
-    with Subject("counters", program("tree", "advance", tree)):
+    with Subject("counters", program("tree", "advance", tree, *(["--independent"] if independent else []))):
         yield
 
 
@@ -258,7 +258,7 @@ def _scraped(targets: Sequence[Target], disks_of: str, aim: float | None) -> Ite
             yield Claim(f"scrape of {disks_of}: {what}", "us CPU/sample", cost[0], peer, cost[1], target)
 
 
-def first_frames(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
+def first_frames(tree: Path, size: int, effort: Effort, aim: float = 1.0) -> Iterator[Claim]:
     """Yield how long it takes until there is something to read."""
 
     def until(argv: list[str], text: bytes) -> Callable[[], float]:
@@ -273,17 +273,23 @@ def first_frames(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
     with advancing(tree):
         found = subjects.interleaved(measures, effort.starts)
     what = f"first frame, {size} disks, with figures"
-    yield Claim(what, "ms", found["sdstop"], "Textual, one table and 8 sparklines", found["plain"], 1.0)
+    yield Claim(what, "ms", found["sdstop"], "Textual, one table and 8 sparklines", found["plain"], aim)
 
 
-def one_shots(tree: Path, size: int, scratch: Path, effort: Effort) -> Iterator[Claim]:
-    """Yield how long it takes to judge a capture of a minute, and to report a live node over two frames."""
+def minute(tree: Path, size: int, scratch: Path) -> Path:
+    """Return a capture of a minute."""
     capture = scratch / f"minute-{size}.tar.gz"
     if not capture.exists():
         with CaptureWriter(capture, "bench") as writer:
             for frame in seconds.frames(tree, 60):
                 writer.add(frame)
             writer.finish()
+    return capture
+
+
+def one_shots(tree: Path, size: int, scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield how long it takes to judge a capture of a minute, and to report a live node over two frames."""
+    capture = minute(tree, size, scratch)
     commands = {
         "python -c pass": python("-c", "pass"),
         "check": sdstop("check", "--from", capture),

@@ -53,6 +53,11 @@ def node_exporter(path: str, tree: Path, port: int) -> list[str]:
     ]  # fmt: skip
 
 
+def whole_node_exporter(path: str, port: int) -> list[str]:
+    """Return what runs it over this machine, with the collectors that it has by default."""
+    return [path, f"--web.listen-address=127.0.0.1:{port}"]
+
+
 @contextlib.contextmanager
 def loops(count: int) -> Iterator[None]:
     """Have so many loop devices more, without a file behind them, and remove them. Wants root."""

@@ -1,6 +1,7 @@
 """Costs of sdstop, stage by stage and beside its peers, on synthetic nodes.
 
     python bench/run.py [--disks 10,100,1000,5000] [--quick] [--only stages,watching,...]
+    python bench/run.py --goals [--only idle,arrays,...]
 
 Only ratios that were measured side by side in one run count; see README.md here for what the columns are.
 """
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import goals
 import measures
 import peers
 import tree
@@ -109,15 +111,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Costs of sdstop, stage by stage and beside its peers.")
     parser.add_argument("--disks", default="10,100,1000,5000", help="sizes of the nodes, default 10,100,1000,5000")
     parser.add_argument("--quick", action="store_true", help="few repetitions: shows that it runs, not what is true")
-    parser.add_argument("--only", default=",".join(PARTS), help=f"parts of {','.join(PARTS)}")
+    parser.add_argument("--goals", action="store_true", help="the goals alone, over windows of two minutes")
+    parser.add_argument("--only", help=f"parts of {','.join(PARTS)}; of the goals: {','.join(goals.PARTS)}")
     parser.add_argument("--ratios", action="store_true", help="leave out figures that hold for this machine alone")
     options = parser.parse_args()
-    parts = [part for part in PARTS if part in options.only.split(",")]
+    every = goals.PARTS if options.goals else PARTS
+    parts = [part for part in every if options.only is None or part in options.only.split(",")]
     print(machine())
     print(f"Peers: {', '.join(map(str, peers.ALL))}", flush=True)
     with contextlib.ExitStack() as stack:
         where = MEMORY if MEMORY.is_dir() else None  # a disk's file system would take part in what is measured
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sdstop-bench-", dir=where)))
+        if options.goals:
+            for title, claims in goals.measured(parts, scratch, goals.QUICK if options.quick else goals.LONG):
+                print(f"\n{title}\n{claims_table(claims, figures=not options.ratios)}", flush=True)
+            return 0
         trees = {}
         for size in sorted({int(word) for word in options.disks.split(",")}):
             trees[size] = scratch / f"node-{size}"

@@ -1,7 +1,9 @@
 """A storage node of N disks as a tree of files: what sdstop's --root reads, and what peers are shown as /proc and /sys.
 
     python bench/tree.py build DIR --disks 1000
+    python bench/tree.py build DIR --disks 400 --members 2
     python bench/tree.py advance DIR            # counters move once a second, until interrupted
+    python bench/tree.py advance DIR --independent
 
 SCSI disks behind an HBA for every 250 of them, raid10 arrays of 46 (the first one rebuilds), a dm device for every
 four disks, a bond of two interfaces. It is complete, every queue attribute and udev record included: some peers give
@@ -165,16 +167,16 @@ def _udev(sequence: int) -> str:
     )
 
 
-def build(root: Path, disks: int) -> None:
-    """Write the tree of a node, into a folder that is not there."""
+def build(root: Path, disks: int, members: int = MEMBERS) -> None:
+    """Write the tree of a node with arrays of so many members, into a folder that is not there."""
     root.mkdir(parents=True)
     tree = _Builder(root)
     _copy(tree)
     folders = [_disk(tree, index) for index in range(disks)]
-    sizes = [MEMBERS] * (disks // MEMBERS) or ([disks // 2 * 2] if disks >= 4 else [])
+    sizes = [members] * (disks // members) or ([disks // 2 * 2] if disks >= 4 else [])
     status = ["Personalities : [raid10] \n"]
     for number, size in enumerate(sizes):
-        start = number * MEMBERS
+        start = number * members
         status.append(_array(tree, number, start, folders[start : start + size]))
     status.append("unused devices: <none>\n")
     for number in range(disks // 4):
@@ -277,14 +279,15 @@ def _network(tree: _Builder) -> None:
 class Counters:
     """Moves a tree's counters. Files keep inode and length, so whoever has them open or bound sees the new figures."""
 
-    def __init__(self, root: Path) -> None:
-        """Take the counters as they stand."""
+    def __init__(self, root: Path, *, independent: bool = False) -> None:
+        """Take the counters as they stand; each of those that are `independent` moves by a number of its own."""
         rows = [line.split() for line in (root / DISKSTATS).read_text().splitlines()]
         self._rows = [(f"{row[0]:>4} {row[1]:>7} {row[2]}", [int(word) for word in row[3:]]) for row in rows]
         self._net = (root / NET_DEV).read_text()
         self._mdstat = (root / MDSTAT).read_text()
         self._ticks = 0
         self._random = Random(1)
+        self._independent = independent
         self._files = {name: os.open(root / name, os.O_RDWR) for name in (DISKSTATS, NET_DEV, MDSTAT)}
 
     def close(self) -> None:
@@ -300,6 +303,8 @@ class Counters:
             requests = self._random.randrange(900, 1100) if hot else self._random.randrange(80, 120)
             reads, writes = requests // 2, requests - requests // 2
             steps = (reads, 1, reads * 8, reads * 4, writes, 1, writes * 16, writes * 5)
+            if self._independent:
+                steps = tuple(self._random.randrange(2 * step) + 1 for step in steps)
             for place, step in enumerate(steps):
                 counters[place] += step
             counters[8] = 9 if hot else 1
@@ -326,13 +331,16 @@ def main() -> None:
     builder = commands.add_parser("build")
     builder.add_argument("root", type=Path)
     builder.add_argument("--disks", type=int, default=1000)
-    commands.add_parser("advance").add_argument("root", type=Path)
+    builder.add_argument("--members", type=int, default=MEMBERS)
+    mover = commands.add_parser("advance")
+    mover.add_argument("root", type=Path)
+    mover.add_argument("--independent", action="store_true")
     options = parser.parse_args()
     if options.command == "build":
         shutil.rmtree(options.root, ignore_errors=True)
-        build(options.root, options.disks)
+        build(options.root, options.disks, options.members)
         return
-    counters = Counters(options.root)
+    counters = Counters(options.root, independent=options.independent)
     due = time.monotonic()
     with contextlib.suppress(KeyboardInterrupt):
         while True:

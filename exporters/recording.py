@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import re
 import sqlite3
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +22,7 @@ from msgspec.structs import replace
 from sdstop.capture.recording import APPLICATION, MAGIC, RAN, TABLES, VERSION, RecordedOrigin
 from sdstop.core.block import Block, GrowingBlock, OpenBlock
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.versions import Damaged
 
@@ -36,7 +36,7 @@ _PAGE = 4096
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_TIME = 5.0
 """Seconds to wait for a reader that holds the file."""
-_OF_PROCESS = re.compile(r"(?:[a-z]+:)?/proc/\d+/")
+_OF_PROCESS = expression(r"(?:[a-z]+:)?/proc/\d+/")
 
 
 class NotRecorded(Exception):  # noqa: N818

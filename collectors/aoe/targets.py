@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Label, Metric, Name, Reading, Source
@@ -108,7 +109,7 @@ def _said(text: str | None) -> str | None:
     return text if text and text != "none" else None
 
 
-_DEBUG = {name: re.compile(rf"^\s*{name}:\s*([0-9]{{1,10}})\b", re.MULTILINE) for name in ("rttavg", "maxbcnt")}
+_DEBUG = {name: expression(rf"^\s*{name}:\s*([0-9]{{1,10}})\b", re.MULTILINE) for name in ("rttavg", "maxbcnt")}
 
 
 def parse_debug(text: str) -> tuple[float | None, int | None]:

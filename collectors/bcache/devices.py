@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Derivation, Reading
 from sdstop.core.text import total
@@ -15,7 +16,7 @@ from sdstop.readings.cache import Cache, CacheActivity, activity
 BLOCK = "/sys/block"
 SETS = "/sys/fs/bcache"
 
-_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,3})?)([kMGTPEZY]?)", re.ASCII)
+_SIZE = expression(r"(\d{1,20}(?:\.\d{1,3})?)([kMGTPEZY]?)", re.ASCII)
 
 
 def size(text: str | None) -> int | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from typing import Any
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Host, TimedOut, Unreadable
 
 
@@ -24,13 +24,13 @@ def kind_of(entry: str, names: Container[str]) -> str:
     return "disk" if "device" in names else "virtual"
 
 
-_KINDS = re.compile(
+_KINDS = expression(
     r"(?P<nvme>nvme\d+n\d+$)|(?P<nvme_path>nvme\d+c\d+n\d+$)|(?P<disk>(sd|vd|xvd|hd|dasd|ub)[a-z]+$)"
     r"|(?P<md>md([_\d]|$))|(?P<dm>dm-\d)|(?P<loop>loop\d)|(?P<ram>ram\d)|(?P<zram>zram\d)|(?P<nbd>nbd\d)"
     r"|(?P<rbd>rbd\d)|(?P<aoe>etherd!)|(?P<drbd>drbd[_\d])|(?P<bcache>bcache\d)|(?P<zvol>zd\d)|(?P<pmem>pmem\d)"
     r"|(?P<scini>scini)|(?P<rom>sr\d)|(?P<floppy>fd\d)|(?P<mmc>mmcblk\d)"
 )
-_HCTL = re.compile(r"\d+:\d+:\d+:\d+")
+_HCTL = expression(r"\d+:\d+:\d+:\d+")
 
 
 def active(schedulers: str | None) -> str | None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.block.attributes import attribute_bytes, hardware, kind_of, place, queue_settings
 from sdstop.collectors.block.udev import QUESTION, UDEV, UdevDatabase, kept_answer, kept_names
-from sdstop.core.collector import SLOW, Collector, Need, Question
+from sdstop.core.collector import QUIET, SLOW, Collector, Need, Question
+from sdstop.core.expression import expression
 from sdstop.core.host import Host
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
@@ -277,7 +278,7 @@ class BlockLink(Reading, frozen=True):
     told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
-_PART = re.compile(r"p?\d+")
+_PART = expression(r"p?\d+")
 
 
 def _device(host: Host, entry: str, names: Collection[str], udev: UdevDatabase) -> BlockDevice:
@@ -372,4 +373,5 @@ BLOCKDEV = Collector(
     SLOW,
     deadline=30.0,
     fingerprint=fingerprint,
+    quiet=QUIET,
 )

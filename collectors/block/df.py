@@ -20,6 +20,7 @@ from msgspec import Struct
 from sdstop.collectors.block.mounts import ACCESS, MountPoint
 from sdstop.collectors.block.mounts import parse as parse_mounts
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, FormOutput, outputs
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -27,17 +28,17 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.core.text import whole
 
 _COUNT = r"\d{1,20}(?:[.,]\d{1,3})?[KMGTPEkB]?i?|-"
-_ROW = re.compile(
+_ROW = expression(
     rf"(?P<device>\S.*?)(?:\s+(?P<type>[a-z][a-z0-9._-]{{1,20}}))??\s+(?P<all>{_COUNT})\s+(?P<used>{_COUNT})\s+"
     rf"(?P<free>{_COUNT}|-\d{{1,20}}[KMGTPEk]?)\s+(?P<share>\d{{1,3}}%|-)\s+(?P<point>/.*)"
 )
-_UNIT = re.compile(r"\s(\d{1,7})([BKMGT]?)i?B?-\S")
-_INODES = re.compile(
+_UNIT = expression(r"\s(\d{1,7})([BKMGT]?)i?B?-\S")
+_INODES = expression(
     r"\b[Ii]-?n[oó]d|[Nn]od[eo]s-i|Inœuds|Iノード|I-(?:възли|uzl|kirjeid|solmut|nodoj)|iwęz|И-чвор|Iнод|І-вуз|Inóid|Inós"  # noqa: RUF001
 )
-_SIZE = re.compile(r"(\d{1,20}(?:[.,]\d{1,3})?)([BKMGTPEk]?)i?")
+_SIZE = expression(r"(\d{1,20}(?:[.,]\d{1,3})?)([BKMGTPEk]?)i?")
 _POWERS = "BKMGTPE"
-_MOUNT = re.compile(r"(?P<source>\S.*?) on (?P<point>/.*?) type (?P<type>\S+)(?: \((?P<options>.*?)\))?(?: \[.*\])?")
+_MOUNT = expression(r"(?P<source>\S.*?) on (?P<point>/.*?) type (?P<type>\S+)(?: \((?P<options>.*?)\))?(?: \[.*\])?")
 
 
 class FilesystemSpace(Reading, frozen=True, kw_only=True):

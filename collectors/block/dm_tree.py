@@ -12,23 +12,23 @@ vg0-home: 2 dependencies : (8, 32) (8, 16)                          dmsetup deps
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.block.diskstats import PARTITIONS
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.recorded import outputs
 
-_LINE = re.compile(
+_LINE = expression(
     r"(?P<branch>[ |│`├└]*[-─]?) *(?P<name>[^\s<(]+)? *(?:<(?P<device>[^>]+)>)? *"
     r"\((?P<number>\d{1,7}:\d{1,7})\)(?: .*)?"
 )
-_DEPS = re.compile(r"(?P<name>\S+): \d+ dependencies\s*:(?P<deps>(?: \(\S+(?:, \d+)?\))*)\s*")
-_NUMBER = re.compile(r"\((\d{1,7}), (\d{1,7})\)|\((\S+?)\)")
+_DEPS = expression(r"(?P<name>\S+): \d+ dependencies\s*:(?P<deps>(?: \(\S+(?:, \d+)?\))*)\s*")
+_NUMBER = expression(r"\((\d{1,7}), (\d{1,7})\)|\((\S+?)\)")
 _SD = (8, *range(65, 72), *range(128, 136))
 """Major numbers of SCSI disks, 16 minor numbers for each disk (Documentation/admin-guide/devices.txt)."""
 

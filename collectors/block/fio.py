@@ -21,23 +21,24 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import ONCE, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
-_HEADER = re.compile(
+_HEADER = expression(
     r"(?P<job>\S.*?): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?P<bs>.*?), ioengine=(?P<engine>\S+), "
     r"iodepth=(?P<depth>\d{1,7})"
 )
-_RESULT = re.compile(r"(?P<job>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d{1,7})\): err= ?(?P<error>-?\d{1,9})")
-_RATE = re.compile(
+_RESULT = expression(r"(?P<job>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d{1,7})\): err= ?(?P<error>-?\d{1,9})")
+_RATE = expression(
     r"\s+(?P<way>read|write|trim): IOPS=(?P<iops>[\d.]+)(?P<suffix>[kMG]?), BW=(?P<bw>[\d.]+)(?P<unit>[KMGT]?)iB/s"
 )
-_LATENCY = re.compile(
+_LATENCY = expression(
     r"\s+(?P<what>c?lat) \((?P<unit>[nmu]?sec)\): min=.*?max=(?P<max>[\d.k]+).*?avg=\s*(?P<avg>[\d.]+)"
 )
-_PERCENTILES = re.compile(r"\s+(?P<what>c?lat) percentiles \((?P<unit>[nmu]?sec)\)")
-_PERCENTILE = re.compile(r"(?P<nth>\d+\.\d+)th=\[\s*(?P<value>\d+)\]")
+_PERCENTILES = expression(r"\s+(?P<what>c?lat) percentiles \((?P<unit>[nmu]?sec)\)")
+_PERCENTILE = expression(r"(?P<nth>\d+\.\d+)th=\[\s*(?P<value>\d+)\]")
 _SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0}
 _THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from sdstop.core.collector import Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Denied, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import is_whole
@@ -26,12 +27,12 @@ PACE = 2.0
 
 _SECTOR = 512
 _UNITS = {"bytes": 1, "nr_sector": _SECTOR}
-_ROW = re.compile(r"\{ (?P<keys>.*) \} hitcount: +(?P<count>\d{1,20})(?:\s|$)", re.ASCII)
-_OURS = re.compile(r"\{ dev: +(\d{1,10}), (\w+): +(\d{1,15}), rwbs: (\w*) +\} hitcount: +(\d{1,20}) *", re.ASCII)
+_ROW = expression(r"\{ (?P<keys>.*) \} hitcount: +(?P<count>\d{1,20})(?:\s|$)", re.ASCII)
+_OURS = expression(r"\{ dev: +(\d{1,10}), (\w+): +(\d{1,15}), rwbs: (\w*) +\} hitcount: +(\d{1,20}) *", re.ASCII)
 """Row format of sdstop's own triggers; there may be thousands of rows."""
-_KEY = re.compile(r"(\w+): +(.*?) *", re.ASCII)
-_SIZE = re.compile(r"(?P<exact>\d{1,15})|~ 2\^(?P<power>\d{1,2})|~ \d{1,15}-(?P<end>\d{1,15})", re.ASCII)
-_TOTAL = re.compile(r" {4}Dropped: (\d{1,20})", re.ASCII)
+_KEY = expression(r"(\w+): +(.*?) *", re.ASCII)
+_SIZE = expression(r"(?P<exact>\d{1,15})|~ 2\^(?P<power>\d{1,2})|~ \d{1,15}-(?P<end>\d{1,15})", re.ASCII)
+_TOTAL = expression(r" {4}Dropped: (\d{1,20})", re.ASCII)
 _DIRECTIONS = {"R": "read", "W": "write", "D": "discard"}
 
 

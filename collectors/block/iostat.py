@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -10,6 +9,7 @@ from msgspec import Struct
 from sdstop.collectors.block.iostat_report import BASIC, THROUGHPUT, IostatReport, Row, printed
 from sdstop.core.collector import SLOW, Collector, Interval, Need
 from sdstop.core.evidence import slug
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
@@ -22,7 +22,7 @@ from sdstop.readings.sysstat import BANNER_FORM, distance, interval_of, unsepara
 Report = Mapping[str, Row]
 """Rows of a report by device."""
 
-_OMITS_FIRST = re.compile(r"[ _]-[a-zA-Z]*y")
+_OMITS_FIRST = expression(r"[ _]-[a-zA-Z]*y")
 _Kind = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
 _UNCOUNTED: _Kind = (None, None, None, None, None, None)
 

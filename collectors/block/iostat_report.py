@@ -9,19 +9,20 @@ from typing import Any
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.readings.sysstat import BANNER, second_of_day
 
 Row = Mapping[str, float]
 """A device's values by column heading (`r/s`); throughput in bytes, everything else as printed."""
 _UNITS = {"s": 512, "B": 1, "k": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
-_FIGURE = re.compile(r"(\d{1,20}(?:[.,]\d{1,20})?)([sBkMGTP%]?)", re.ASCII)
-THROUGHPUT = re.compile(r"([rwd])(sec|kB|MB|GB)(?:/s)?")
-BASIC = re.compile(r"(?:Blk|kB|MB|GB)_(?:read|wrtn)/s")
+_FIGURE = expression(r"(\d{1,20}(?:[.,]\d{1,20})?)([sBkMGTP%]?)", re.ASCII)
+THROUGHPUT = expression(r"([rwd])(sec|kB|MB|GB)(?:/s)?")
+BASIC = expression(r"(?:Blk|kB|MB|GB)_(?:read|wrtn)/s")
 """Headings of throughput in reports without `-x`."""
 """Headings of throughput: of reads, writes or discards, and their unit."""
 _OF_A_COLUMN = {"sec": 512, "kB": 1024, "MB": 1024**2, "GB": 1024**3}
-_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
-_BLANK = re.compile(r"[\s,]*")
+_STATISTICS = expression(r'"statistics"\s*:\s*\[')
+_BLANK = expression(r"[\s,]*")
 
 
 class IostatReport(Struct):

@@ -20,6 +20,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.recorded import RecordedOutput
@@ -28,14 +29,14 @@ from sdstop.core.table import aligned
 DM_TYPES = frozenset({"lvm", "crypt", "mpath", "dm", "raid", "multipath", "linear", "striped", "thin", "snapshot",
                       "integrity", "vdo", "cache", "writecache", "verity", "dmraid"})  # fmt: skip
 """Types of device mapper devices."""
-_BRANCH = re.compile(r"(?:[|`│├└ ][ \-─])*")
+_BRANCH = expression(r"(?:[|`│├└ ][ \-─])*")
 _LAST = ("`-", "└─")
 """Branch of the last device on a device."""
 _GLYPHS = frozenset("|`│├└┌╞╘")
-_PAIR = re.compile(r'([A-Z][A-Z0-9_:%-]*)="((?:[^"\\]|\\.)*)"')
-_ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})")
-_HEADING = re.compile(r"\s*(?:[KP]?NAME|PATH)(?:\s|$)|\s*[A-Z][A-Z:_-]+(?:\s+[A-Z][A-Z0-9:%_-]*)*\s+NAME(?:\s|$)")
-_SIZE = re.compile(r"(\d{1,19}(?:[.,]\d{1,3})?)([BKMGTPE]?)")
+_PAIR = expression(r'([A-Z][A-Z0-9_:%-]*)="((?:[^"\\]|\\.)*)"')
+_ESCAPE = expression(r"\\x([0-9a-fA-F]{2})")
+_HEADING = expression(r"\s*(?:[KP]?NAME|PATH)(?:\s|$)|\s*[A-Z][A-Z:_-]+(?:\s+[A-Z][A-Z0-9:%_-]*)*\s+NAME(?:\s|$)")
+_SIZE = expression(r"(\d{1,19}(?:[.,]\d{1,3})?)([BKMGTPE]?)")
 _ROOTS = frozenset({"disk", "loop", "rom", "tape"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from sdstop.collectors.block.attributes import kind_of
@@ -10,13 +9,14 @@ from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.block.lsblk import DM_TYPES, FORM, LsblkRow, parse, size
 from sdstop.collectors.block.mounts import MountPoint
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.recorded import outputs
 from sdstop.core.text import whole
 
 _TYPES = {"part": "partition", "rom": "rom", "loop": "loop"}
-_MD = re.compile(r"raid\d+|linear|md")
+_MD = expression(r"raid\d+|linear|md")
 
 
 class _Device:

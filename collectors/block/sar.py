@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from sdstop.core import collector as core
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
@@ -65,8 +66,8 @@ class DiskDay(Reading, frozen=True, kw_only=True):
 _MOVED = {"rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512, "rMB/s": 1 << 20, "wMB/s": 1 << 20}
 _SADF = {"rkB": "rkB/s", "wkB": "wkB/s", "util-percent": "%util", "util": "%util", "rd_sec": "", "wr_sec": ""}
 """Columns of sadf under the names of sar; "" for repetitions in another unit."""
-_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
-_BLANK = re.compile(r"[\s,]*")
+_STATISTICS = expression(r'"statistics"\s*:\s*\[')
+_BLANK = expression(r"[\s,]*")
 _OF_A_DAY = 60.0
 """Seconds above which intervals belong to sysstat's record of a day, and are summed up instead of shown one by one."""
 

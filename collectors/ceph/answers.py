@@ -8,13 +8,13 @@ wrapped in `osdstats`; `status` of an OSD was added in 14. Rates and counts of d
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from sdstop.collectors.ceph.health import HOLDING, Check, checks_of, osds_in
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.retention import json_texts
 from sdstop.core.text import is_whole, json_number, json_text, json_whole
@@ -44,7 +44,7 @@ without_names = json_texts(
     "erasure_code_profile", "outside_quorum", wording=("message",),
 )  # fmt: skip
 """Redaction of an answer; messages of health checks contain host names."""
-_OPTIONS = re.compile(
+_OPTIONS = expression(
     r" (?:--(?:connect-timeout|rados-mon-op-timeout|cluster|conf|name|id|user|keyring)[ =]\S+|-[cnkm] ?[^ -]\S*"
     r"|(?:-f|--format)[ =]?(?:json(?:-pretty)?|plain))(?= |$)"
 )

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.ceph.answers import as_object, list_of, part_of
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import json_whole
 
-_LINE = re.compile(r"^ *(\d{1,7}) +(\d{1,9}) *$", re.MULTILINE)
+_LINE = expression(r"^ *(\d{1,7}) +(\d{1,9}) *$", re.MULTILINE)
 
 
 class CephBlocker(Reading, frozen=True, kw_only=True):

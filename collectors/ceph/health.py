@@ -6,12 +6,12 @@ Formats: src/mon/health_check.h, src/mon/HealthMonitor.cc, src/mon/PGMap.cc (get
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.text import json_text, json_whole
 
 MOST_DETAILS = 60
@@ -35,12 +35,12 @@ STOPPING = frozenset({"pauserd", "pausewr", "full"})
 """Flags of the OSD map that refuse or hold requests of clients."""
 HOLDING = frozenset({"norecover", "nobackfill", "norebalance"})
 """Flags of the OSD map that pause recovery."""
-_FLAG = re.compile(r"\b(?:no[a-z-]+|pause(?:rd|wr)?|full)\b")
-_OSD = re.compile(r"\bosd\.(\d{1,7})\b")
-_OSD_LIST = re.compile(r"\bosds? (?=[\d\[])\[?(\d[\d,]*)")
-_GROUP = re.compile(r"(?:\bpg |^)(\d{1,9}\.[0-9a-f]{1,8})\b")
-_POOL = re.compile(r"\bpool '([^']{1,200})'|\bpool \"([^\"]{1,200})\"")
-_ACTING = re.compile(r"\bpg (\d{1,9}\.[0-9a-f]{1,8})\b.*\bacting \[([^\]]*)\]")
+_FLAG = expression(r"\b(?:no[a-z-]+|pause(?:rd|wr)?|full)\b")
+_OSD = expression(r"\bosd\.(\d{1,7})\b")
+_OSD_LIST = expression(r"\bosds? (?=[\d\[])\[?(\d[\d,]*)")
+_GROUP = expression(r"(?:\bpg |^)(\d{1,9}\.[0-9a-f]{1,8})\b")
+_POOL = expression(r"\bpool '([^']{1,200})'|\bpool \"([^\"]{1,200})\"")
+_ACTING = expression(r"\bpg (\d{1,9}\.[0-9a-f]{1,8})\b.*\bacting \[([^\]]*)\]")
 
 
 class Check(Struct, frozen=True):

@@ -6,9 +6,8 @@ src/mds/FSMap.cc, src/mds/MDSMap.cc, src/mgr and src/pybind/mgr of Ceph 12 to 19
 
 from __future__ import annotations
 
-import re
-
 from sdstop.collectors.ceph.health import STOPPING, flags_in
+from sdstop.core.expression import expression
 
 UNKNOWN = "UNKNOWN_CHECK"
 """Code of a check whose message is not listed."""
@@ -112,7 +111,7 @@ _MESSAGES = (
     (r"\d+ stray host\(s\) with \d+ daemon\(s\) not managed by cephadm", "CEPHADM_STRAY_HOST"),
     (r"cephadm background work is paused", "CEPHADM_PAUSED"),
 )  # fmt: skip
-_CODES = tuple((re.compile(pattern), code) for pattern, code in _MESSAGES)
+_CODES = tuple((expression(pattern), code) for pattern, code in _MESSAGES)
 
 
 def code_of(message: str) -> str:

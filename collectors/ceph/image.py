@@ -6,15 +6,15 @@ Only librbd (QEMU, iSCSI gateways, rbd-nbd) enforces the limits of an image; the
 from __future__ import annotations
 
 import json
-import re
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole
 from sdstop.readings.limit import RBD, READ, TOTAL, WRITE, Limit, limited
 
 _WAYS = {TOTAL: "", READ: "read_", WRITE: "write_"}
-_NAME = re.compile(r"rbd config image (?:list|ls) (?P<image>\S+) (?:-f|--format)[ =]?json(?:-pretty)?")
-_SLUG = re.compile(r"rbd_config_image_(?:list|ls)_(?P<image>\S+?)_(?:-f|--format)[_=]?json(?:-pretty)?")
+_NAME = expression(r"rbd config image (?:list|ls) (?P<image>\S+) (?:-f|--format)[ =]?json(?:-pretty)?")
+_SLUG = expression(r"rbd_config_image_(?:list|ls)_(?P<image>\S+?)_(?:-f|--format)[_=]?json(?:-pretty)?")
 
 
 def image_of(command: str) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 from sdstop.collectors.ceph.readings import DAEMONS, CephDaemon
 from sdstop.collectors.ceph.tool import CONFIG_FILE, LOCAL, configured, name_of, only_identity
 from sdstop.core.collector import Collector, Need, Question
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.retention import mount_table
 from sdstop.core.text import json_text
@@ -29,7 +30,7 @@ _FOLDERS = {"radosgw": "rgw"}
 """Kinds of daemons by the folders of packages that are called otherwise."""
 _LONGEST = 4096
 """Bytes read of a command line."""
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_ID = expression(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _PLACES = (
     *(f"{LOCAL}/{folder}/*-*" for folder in ("osd", "mon", "mgr", "mds", "radosgw")),
     *(f"{LOCAL}/*/{kind}.*" for kind in _PROGRAMS.values()),

@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_number, json_whole
 from sdstop.readings import service
 from sdstop.readings.service import Service
 
-_ROW = re.compile(r"\s*(\d{1,7})\s+(\d{1,9})\s+(\d{1,9})\s*", re.ASCII)
-_HEAD = re.compile(r"\s*osd\s+(?:fs_)?commit_latency\(ms\)\s+(?:fs_)?apply_latency\(ms\)\s*")
-_LINE = re.compile(rb"^[ \t\d]+$|^\s*osd\s+\w*commit_latency.*$", re.MULTILINE)
+_ROW = expression(r"\s*(\d{1,7})\s+(\d{1,9})\s+(\d{1,9})\s*", re.ASCII)
+_HEAD = expression(r"\s*osd\s+(?:fs_)?commit_latency\(ms\)\s+(?:fs_)?apply_latency\(ms\)\s*")
+_LINE = expression(rb"^[ \t\d]+$|^\s*osd\s+\w*commit_latency.*$", re.MULTILINE)
 
 
 def parse(text: str) -> dict[int, float]:

@@ -14,16 +14,17 @@ from msgspec.structs import replace
 from sdstop.collectors.ceph import answers
 from sdstop.collectors.ceph.answers import Osd
 from sdstop.collectors.ceph.printed import is_json, size_of
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import added, total
 
-_TITLES = re.compile(r"RAW USE|TYPE NAME|STATUS|\S+")
-_CELL = re.compile(r"\d[\d.]*(?:e[+-]?\d+)? ?[KMGTPE]?i?B(?=\s|$)|\S+")
+_TITLES = expression(r"RAW USE|TYPE NAME|STATUS|\S+")
+_CELL = expression(r"\d[\d.]*(?:e[+-]?\d+)? ?[KMGTPE]?i?B(?=\s|$)|\S+")
 _RANKS = ("osd", "host", "chassis", "rack", "row", "pdu", "pod", "room", "datacenter", "zone", "region", "root")
 _STEP = 4
 """Columns by which a level of the tree is indented."""
-_NUMERIC = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
+_NUMERIC = expression(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 
 
 class Tree(Struct, frozen=True):

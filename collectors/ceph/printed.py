@@ -17,25 +17,26 @@ from sdstop.collectors.ceph import answers
 from sdstop.collectors.ceph.answers import CephStatus
 from sdstop.collectors.ceph.health import MOST_DETAILS, Check
 from sdstop.collectors.ceph.health_codes import UNKNOWN, code_of, severities
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.wording import own_words
 
-_JSON = re.compile(r"^\s*\{", re.MULTILINE)
+_JSON = expression(r"^\s*\{", re.MULTILINE)
 _WORDS = r"HEALTH_(?:OK|WARN|ERR)"
 _SECTIONS = frozenset({"cluster", "services", "task status", "data", "io", "progress"})
-_MUTED = re.compile(r"\(muted: (?P<codes>[A-Z0-9_]+(?:\([^)]*\))?(?: [A-Z0-9_]+(?:\([^)]*\))?)*)\)")
-_MUTED_CODE = re.compile(r"([A-Z][A-Z0-9_]+)(?:\([^)]*\))?")
-_MONITORS = re.compile(r"(\d{1,6}) daemons?, quorum (\S+)")
-_OSDS = re.compile(r"(\d{1,9}) osds: (\d{1,9}) up(?: \([^)]*\))?, (\d{1,9}) in\b")
-_POOLS = re.compile(r"\d{1,9} pools, (\d{1,12}) pgs")
-_OBJECTS = re.compile(r"(\S+?) ?([kMGTPE]?) +objects, (.+)")
-_USAGE = re.compile(r"(.+) used, (.+) / (.+) avail")
-_COPIES = re.compile(r"(\d{1,18})/(\d{1,18}) objects (degraded|misplaced|unfound) \(.*\)")
-_SHARE = re.compile(r"\d{1,9}(?:\.\d{1,6})?% pgs (?:unknown|not active)")
-_STATES = re.compile(r"(\d{1,12}) +([a-z_]+(?:\+[a-z_]+)*)")
-_RATE = re.compile(r"(\d[\d.]*) ?([kKMGTPE]?)(?:i?B)?(/s| ?op/s)(?: (rd|wr))?")
-_BYTES = re.compile(r"(\d{1,18}(?:\.\d{1,6})?) ?([kKMGTPE]?)(?:iB|B|bytes)?", re.ASCII)
+_MUTED = expression(r"\(muted: (?P<codes>[A-Z0-9_]+(?:\([^)]*\))?(?: [A-Z0-9_]+(?:\([^)]*\))?)*)\)")
+_MUTED_CODE = expression(r"([A-Z][A-Z0-9_]+)(?:\([^)]*\))?")
+_MONITORS = expression(r"(\d{1,6}) daemons?, quorum (\S+)")
+_OSDS = expression(r"(\d{1,9}) osds: (\d{1,9}) up(?: \([^)]*\))?, (\d{1,9}) in\b")
+_POOLS = expression(r"\d{1,9} pools, (\d{1,12}) pgs")
+_OBJECTS = expression(r"(\S+?) ?([kMGTPE]?) +objects, (.+)")
+_USAGE = expression(r"(.+) used, (.+) / (.+) avail")
+_COPIES = expression(r"(\d{1,18})/(\d{1,18}) objects (degraded|misplaced|unfound) \(.*\)")
+_SHARE = expression(r"\d{1,9}(?:\.\d{1,6})?% pgs (?:unknown|not active)")
+_STATES = expression(r"(\d{1,12}) +([a-z_]+(?:\+[a-z_]+)*)")
+_RATE = expression(r"(\d[\d.]*) ?([kKMGTPE]?)(?:i?B)?(/s| ?op/s)(?: (rd|wr))?")
+_BYTES = expression(r"(\d{1,18}(?:\.\d{1,6})?) ?([kKMGTPE]?)(?:iB|B|bytes)?", re.ASCII)
 _POWERS = " kMGTPE"
 _MOST = 1 << 63
 MUTED = "muted; whether it is active is not shown"
@@ -168,7 +169,7 @@ def _first(said: Mapping[str, list[str]], name: str) -> str:
     return next(iter(said.get(name, ())), "")
 
 
-_ENTRY = re.compile(r"([a-z][a-z_ -]{1,30}):(?: +(.*))?")
+_ENTRY = expression(r"([a-z][a-z_ -]{1,30}):(?: +(.*))?")
 _KNOWN = {
     "cluster": {"id", "health"}, "services": {"mon", "mgr", "osd", "mds", "rgw"},
     "data": {"volumes", "pools", "objects", "usage", "pgs"}, "io": {"client", "recovery", "cache"},
@@ -302,7 +303,7 @@ class PrintedHealth(Struct, frozen=True):
     defect: str = ""
 
 
-_CHECK = re.compile(
+_CHECK = expression(
     r"(?P<muted>\(MUTED[^)]*\) )?(?:\[(?P<severity>WRN|ERR|OK|UNKNOWN)\] )?(?P<code>[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)"
     r"(?P<colon>:)?(?: (?P<message>.*))?"
 )
@@ -370,8 +371,8 @@ def _detailed(overall: str, lines: Sequence[str]) -> list[Check]:
     ]
 
 
-_PLAIN = re.compile(r"\s*(?:id|osd|pools|objects|usage|pgs|client|recovery|cache|cluster|services|data|io): ?.*")
-_SERVICE = re.compile(r"(\s*(?:mgr|mds|rgw|rbd-mirror|iscsi)):\s*(no daemons active)?.*")
+_PLAIN = expression(r"\s*(?:id|osd|pools|objects|usage|pgs|client|recovery|cache|cluster|services|data|io): ?.*")
+_SERVICE = expression(r"(\s*(?:mgr|mds|rgw|rbd-mirror|iscsi)):\s*(no daemons active)?.*")
 
 
 def without_names(data: bytes) -> bytes:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph import osd_tables, printed
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 
@@ -20,8 +21,8 @@ DEADLINE = 12.0
 """Command timeout in seconds; the command itself stops searching for monitors after five."""
 
 T = TypeVar("T")
-_IDENTITY = re.compile(rb"^\s*(?:fsid|mon[ _]host|mon[ _]initial[ _]members)\s*=.*$", re.MULTILINE)
-_ADDRESS = re.compile(r"\[[^\]]*v[12]:[^\]]*\](?!:)|[^\s,;]+")
+_IDENTITY = expression(rb"^\s*(?:fsid|mon[ _]host|mon[ _]initial[ _]members)\s*=.*$", re.MULTILINE)
+_ADDRESS = expression(r"\[[^\]]*v[12]:[^\]]*\](?!:)|[^\s,;]+")
 _FORMS = {
     "status": (printed.STATUS_JSON, printed.STATUS),
     "health": (printed.HEALTH_JSON, printed.HEALTH),

@@ -6,12 +6,13 @@ import re
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR, Segment
+from sdstop.core.expression import expression
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
 
 TARGETS = ("integrity", "verity")
 UNREAD = "not understood"
-_INTEGRITY = re.compile(r"(\d{1,20})(?: (\d{1,20}) (\d{1,20}|-))?", re.ASCII)
+_INTEGRITY = expression(r"(\d{1,20})(?: (\d{1,20}) (\d{1,20}|-))?", re.ASCII)
 _VERITY = {"V": "ok", "C": "corrupted"}
 
 

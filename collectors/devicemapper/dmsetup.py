@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, Unreadable
 from sdstop.readings.disk import device_name
@@ -51,7 +51,7 @@ FORMS = (
 )
 """Text outputs of dmsetup without a command line."""
 
-_ASKED = re.compile(
+_ASKED = expression(
     r"(?!.*--target[ _]multipath$)"  # output about some maps is not that about all
     r"dmsetup[ _](?P<what>status|table|info)(?:[ _]-\S*(?:[ _](?:flashcache|:))?)*(?:[ _](?P<name>\S+))?"
 )
@@ -106,7 +106,7 @@ def of_targets(host: Host, what: str) -> list[DmsetupOutput]:
     return [_recorded(host, name, "") for name in names]
 
 
-_PARTIAL = re.compile(r"dmsetup[ _](?P<what>status|table)[ _](?:\S+[ _])*--target[ _]")
+_PARTIAL = expression(r"dmsetup[ _](?P<what>status|table)[ _](?:\S+[ _])*--target[ _]")
 
 
 class MappingNames:

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.table import aligned
 from sdstop.core.text import is_whole
@@ -27,12 +28,12 @@ class Segment(Struct, frozen=True):
     text: str
 
 
-_LINE = re.compile(r"(?:(?P<name>\S+):[ \t]+)?(?P<start>\d{1,19})[ \t]+(?P<length>\d{1,19})[ \t]+"
+_LINE = expression(r"(?:(?P<name>\S+):[ \t]+)?(?P<start>\d{1,19})[ \t]+(?P<length>\d{1,19})[ \t]+"
                    r"(?P<target>[a-z][a-z0-9_-]*)(?:[ \t]+(?P<text>.*))?")  # fmt: skip
-_NO_TABLE = re.compile(r"\S+: *\n")
+_NO_TABLE = expression(r"\S+: *\n")
 """Line of a device without a table, as `dmsetup create --notable` leaves it."""
 _ENDS = ("\n", "\r")
-_WITHIN = re.compile(r"\s(?=\S+: \d{1,19} \d{1,19} (?:flashcache|cache|writecache)(?:\s|$))")
+_WITHIN = expression(r"\s(?=\S+: \d{1,19} \d{1,19} (?:flashcache|cache|writecache)(?:\s|$))")
 
 
 @lru_cache(maxsize=4)
@@ -71,7 +72,7 @@ def segments(text: str, name: str = "") -> tuple[Segment, ...]:
     )
 
 
-_LINEAR = re.compile(r"^\S+: \d+ \d+ (?:linear|crypt)\b.*\n", re.MULTILINE)
+_LINEAR = expression(r"^\S+: \d+ \d+ (?:linear|crypt)\b.*\n", re.MULTILINE)
 """Lines of targets without a state."""
 
 
@@ -109,8 +110,8 @@ class Mapping(Struct, frozen=True):
     number: str = ""
 
 
-_INFO = re.compile(r"(\S+?):(\d{1,10}):(\d{1,10}):([A-Za-z-]{3,8}):\d+:\d+:\d+:(\S*)")
-_FIELD = re.compile(r"(Name|State|UUID|Major, minor): +(\S.*?)\s*")
+_INFO = expression(r"(\S+?):(\d{1,10}):(\d{1,10}):([A-Za-z-]{3,8}):\d+:\d+:\d+:(\S*)")
+_FIELD = expression(r"(Name|State|UUID|Major, minor): +(\S.*?)\s*")
 
 
 @lru_cache(maxsize=2)
@@ -173,7 +174,7 @@ def _of_fields(text: str) -> dict[str, Mapping]:
     return found
 
 
-_PARTITION = re.compile(r"^\s*(\d{1,9})\s+(\d{1,9})\s+\d{1,20}\s+(\S+)$", re.MULTILINE)
+_PARTITION = expression(r"^\s*(\d{1,9})\s+(\d{1,9})\s+\d{1,20}\s+(\S+)$", re.MULTILINE)
 
 
 @lru_cache(maxsize=2)

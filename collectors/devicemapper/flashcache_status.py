@@ -12,12 +12,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole, total, whole
 from sdstop.readings.cache import Cache
 
-_LISTED = re.compile(r"(\w+)=(\d{1,20})(?!\d)", re.ASCII)
-_SIZE = re.compile(r"(\d{1,9}):\s?(\d{1,20})(?=\s)", re.ASCII)
+_LISTED = expression(r"(\w+)=(\d{1,20})(?!\d)", re.ASCII)
+_SIZE = expression(r"(\d{1,9}):\s?(\d{1,20})(?=\s)", re.ASCII)
 LARGEST = 16384
 """Largest request size in bytes that flashcache counts by size."""
 _UNITS = {"": 1, "b": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3}

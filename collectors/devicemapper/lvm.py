@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.collectors.devicemapper.dmtable import mapped
 from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -27,7 +28,7 @@ _OF_MEMBERS = dict.fromkeys(
      "raid5_n", "raid6", "raid6_zr", "raid6_nr", "raid6_nc", "raid6_n_6"), Relation.MEMBER,
 )  # fmt: skip
 """Segment types with several equivalent devices."""
-_HIDDEN = re.compile(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig|cvol|wcorig|vorigin|imeta|iorig)$")
+_HIDDEN = expression(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig|cvol|wcorig|vorigin|imeta|iorig)$")
 """Name suffixes of sub-volumes; LVM reserves them for this purpose (lib/misc/lvm-string.c)."""
 
 

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.recorded import RecordedOutput
@@ -36,7 +37,7 @@ _SAME = {
     "snap_percent": "data_percent",
 }  # fmt: skip
 """Other names of fields in `-o`, `--nameprefixes` and JSON."""
-_WORDS = re.compile(
+_WORDS = expression(
     r"(?<!\S)(?:(?:LV|VG|PV|Origin|Move|Convert|Log|Data|Meta|Pool|Seg) (?:UUID|Tags|Profile)|1st PE|BA (?:Start|Size)"
     r"|SYS ID|System ID|#PV Missing|Metadata LE Ranges|[PL]E Ranges|Metadata Devs|Active Local)(?!\S)"
 )
@@ -48,13 +49,13 @@ _OWN = {
     "pvs": "pv_name,vg_name,pv_fmt,attr,pv_size,pv_free",
 }
 """The columns without `-o`."""
-_PREFIXED = re.compile(r"LVM2_(\w+?)=(?:'([^']*)'|(\S*))")
-_SIZE = re.compile(r"<?\s*(\d{1,18}(?:[.,]\d{1,6})?)\s*([bsBSkmgtpeKMGTPE]?)(?:i?[Bb])?")
+_PREFIXED = expression(r"LVM2_(\w+?)=(?:'([^']*)'|(\S*))")
+_SIZE = expression(r"<?\s*(\d{1,18}(?:[.,]\d{1,6})?)\s*([bsBSkmgtpeKMGTPE]?)(?:i?[Bb])?")
 _POWERS = "kmgtpe"
-_HEADING = re.compile(r"\s*(?:LV|VG|PV)\b")
-_ATTRIBUTES = re.compile(r"[-a-zA-Z]{8,10}")
-_DEVICES = re.compile(r"[^\s(),]+\(\d+\)(?:,[^\s(),]+\(\d+\))*")
-_NOTICE = re.compile(
+_HEADING = expression(r"\s*(?:LV|VG|PV)\b")
+_ATTRIBUTES = expression(r"[-a-zA-Z]{8,10}")
+_DEVICES = expression(r"[^\s(),]+\(\d+\)(?:,[^\s(),]+\(\d+\))*")
+_NOTICE = expression(
     r"\s*(?:WARNING|File descriptor|Configuration setting|Reloading config|[Cc]ache flushing|Wiping|Cluster locking)"
     r"|\s*(?:Couldn't find device|/dev/\S+: (?:read|open) failed|Error reading device)"
     r"|\s*(?:Found|Using) duplicate PV"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.collectors.devicemapper.dmsetup import MappingNames
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -121,7 +121,7 @@ def _skip(words: Iterator[str], count: int) -> None:
         next(words)
 
 
-_FEATURES = re.compile(r"\s*(\d{1,3})((?:\s+\S+)*)")
+_FEATURES = expression(r"\s*(\d{1,3})((?:\s+\S+)*)")
 
 
 def parse_queues(text: str) -> bool | None:

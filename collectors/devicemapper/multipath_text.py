@@ -24,23 +24,24 @@ from msgspec import Struct, field
 
 from sdstop.collectors.devicemapper.multipath import ACTIVE, FAILED, QUEUES, MultipathPath, MultipathState
 from sdstop.core.collector import Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.recorded import RecordedOutput, outputs
 
-_MAP = re.compile(
+_MAP = expression(
     r"(?:(?:create|reload|resize|switchpg|rename|unchanged|reject|: )[a-z ,]*: )?"
     r"(?P<name>[^\s\[|`\\][^\s\[]*)(?: ?\((?P<wwid>[^()\s]+)\))? (?P<device>dm-\d{1,7})(?P<product>\s.*)?"
 )
-_FOREIGN = re.compile(r"\S+ \[nvme\]:\S+")
-_PROPERTIES = re.compile(r"\[?size=\S+")
-_FEATURES = re.compile(r"features='([^']*)'|\[features=([^\]]*)\]")
-_GROUP = re.compile(
+_FOREIGN = expression(r"\S+ \[nvme\]:\S+")
+_PROPERTIES = expression(r"\[?size=\S+")
+_FEATURES = expression(r"features='([^']*)'|\[features=([^\]]*)\]")
+_GROUP = expression(
     r"[|` ]?-\+- policy='[^']*' prio=-?\w+ status=(?P<status>\w+)"
     r"|\\_ .{1,60}?\[prio=-?\w+\](?:\[(?P<old>\w+)\])?"
 )
-_PATH = re.compile(
+_PATH = expression(
     r"[| ]{0,3} ?[|`\\ ]{1,2}[-_] (?P<hctl>\S+:\S+)\s+(?P<device>\S+)\s+(?P<number>\d+:\d+|#:#)\s+"
     r"(?:\[(?P<old>\w+)\]\[(?P<old_check>[^\]]+)\]|(?P<state>active|failed|undef|n/a)\s+"
     r"(?P<check>i/o \w+|\w+)(?:\s+(?P<online>[\w-]+))?)\s*"

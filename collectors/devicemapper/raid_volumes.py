@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from msgspec import Struct
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR, Segment
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -89,8 +90,8 @@ class RaidStatus(Struct, frozen=True):
     journal: str | None = None
 
 
-_MOVES = re.compile(r".*-pvmove\d+")
-_RATIO = re.compile(r"(\d{1,20})/(\d{1,20})", re.ASCII)
+_MOVES = expression(r".*-pvmove\d+")
+_RATIO = expression(r"(\d{1,20})/(\d{1,20})", re.ASCII)
 
 
 def parse(target: str, text: str) -> RaidStatus:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
-_PART = re.compile(r"(?P<whole>.+)_(?P<what>rimage|rmeta|mimage)_(?P<number>\d+)")
+_PART = expression(r"(?P<whole>.+)_(?P<what>rimage|rmeta|mimage)_(?P<number>\d+)")
 """Names that LVM reserves for the parts of a raid volume (lib/misc/lvm-string.c)."""
 _GROUP = len("LVM-") + 32
 """Characters of a UUID that belong to the volume group."""

@@ -6,13 +6,14 @@ import re
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR, Segment
+from sdstop.core.expression import expression
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 TARGETS = ("snapshot", "snapshot-merge")
 UNREAD = "not understood"
 _STATES = {"Invalid": "invalid", "Overflow": "overflow", "Merge failed": "merge failed", "Unknown": "unknown"}
-_USED = re.compile(r"(\d{1,20})/(\d{1,20})(?: (\d{1,20}))?\n", re.ASCII)
+_USED = expression(r"(\d{1,20})/(\d{1,20})(?: (\d{1,20}))?\n", re.ASCII)
 
 
 class VolumeSnapshot(Reading, frozen=True, kw_only=True):

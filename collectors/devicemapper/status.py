@@ -27,6 +27,7 @@ from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
 from sdstop.collectors.devicemapper.thin_pools import ThinPool, ThinVolume
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Denied, Host
 from sdstop.core.model import Reading
 from sdstop.readings.mismatch import Mismatch
@@ -85,12 +86,12 @@ def read(host: Host) -> Iterable[Reading]:
     return _rows(host, said)
 
 
-_PARTS = re.compile(
+_PARTS = expression(
     r".*(?:_(?:[rm]image|rmeta)_\d+|_(?:mlog|[tcv]data|[tc]meta|imeta|w?c?i?orig|vorigin)|-missing_\d+_\d+)"
     r"|.*-(?:tpool|cow|real|vpool)|.*-pvmove\d+"
 )
 """Names of the parts of volumes that have a state (lib/misc/lvm-string.c, lib/activate/dev_manager.c)."""
-_PLAIN = re.compile(r"LVM-.*|CRYPT-(?!INTEGRITY|SUBDEV|VERITY).*|part\d+-.*", re.DOTALL)
+_PLAIN = expression(r"LVM-.*|CRYPT-(?!INTEGRITY|SUBDEV|VERITY).*|part\d+-.*", re.DOTALL)
 
 
 def _is_plain(host: Host, devices: Iterable[str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR, Segment
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -24,7 +25,7 @@ _MODES = {"rw": "ok", "ro": "read-only", "out_of_data_space": "out of data space
 _VDO_MODES = {"normal": "ok", "read-only": "read-only", "recovering": "recovering"}
 _BROKEN = {"Fail": "failed", "Error": "error"}
 _NO_SPACE = {"error_if_no_space": "fail", "queue_if_no_space": "wait"}
-_RATIO = re.compile(r"(\d{1,20})/(\d{1,20})", re.ASCII)
+_RATIO = expression(r"(\d{1,20})/(\d{1,20})", re.ASCII)
 
 
 class ThinPool(Reading, frozen=True, kw_only=True):

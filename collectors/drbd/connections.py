@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.drbd.status import Resource
+from sdstop.core.expression import expression
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.readings.mismatch import Mismatch
@@ -64,7 +64,7 @@ class DrbdConnection(Reading, frozen=True, kw_only=True):
 
 
 _EIGHT = 8
-_OF_MINOR = re.compile(r"drbd(\d+)")
+_OF_MINOR = expression(r"drbd(\d+)")
 
 
 def resource_argument(resource: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_text, json_whole
@@ -212,16 +213,16 @@ def _flag(row: Mapping[str, Any], key: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-_DEVICE = re.compile(
+_DEVICE = expression(
     r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: ro:(?P<role>\w+)/(?P<far>\w+) ds:(?P<own>\w+)/(?P<peer>\w+)"
     r"(?: [ABC ] (?P<io>\w)[\w-]*)?)?"
 )
-_OUT = re.compile(r"\boos:(\d{1,19})\b")
-_SYNCED = re.compile(
+_OUT = expression(r"\boos:(\d{1,19})\b")
+_SYNCED = expression(
     r"(?:sync'ed|verified):\s*(?P<share>\d+(?:\.\d+)?)%\s*\((?P<left>\d{1,15})/(?P<total>\d{1,15})\)(?P<unit>[KM])?"
 )
-_FINISH = re.compile(r"finish:\s*(\d{1,6}):(\d\d):(\d\d)")
-_SPEED = re.compile(r"speed:\s*([\d,]{1,18})")
+_FINISH = expression(r"finish:\s*(\d{1,6}):(\d\d):(\d\d)")
+_SPEED = expression(r"speed:\s*([\d,]{1,18})")
 
 
 def parse_proc(text: str) -> list[Resource]:
@@ -328,8 +329,8 @@ class Rates(Struct, frozen=True):
     least: int | None
 
 
-_OPTION = re.compile(r"\s*(c-max-rate|c-min-rate|c-plan-ahead|resync-rate)\s+(\d{1,15})([kKmMgG]?);?")
-_RESOURCE = re.compile(r'\s*resource\s+"?([^"\s{]+)')
+_OPTION = expression(r"\s*(c-max-rate|c-min-rate|c-plan-ahead|resync-rate)\s+(\d{1,15})([kKmMgG]?);?")
+_RESOURCE = expression(r'\s*resource\s+"?([^"\s{]+)')
 _UNITS = {"": KIB, "k": KIB, "m": MIB, "g": 1 << 30}
 
 

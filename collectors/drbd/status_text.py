@@ -21,12 +21,13 @@ from sdstop.collectors.drbd.status import (
     Resync,
     Volume,
 )
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
-_PAIR = re.compile(r"([a-z][a-z0-9_-]{0,40}):(\S*)")
-_NAME = re.compile(r"[^\s:]{1,200}")
+_PAIR = expression(r"([a-z][a-z0-9_-]{0,40}):(\S*)")
+_NAME = expression(r"[^\s:]{1,200}")
 _DEVICE = frozenset({
     "al-suspended", "al-writes", "backing_dev", "blocked", "bm-writes", "client", "disk", "lower-pending", "minor",
     "open", "quorum", "read", "size", "upper-pending", "written",
@@ -38,7 +39,7 @@ _PEER_DEVICE = frozenset({
 })  # fmt: skip
 """Properties of a volume at a peer."""
 _NONE = "# No currently configured DRBD found."
-_CALL = re.compile(r"\s*drbdsetup(?P<eight>-84)? status\b.*")
+_CALL = expression(r"\s*drbdsetup(?P<eight>-84)? status\b.*")
 """Line with the command that drbdadm runs for a resource of version 8.4."""
 
 

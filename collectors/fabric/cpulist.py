@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from sdstop.core.expression import expression
+
 _MOST = 1 << 16
-_PART = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
+_PART = expression(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 
 
 def parse_cpulist(text: str | None) -> frozenset[int] | None:

@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import smp
 from sdstop.core.evidence import command_key, slug
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
@@ -34,7 +35,7 @@ DISCOVER = ("smp_discover", "--multiple", "*")
 ERRORS = ("smp_rep_phy_err_log", "-p", "*", "*")
 """Command templates; the last word is the expander's device in /dev/bsg, the one before it a phy number."""
 _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
-_DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}(?!\d)")
+_DEVICE = expression(r"expander-\d{1,4}:\d{1,4}(?!\d)")
 UNNAMED = "expander"
 """Name of the expander of recorded output whose command line does not name it."""
 

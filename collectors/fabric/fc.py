@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 
 CLASS = "/sys/class/fc_host"
 _UNSUPPORTED = 0xFFFF_FFFF_FFFF_FFFF
-_SPEED = re.compile(r"(\d{1,4}) Gbit")
+_SPEED = expression(r"(\d{1,4}) Gbit")
 _GIGABIT = 125_000_000
 _STATISTICS = {
     "link_failures": "link_failure_count",

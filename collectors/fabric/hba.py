@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Annotated, ClassVar
 
@@ -11,7 +10,8 @@ from msgspec.structs import replace
 from sdstop.collectors.fabric import lspci
 from sdstop.collectors.fabric.locality import FIRMWARE, NODES, functions, node_cpus, node_of
 from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import QUIET, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import FormOutput, outputs
 from sdstop.core.host import Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -28,7 +28,7 @@ _FIRMWARE = {
     "smartpqi": "firmware_version", "qla2xxx": "fw_version", "lpfc": "fwrev",
 }  # fmt: skip
 """Attribute of the SCSI host with the HBA's firmware version, by driver (mpt3sas_ctl.c...)."""
-_HOST = re.compile(r"host\d+")
+_HOST = expression(r"host\d+")
 
 _FILES = {
     "speed": "current_link_speed",
@@ -152,7 +152,7 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
-_SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
+_SPEED = expression(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
 _KINDS = {0x00: "scsi", 0x01: "ide", 0x04: "raid", 0x05: "ata", 0x06: "sata", 0x07: "sas", 0x08: "nvme"}
 
 
@@ -328,4 +328,5 @@ HBA = Collector(
     30.0,
     deadline=15.0,
     fingerprint=fingerprint,
+    quiet=QUIET / 2,
 )

@@ -18,23 +18,24 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
-_HEAD = re.compile(
+_HEAD = expression(
     r"(?:(?P<domain>[0-9a-f]{4,8}):)?(?P<place>[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\s+"
     r"(?P<name>[A-Z][^:\[]*?)(?: \[(?P<class>[0-9a-f]{4})\])?: (?P<device>.*)"
 )
-_IDS = re.compile(r"\[([0-9a-f]{4}:[0-9a-f]{4})\]")
+_IDS = expression(r"\[([0-9a-f]{4}:[0-9a-f]{4})\]")
 _KINDS = {
     "SCSI storage controller": "scsi", "IDE interface": "ide", "RAID bus controller": "raid",
     "ATA controller": "ata", "SATA controller": "sata", "Serial Attached SCSI controller": "sas",
     "Non-Volatile memory controller": "nvme", "Mass storage controller": "storage", "Fibre Channel": "storage",
 }  # fmt: skip
 """Kind of storage functions by their class in pci.ids."""
-_LINK = re.compile(r"Speed (\S+?)(?: \([^)]*\))?, Width x(\d{1,3})(?: \([^)]*\))?(?:,.*|\s.*)?")
-_SPEED = re.compile(r"(\d{1,3}(?:\.\d)?)GT/s")
+_LINK = expression(r"Speed (\S+?)(?: \([^)]*\))?, Width x(\d{1,3})(?: \([^)]*\))?(?:,.*|\s.*)?")
+_SPEED = expression(r"(\d{1,3}(?:\.\d)?)GT/s")
 
 
 class PciFunction(Struct):

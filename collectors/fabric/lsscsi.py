@@ -14,15 +14,16 @@ import re
 from msgspec import Struct
 
 from sdstop.collectors.fabric.place import parse_place
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 
-_DEVICE = re.compile(r"\[(?P<host>\d{1,5}):(?P<rest>\d{1,5}:\d{1,10}:\d{1,10})\]\s+(?P<type>[a-z]\S*)\s+(?P<more>\S.*)")
-_NVME = re.compile(r"\[N:\d+:\d+(?::\d+)?\].*")
-_HOST = re.compile(r"\[(?P<host>\d{1,5})\]\s+(?P<driver>[a-z][\w-]*)(?:\s.*)?")
-_FOLDER = re.compile(r"\s*(?:device )?dir:.*?(?P<path>/sys/devices/[^\]\s]+)\]?")
-_NODE = re.compile(r"(?:^|\s)/dev/(?!sg\d|bsg/|ng\d)(\S+)")
-_TRANSPORT = re.compile(r"(?:sas|sata|fc|spi|iscsi|ata|usb|sbp|fcoe|srp|pcie):|iqn\.|eui\.|naa\.")
+_DEVICE = expression(r"\[(?P<host>\d{1,5}):(?P<rest>\d{1,5}:\d{1,10}:\d{1,10})\]\s+(?P<type>[a-z]\S*)\s+(?P<more>\S.*)")
+_NVME = expression(r"\[N:\d+:\d+(?::\d+)?\].*")
+_HOST = expression(r"\[(?P<host>\d{1,5})\]\s+(?P<driver>[a-z][\w-]*)(?:\s.*)?")
+_FOLDER = expression(r"\s*(?:device )?dir:.*?(?P<path>/sys/devices/[^\]\s]+)\]?")
+_NODE = expression(r"(?:^|\s)/dev/(?!sg\d|bsg/|ng\d)(\S+)")
+_TRANSPORT = expression(r"(?:sas|sata|fc|spi|iscsi|ata|usb|sbp|fcoe|srp|pcie):|iqn\.|eui\.|naa\.")
 _TYPES = {"disk": 0, "enclosu": 13}
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.fabric.locality import FIRMWARE, PCI, functions, node_cpus, node_of
 from sdstop.collectors.fabric.place import is_function
 from sdstop.core.collector import Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, files, recorded
@@ -131,9 +132,9 @@ class InterfaceNode(Reading, frozen=True):
     ] = None
 
 
-_FIRST = re.compile(r"\d{1,5}", re.ASCII)
-_MEMORY = re.compile(r"^Node \d+ (MemTotal|MemFree):\s+(\d{1,18}) kB$", re.MULTILINE)
-_COUNT = re.compile(r"^(\w+) (\d{1,20})$", re.MULTILINE)
+_FIRST = expression(r"\d{1,5}", re.ASCII)
+_MEMORY = expression(r"^Node \d+ (MemTotal|MemFree):\s+(\d{1,18}) kB$", re.MULTILINE)
+_COUNT = expression(r"^(\w+) (\d{1,20})$", re.MULTILINE)
 
 
 def parse_meminfo(text: str) -> dict[str, int]:

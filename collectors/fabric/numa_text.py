@@ -9,15 +9,16 @@ from typing import Any
 from sdstop.collectors.fabric.cpulist import cpulist
 from sdstop.collectors.fabric.numa import NumaNode
 from sdstop.core.collector import ONCE, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, outputs
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import decimal, whole
 from sdstop.readings import lscpu
 
-_LINE = re.compile(r"node (\d{1,4}) (cpus|size|free):(.*)")
-_DISTANCES = re.compile(r" *(\d{1,4}):((?: +\d{1,3})+) *")
-_AVAILABLE = re.compile(r"available: (\d{1,4}) nodes? \(([\d,-]+)\)", re.MULTILINE)
+_LINE = expression(r"node (\d{1,4}) (cpus|size|free):(.*)")
+_DISTANCES = expression(r" *(\d{1,4}):((?: +\d{1,3})+) *")
+_AVAILABLE = expression(r"available: (\d{1,4}) nodes? \(([\d,-]+)\)", re.MULTILINE)
 _COUNTS = {"local_node": "local", "other_node": "other", "numa_miss": "missed", "numa_foreign": "foreign"}
 
 

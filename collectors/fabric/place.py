@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
-_FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_HOST = re.compile(r"host\d+")
-_PORT = re.compile(r"port-\d+(:\d+){1,2}")
-_EXPANDER = re.compile(r"expander-\d+:\d+")
-_ENCLOSURE = re.compile(r"0x[0-9a-f]{1,16}")
-_END = re.compile(r"end_device-\d+(:\d+){1,2}")
+from sdstop.core.expression import expression
+
+_FUNCTION = expression(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_HOST = expression(r"host\d+")
+_PORT = expression(r"port-\d+(:\d+){1,2}")
+_EXPANDER = expression(r"expander-\d+:\d+")
+_ENCLOSURE = expression(r"0x[0-9a-f]{1,16}")
+_END = expression(r"end_device-\d+(:\d+){1,2}")
 
 
 class PciePath(Struct, frozen=True):

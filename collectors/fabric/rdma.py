@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 
 CLASS = "/sys/class/infiniband"
-_RATE = re.compile(r"(\d{1,5}(?:\.\d)?) Gb/sec(?: \(.{1,30}\))?")
-_NUMBERED = re.compile(r"\d{1,2}: (.{1,40})")
+_RATE = expression(r"(\d{1,5}(?:\.\d)?) Gb/sec(?: \(.{1,30}\))?")
+_NUMBERED = expression(r"\d{1,2}: (.{1,40})")
 _GIGABIT = 125_000_000
 _COUNTERS = {
     "symbol_errors": "symbol_error",

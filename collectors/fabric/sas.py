@@ -28,6 +28,7 @@ from sdstop.collectors.fabric.expander import (
 )
 from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, State, files
@@ -176,8 +177,8 @@ class SasDevice(Reading, frozen=True):
     product: Annotated[str | None, Fact("Product", "Vendor and product of an expander", plain=True)]
 
 
-_RATE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
-_NUMBERS = re.compile(r"(?:phy|port|end_device)-(\d+)(?::(\d+))?:(\d+)")
+_RATE = expression(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
+_NUMBERS = expression(r"(?:phy|port|end_device)-(\d+)(?::(\d+))?:(\d+)")
 
 
 def rate(said: str | None) -> int | None:

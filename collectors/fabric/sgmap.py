@@ -6,9 +6,10 @@ import re
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 
-_LINE = re.compile(
+_LINE = expression(
     r"/dev/sg\d{1,5}  (?P<host>\d{1,5}) \d{1,5} \d{1,6} \d{1,10}  (?P<type>\d{1,2})"
     r"(?:  (?P<device>/dev/\S{1,40}))?(?:  (?P<vendor>.{1,8}?)  (?P<model>.{1,16}?)  (?P<revision>.{1,4}))?",
     re.ASCII,

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
@@ -55,7 +56,7 @@ class Phy(Struct, frozen=True):
     slot: int | None = None
 
 
-_FIELD = re.compile(r"^  ([A-Za-z][A-Za-z /()_-]{1,60}): ([0-9A-Fa-f]{1,16})\s*$", re.MULTILINE)
+_FIELD = expression(r"^  ([A-Za-z][A-Za-z /()_-]{1,60}): ([0-9A-Fa-f]{1,16})\s*$", re.MULTILINE)
 _ERRORS = {
     "invalid dword count": "invalid_dwords",
     "running disparity error count": "disparity_errors",
@@ -64,13 +65,13 @@ _ERRORS = {
 }
 NEEDLES = {field: name for name, field in _ERRORS.items()}
 """Label of each counter in the tool's output."""
-_RESULT = re.compile(r"^Report phy error log result[^:\n]{0,40}: (.{1,60})$", re.MULTILINE)
-_LINE = re.compile(
+_RESULT = expression(r"^Report phy error log result[^:\n]{0,40}: (.{1,60})$", re.MULTILINE)
+_LINE = expression(
     r"  phy +(?P<number>\d{1,3}):(?:(?P<routing>[DSTUR]):)?"
     r"(?:attached:\[(?P<address>[0-9a-f]{16}):(?P<phy>\d{1,3})(?P<what>[^\]\n]{0,80})\]|(?P<state>[a-z ()]{4,40}?))"
     r"(?P<more>(?:  .{1,30})*)"
 )
-_RATE = re.compile(r"  (\d{1,2}(?:\.\d)?) Gbps(?:  |$)")
+_RATE = expression(r"  (\d{1,2}(?:\.\d)?) Gbps(?:  |$)")
 _KINDS = {"exp": "edge expander", "fex": "fanout expander", "res": "reserved"}
 
 
@@ -152,10 +153,10 @@ def refusal(text: str) -> str | None:
     return None if found is None else found[1].strip()
 
 
-_BLOCK = re.compile(
+_BLOCK = expression(
     r"^(?:Discover response[^\n]{0,20}:|phy identifier: (?=\d)|expander_cc=\d+|phy_id=(?=\d))", re.MULTILINE
 )
-_SAID = re.compile(r"^ {0,2}([a-zA-Z][\w ]{1,50}?)(?:: |=)(.{0,60}?)\s*$", re.MULTILINE)
+_SAID = expression(r"^ {0,2}([a-zA-Z][\w ]{1,50}?)(?:: |=)(.{0,60}?)\s*$", re.MULTILINE)
 _RATES = {8: 1.5, 9: 3.0, 10: 6.0, 11: 12.0, 12: 22.5}
 """Line rate in Gbit/s by code of a negotiated link rate (SPL)."""
 _STATES = {1: "disabled", 2: "reset problem", 3: "spinup hold", 4: "port selector", 5: "reset in progress",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source
@@ -16,7 +16,7 @@ EXT4, BTRFS = "/sys/fs/ext4", "/sys/fs/btrfs"
 _PACE = 30.0
 _FEATURES = "features"
 _COUNTER = Kind.COUNTER
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = expression(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _STATS = ("write_errs", "read_errs", "flush_errs", "corruption_errs", "generation_errs")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.filesystems.errors import BTRFS
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -15,7 +15,7 @@ from sdstop.core.text import whole
 from sdstop.readings.disk import device_name
 
 RECORDS = "/var/lib/btrfs"
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = expression(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class BtrfsScrub(Reading, frozen=True):

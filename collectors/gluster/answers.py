@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
@@ -168,8 +169,8 @@ def parse_peers(text: str) -> list[Peer]:
     ]  # fmt: skip
 
 
-_BRICK = re.compile(r"^Brick (.+?)\s*$", re.MULTILINE)
-_ENTRIES = re.compile(r"^Number of entries: (\d{1,18})\s*$", re.MULTILINE)
+_BRICK = expression(r"^Brick (.+?)\s*$", re.MULTILINE)
+_ENTRIES = expression(r"^Number of entries: (\d{1,18})\s*$", re.MULTILINE)
 
 
 def parse_counts(text: str) -> dict[str, int | None]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Label, Name, Reading, Source, files
@@ -19,7 +20,7 @@ BLOCK = "/sys/block"
 PACE = 1800.0
 _ZONED: Mapping[str, str] = {"host-managed": "SMR, host-managed", "host-aware": "SMR, host-aware"}
 _VPD: Mapping[int, str] = {1: "SMR, host-aware", 2: "SMR, drive-managed"}
-_MODELS = re.compile(
+_MODELS = expression(
     r"WD(?:20|30|40|60)EFAX|WD(?:10|20)SPZX|WD(?:20|40|60)EZAZ|"  # WDC: "drive-managed SMR" in its list of 2020
     r"ST8000AS\d{4}|ST(?:2000DM008|3000DM007|4000DM00[45]|5000DM000|6000DM003|8000DM004)|ST\dT?000LM\d{3}|"  # Seagate
     r"HDWD(?:240|260)|HDWL1[12]\d|DT02ABA(?:400|600)"  # Toshiba

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sdstop.collectors.health.smartctl import HOUR, Fields, spares
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_number, json_whole, whole
 
@@ -26,7 +27,7 @@ _FEWEST = frozenset({"critical_warning", "percent_used", "media_errors"})
 _TEXT_NAMES: Mapping[str, str] = {
     "available_spare": "avail_spare", "available_spare_threshold": "spare_thresh", "percentage_used": "percent_used",
 }  # fmt: skip
-_LINE = re.compile(
+_LINE = expression(
     r"(?P<name>[a-z_]+)\s*: (?P<value>(?:0x)?[\da-f,.]+)(?P<unit>%| ?[°]?C\b)?(?:.*\((?P<kelvin>\d+) K)?"
 )
 

@@ -32,6 +32,7 @@ from sdstop.collectors.health.readings import (
 )
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
 from sdstop.core.host import Absent, Denied, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.model import Reading
@@ -53,17 +54,17 @@ ASK = ("smartctl", "--json=c", "-n", "standby", "-a", "-l", "devstat", "*")
 ASK_NVME = ("nvme", "smart-log", "*", "-o", "json")
 """Commands; the last `*` is the disk. The second one is for NVMe disks without smartctl."""
 
-ALLOWED = re.compile(
+ALLOWED = expression(
     r"ahci|acard-ahci|ahci_\w+|ata_piix|ata_generic|pata_\w+|sata_\w+|isci|mptsas|mpt2sas|mpt3sas|mpi3mr|pm80xx|mvsas|"
     r"smartpqi|scsi_debug"
 )
 """SCSI host drivers whose disks are asked. Not: USB (bridges that reset), megaraid_sas, aacraid, hpsa, arcmsr and 3w-*
 (their disks are asked through the controller's own program), and networks (a remote disk is its owner's)."""
-_NO_DISK = re.compile(r"(?i)logical.?volume|virtual.?(?:disk|drive)|RAID")
-_DISK = re.compile(r"sd[a-z]+")
-_NVME = re.compile(r"nvme(\d+)n(\d+)")
-_SUBJECT = re.compile(r"[ _](?:[/._]?dev[/._])(?P<device>[\w./!-]+?)(?:[ _]-(?:o|-output-format)\W?.*)?$")
-_INNER = re.compile(r"-d[ _]?(?P<type>(?:sat\+)?(?:megaraid|cciss|aacraid|3ware|areca|hpt)[,_]\w+)")
+_NO_DISK = expression(r"(?i)logical.?volume|virtual.?(?:disk|drive)|RAID")
+_DISK = expression(r"sd[a-z]+")
+_NVME = expression(r"nvme(\d+)n(\d+)")
+_SUBJECT = expression(r"[ _](?:[/._]?dev[/._])(?P<device>[\w./!-]+?)(?:[ _]-(?:o|-output-format)\W?.*)?$")
+_INNER = expression(r"-d[ _]?(?P<type>(?:sat\+)?(?:megaraid|cciss|aacraid|3ware|areca|hpt)[,_]\w+)")
 
 
 class _Candidate(Struct, frozen=True):
@@ -270,7 +271,7 @@ def _pass(host: Host, name: str) -> None:
         host.recorded_output(name)
 
 
-_LOG = re.compile(r"nvme[ _]smart-log")
+_LOG = expression(r"nvme[ _]smart-log")
 
 
 def _is_own(name: str) -> bool:
@@ -332,8 +333,8 @@ def _of_recorded(host: Host, program: str, name: str) -> Iterator[DiskHealth]:
             yield replace(row, device=own or row.serial or row.device)
 
 
-_PARTS = re.compile(r"(?m)^(?=smartctl \d\.\d|Smart Log for NVME device)")
-_OWN_NAME = re.compile(r'Smart Log for NVME device: ?(nvme\w+)|"name": ?"/dev/([\w/]+)"')
+_PARTS = expression(r"(?m)^(?=smartctl \d\.\d|Smart Log for NVME device)")
+_OWN_NAME = expression(r'Smart Log for NVME device: ?(nvme\w+)|"name": ?"/dev/([\w/]+)"')
 
 
 def _documents(text: str) -> list[str]:
@@ -362,7 +363,7 @@ def _parsed(device: str, key: str, output: Output, program: str) -> DiskHealth:
         return _unknown(device, FAILED, "no permission", key)
 
 
-_NAMES = re.compile(
+_NAMES = expression(
     rb'(?m)"(?:wwn|eui64|nguid)":\s*(?:\{[^}]*\}|"[^"]*")\s*,?|'
     rb"^(?:LU WWN Device Id|Logical Unit id|.{0,24}IEEE EUI-64)[^\n]*\n"
 )

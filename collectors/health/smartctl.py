@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_number, json_text, json_whole, whole
 
@@ -32,19 +33,19 @@ Fields = dict[str, Any]
 """Fields of a DiskHealth by name."""
 
 _NAMES: Mapping[int, tuple[str, re.Pattern[str]]] = {
-    5: ("reallocated", re.compile(r"Reallocated_|Retired_Block|Reallocate_NAND|Bad_Block|Grown_")),
-    187: ("uncorrected", re.compile(r"Reported_Uncorr|Uncorrectable_Error|Uncorr_Error|Reported_UE")),
-    197: ("pending", re.compile(r"(?:Current_|Total_)?Pending_Sect|Current_Pend_Sect")),
-    198: ("offline_uncorrectable", re.compile(r"Offline_Uncorr|Total_Offl_Uncorrect|Offline_Scan_UNC")),
-    199: ("crc_errors", re.compile(r"(?:U?DMA_|SATA_|Interface_)?CRC_Err|UDMA_CRC")),
+    5: ("reallocated", expression(r"Reallocated_|Retired_Block|Reallocate_NAND|Bad_Block|Grown_")),
+    187: ("uncorrected", expression(r"Reported_Uncorr|Uncorrectable_Error|Uncorr_Error|Reported_UE")),
+    197: ("pending", expression(r"(?:Current_|Total_)?Pending_Sect|Current_Pend_Sect")),
+    198: ("offline_uncorrectable", expression(r"Offline_Uncorr|Total_Offl_Uncorrect|Offline_Scan_UNC")),
+    199: ("crc_errors", expression(r"(?:U?DMA_|SATA_|Interface_)?CRC_Err|UDMA_CRC")),
 }
 """Field of an attribute, and the names under which it has this meaning: vendors use its number for others, too."""
-_LIFE_LEFT = re.compile(
+_LIFE_LEFT = expression(
     r"Media_Wearout_Indicator|SSD_Life_Left|Percent_Lifetime_Remain|Wear_Leveling_Count|Remaining_Lifetime_Perc"
 )
 """Attributes whose normalized value falls from 100 to the limit in the rated life of a flash disk."""
 _TEMPERATURES = (194, 190)
-_CAPACITORS = re.compile(r"Power_Loss_Cap_Test|Power_Loss_Protection|PLP_")
+_CAPACITORS = expression(r"Power_Loss_Cap_Test|Power_Loss_Protection|PLP_")
 
 
 def parse_json(text: str) -> Fields:
@@ -122,7 +123,7 @@ def _of_document(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from _ata(said, hours)
 
 
-_MASKED = re.compile(
+_MASKED = expression(
     r".*(?:[xX]{3}|[*#?]{2}).*|[0.-]+|[<\[(]?(?:redacted|removed|hidden|masked|deleted|censored|serial|s/?n)\b.*",
     re.IGNORECASE,
 )
@@ -232,7 +233,7 @@ def tested(result: str | None, at: int | None, hours: int | None) -> Iterator[tu
         yield "selftest_age", (hours - at) % (1 << 16) * HOUR
 
 
-_TEST_FAILED = re.compile(r"fail|fatal|damage|unknown", re.IGNORECASE)
+_TEST_FAILED = expression(r"fail|fatal|damage|unknown", re.IGNORECASE)
 
 
 class SmartAttribute:
@@ -290,17 +291,17 @@ def _of_attributes(table: list[SmartAttribute]) -> Iterator[tuple[str, Any]]:
 
 # --- text -------------------------------------------------------------------------------------------------
 
-_ROW = re.compile(
+_ROW = expression(
     r" *(?P<id>\d{1,3}) (?P<name>[A-Za-z][\w./-]*) +(?P<flags>0x[0-9a-f]{4}|[POSRCK-]{6}) +(?P<value>\d{3}|---) +"
     r"(?P<worst>\d{3}|---) +(?P<thresh>\d{3}|---) +(?:(?:Pre-fail|Old_age) +(?:Always|Offline) +)?"
     r"(?P<now>-|NOW|Past|FAILING_NOW|In_the_past) +(?P<raw>\S.*)"
 )
-_LINE = re.compile(r"(?P<name>[A-Za-z#][^:=]{1,60}?) *[:=] +(?P<value>\S.*)")
-_ERROR_AT = re.compile(r"Error \d+ (?:\[\d+\] )?occurred at disk power-on lifetime: (\d+) hours")
-_TEST = re.compile(r"# ?1  \S.{1,22}?  +(?P<result>(?:Completed|Failed)\S.*?)  +(?P<left>\d\d%|-) +(?P<at>\d+|NOW) ")
-_UNCORRECTED = re.compile(r"(?:read|write|verify): +(?:\d+ +){5}[\d.]+ +(?P<count>\d+)", re.MULTILINE)
-_STANDBY = re.compile(r"Device is in (?:STANDBY|SLEEP|STANDBY_Y|IDLE\w*) .*mode", re.IGNORECASE)
-_OPEN = re.compile(r"(?:Permission denied|Operation not permitted)", re.IGNORECASE)
+_LINE = expression(r"(?P<name>[A-Za-z#][^:=]{1,60}?) *[:=] +(?P<value>\S.*)")
+_ERROR_AT = expression(r"Error \d+ (?:\[\d+\] )?occurred at disk power-on lifetime: (\d+) hours")
+_TEST = expression(r"# ?1  \S.{1,22}?  +(?P<result>(?:Completed|Failed)\S.*?)  +(?P<left>\d\d%|-) +(?P<at>\d+|NOW) ")
+_UNCORRECTED = expression(r"(?:read|write|verify): +(?:\d+ +){5}[\d.]+ +(?P<count>\d+)", re.MULTILINE)
+_STANDBY = expression(r"Device is in (?:STANDBY|SLEEP|STANDBY_Y|IDLE\w*) .*mode", re.IGNORECASE)
+_OPEN = expression(r"(?:Permission denied|Operation not permitted)", re.IGNORECASE)
 
 
 def is_asleep(said: list[str]) -> bool:
@@ -404,7 +405,7 @@ def _scsi_text(said: Mapping[str, str], text: str) -> Iterator[tuple[str, Any]]:
         yield "attributes", "logs"
 
 
-_ENDS = re.compile(
+_ENDS = expression(
     r"(?m)^If Selective self-test is pending on power-up|^Error Information \(NVMe Log 0x01|^No Errors Logged|"
     r"^Long \(extended\) Self-test duration|^No [Ss]elf-tests have been logged"
 )

@@ -19,12 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 
-_CONTROLLER = re.compile(r"(?P<model>\S.* (?:Array|Controller|RAID)\b.*?|\S.*?) in Slot (?P<slot>\w+)(?: \(.*\))?")
-_VOLUME = re.compile(r"Logical Drive: (?P<id>\w+)")
-_DISK = re.compile(r"physicaldrive (?P<id>[\w:]+)")
-_PAIR = re.compile(r"(?P<name>[A-Za-z].{0,60}?):(?: +(?P<value>.*))?")
+_CONTROLLER = expression(r"(?P<model>\S.* (?:Array|Controller|RAID)\b.*?|\S.*?) in Slot (?P<slot>\w+)(?: \(.*\))?")
+_VOLUME = expression(r"Logical Drive: (?P<id>\w+)")
+_DISK = expression(r"physicaldrive (?P<id>[\w:]+)")
+_PAIR = expression(r"(?P<name>[A-Za-z].{0,60}?):(?: +(?P<value>.*))?")
 
 
 class SsacliItem:

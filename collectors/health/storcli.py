@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_whole, whole
 
@@ -78,14 +79,14 @@ def _of_json(text: str) -> Iterator[Controller]:
 
 # --- text -------------------------------------------------------------------------------------------------
 
-_START = re.compile(r"(?m)^Controller = (\d{1,3}) *$")
-_HEADING = re.compile(r"(?P<name>\S.*?) ?:? *")
-_PAIR = re.compile(r"(?P<name>\S.*?) = (?P<value>.*)")
-_VOLUME = re.compile(
+_START = expression(r"(?m)^Controller = (\d{1,3}) *$")
+_HEADING = expression(r"(?P<name>\S.*?) ?:? *")
+_PAIR = expression(r"(?P<name>\S.*?) = (?P<value>.*)")
+_VOLUME = expression(
     r"(?P<id>(?:\d+|-)/\d+) +(?P<level>\w+) +(?P<state>\w+) +(?P<access>\S+) +(?P<consist>\w+) +(?P<cache>[A-Z]+) +.*"
 )
-_DISK = re.compile(r"(?P<place>(?:\d+| )?:\d+) +(?P<did>\d+) +(?P<state>\w+) +(?P<group>\d+|-|F|D) +(?P<rest>.*)")
-_BATTERY = re.compile(r"(?P<model>\S+) +(?P<state>[A-Z]\w*(?: \(\w[\w ]*\))?) +(?:.* )?(?P<heat>\d+C)\b.*")
+_DISK = expression(r"(?P<place>(?:\d+| )?:\d+) +(?P<did>\d+) +(?P<state>\w+) +(?P<group>\d+|-|F|D) +(?P<rest>.*)")
+_BATTERY = expression(r"(?P<model>\S+) +(?P<state>[A-Z]\w*(?: \(\w[\w ]*\))?) +(?:.* )?(?P<heat>\d+C)\b.*")
 
 
 def _of_text(text: str) -> Iterator[Controller]:

@@ -19,13 +19,14 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+from sdstop.core.expression import expression
 
 PROGRAMS = frozenset({"kernel", "zed", "multipathd", "iscsid"})
 """Sources of lines in a system log that are read; others have free text."""
@@ -66,16 +67,16 @@ class Line(Struct, frozen=True):
         return ""
 
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_LEVEL = re.compile(r"<\d{1,3}>|([a-z]{3,8}\d?) {0,8}:[a-z]{3,8} {0,8}: ")
+_COLOUR = expression(r"\x1b\[[0-9;]*[A-Za-z]")
+_LEVEL = expression(r"<\d{1,3}>|([a-z]{3,8}\d?) {0,8}:[a-z]{3,8} {0,8}: ")
 """Level of dmesg -r, or facility and level of dmesg -x; only lines of the facility `kern` are from the kernel."""
-_BOOT = re.compile(r"\[ {0,12}(\d{1,10}\.\d{1,9})(?: {0,3}<[ \d.+-]{1,20}>)?\](?:\[ {0,12}[TC]\d{1,8}\])? ?")
-_CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\] ?")
-_MINUTE = re.compile(r"\[([A-Z][a-z]{2}) ?(\d{1,2}) (\d\d:\d\d)\] ?")
-_DELTA = re.compile(r"\[ {0,12}\+(\d{1,8}\.\d{1,9})\] ?")
-_ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)? ")
-_SYSLOG = re.compile(r"(?:(\d{4}) )?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?: (\d{4}))? ")
-_SOURCE = re.compile(r"(\S{1,253}) ([\w./-]{1,60})(?:\[\d{1,10}\])?:(?: |$)")
+_BOOT = expression(r"\[ {0,12}(\d{1,10}\.\d{1,9})(?: {0,3}<[ \d.+-]{1,20}>)?\](?:\[ {0,12}[TC]\d{1,8}\])? ?")
+_CTIME = expression(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\] ?")
+_MINUTE = expression(r"\[([A-Z][a-z]{2}) ?(\d{1,2}) (\d\d:\d\d)\] ?")
+_DELTA = expression(r"\[ {0,12}\+(\d{1,8}\.\d{1,9})\] ?")
+_ISO = expression(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)? ")
+_SYSLOG = expression(r"(?:(\d{4}) )?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?: (\d{4}))? ")
+_SOURCE = expression(r"(\S{1,253}) ([\w./-]{1,60})(?:\[\d{1,10}\])?:(?: |$)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}

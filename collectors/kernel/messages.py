@@ -12,11 +12,11 @@ kept up to the end of its pattern, because the rest may have names of files and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from sdstop.collectors.kernel import disk_patterns, filesystem_patterns, node_patterns, stack_patterns
 from sdstop.collectors.kernel.message import Found, LogPlace, Message, Pattern
+from sdstop.core.expression import expression
 
 LONGEST = 240
 """Maximum number of characters of a message that are kept."""
@@ -30,14 +30,14 @@ PATTERNS = (
 _BY_WORD: dict[str, list[Pattern]] = {}
 for _each in PATTERNS:
     _BY_WORD.setdefault(_each.word, []).append(_each)
-_SUPPRESSED = re.compile(
+_SUPPRESSED = expression(
     r"(?:\w*blk_\w+|print_req_error|\w*buffer\w*|scsi_\w+|sd_\w+|nvme_\w+|ext4\w*|btrfs\w*|xfs\w*|raid\w*)"
     r": (?P<count>\d{1,9}) callbacks suppressed"
 )
 """Message of the kernel's rate limit for functions that report failed requests."""
-_KERNEL_NAME = re.compile(r"md[_\d]?\d*|-")
+_KERNEL_NAME = expression(r"md[_\d]?\d*|-")
 """Names of arrays that the owner did not choose."""
-_IGNORED = re.compile(r"(?:sr|fd|loop|ram|zram|cdrom)\d{1,7}(?:p\d{1,4})?")
+_IGNORED = expression(r"(?:sr|fd|loop|ram|zram|cdrom)\d{1,7}(?:p\d{1,4})?")
 """Devices without a disk: empty drives, and files whose own disk has the error."""
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct, field
 
 from sdstop.collectors.kernel.message import LogPlace
+from sdstop.core.expression import expression
 from sdstop.core.host import Host
 
-_ATA = re.compile(r"(ata\d+)(?:\.(\d\d))?")
-_HOST = re.compile(r"host\d+")
-_TARGET = re.compile(r"target\d+:(\d+):\d+")
-_ADDRESS = re.compile(r"\d+:\d+:\d+:\d+")
-_NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?(n\d+)")
-_PARTITION = re.compile(r"(?P<plain>(?:sd|vd|hd|xvd)[a-z]+)\d+|(?P<numbered>.*\d)p\d+")
+_ATA = expression(r"(ata\d+)(?:\.(\d\d))?")
+_HOST = expression(r"host\d+")
+_TARGET = expression(r"target\d+:(\d+):\d+")
+_ADDRESS = expression(r"\d+:\d+:\d+:\d+")
+_NAMESPACE = expression(r"(nvme\d+)(?:c\d+)?(n\d+)")
+_PARTITION = expression(r"(?P<plain>(?:sd|vd|hd|xvd)[a-z]+)\d+|(?P<numbered>.*\d)p\d+")
 
 
 def disk_of(device: str) -> str:

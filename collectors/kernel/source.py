@@ -11,6 +11,7 @@ from msgspec import Struct
 from sdstop.collectors.kernel.answer import QUESTION, kept_answer
 from sdstop.collectors.kernel.lines import Clock, lines_of
 from sdstop.collectors.kernel.trail import Trail, trail_of
+from sdstop.core.expression import expression
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 from sdstop.core.host import Absent, Host
 from sdstop.core.text import decimal
@@ -19,7 +20,7 @@ UPTIME, STAT = "/proc/uptime", "/proc/stat"
 FILES = ("/var/log/kern.log", "/var/log/messages", "/var/log/syslog")
 """Logs of captures; never read on a live node, whose kernel has the same in memory."""
 
-_BEGUN = re.compile(r"Linux version \d|^-- (?:Logs begin|Journal begins|Boot )|^\[ {4,}0\.000000\]", re.MULTILINE)
+_BEGUN = expression(r"Linux version \d|^-- (?:Logs begin|Journal begins|Boot )|^\[ {4,}0\.000000\]", re.MULTILINE)
 
 
 def fault(text: str) -> str:

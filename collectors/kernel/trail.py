@@ -18,6 +18,7 @@ from sdstop.collectors.kernel.kinds import KINDS, LogEffect
 from sdstop.collectors.kernel.lines import Clock, Line, lines_of
 from sdstop.collectors.kernel.message import LogPlace, Message
 from sdstop.collectors.kernel.messages import suppressed, understood
+from sdstop.core.expression import expression
 
 FIRST = 2
 """Oldest messages of each kind and device that are kept."""
@@ -31,16 +32,16 @@ SERIES = 400
 """Maximum number of kinds and devices; messages about others are only counted."""
 
 _OWN = "sdstop: "
-_MORE = re.compile(
+_MORE = expression(
     r"sdstop: (?P<count>\d{1,12}) more of (?P<kind>[a-z-]{1,40}) (?P<place>[a-z]{1,20}) (?P<device>\S{1,300})?"
     r" until (?P<until>\d{1,12}\.\d{6})$"
 )
-_BEGINS = re.compile(r"sdstop: log begins(?P<whole> at boot)?$")
-_ENDS = re.compile(r"sdstop: log ends$")
-_DROPPED = re.compile(r"sdstop: (?P<count>\d{1,12}) messages about further devices$")
-_SUPPRESSED = re.compile(r"sdstop: (?P<count>\d{1,12}) messages suppressed by the kernel$")
-_NAMED = re.compile(r"sdstop: disk (?P<address>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}) is (?P<name>[a-z]\w{0,30})$")
-_NAMES = re.compile(r"sd (?P<address>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): \[(?P<name>[a-z]\w{0,30})\]", re.ASCII)
+_BEGINS = expression(r"sdstop: log begins(?P<whole> at boot)?$")
+_ENDS = expression(r"sdstop: log ends$")
+_DROPPED = expression(r"sdstop: (?P<count>\d{1,12}) messages about further devices$")
+_SUPPRESSED = expression(r"sdstop: (?P<count>\d{1,12}) messages suppressed by the kernel$")
+_NAMED = expression(r"sdstop: disk (?P<address>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}) is (?P<name>[a-z]\w{0,30})$")
+_NAMES = expression(r"sd (?P<address>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): \[(?P<name>[a-z]\w{0,30})\]", re.ASCII)
 _MOST_NAMES = 8192
 """Maximum number of disks whose names are remembered."""
 _START = "Linux version "

@@ -6,11 +6,11 @@ kernel. A version 2 limit applies to a group and all its descendants together, a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole
 
@@ -28,7 +28,7 @@ OWN_FILES = (
 )  # fmt: skip
 """Name prefixes of the kernel's own files in a group; all other entries are groups."""
 
-_NUMBER = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
+_NUMBER = expression(r"[0-9]{1,10}:[0-9]{1,10}")
 _KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
 _LARGEST = 1 << 64
 
@@ -180,10 +180,10 @@ def _whole(text: str, name: str) -> int:
     return int(text)
 
 
-_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
-_HEX = re.compile(r"[0-9a-f]{32,}")
+_ESCAPE = expression(r"\\x([0-9a-f]{2})")
+_HEX = expression(r"[0-9a-f]{32,}")
 _UNITS = (".service", ".scope", ".slice")
-_USER = re.compile(r"(user@[0-9]+\.service)/")
+_USER = expression(r"(user@[0-9]+\.service)/")
 
 
 def group_name(path: str) -> str:

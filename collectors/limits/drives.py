@@ -7,13 +7,13 @@ Limits set while a machine runs are in libvirt's state, not on the command line.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole, json_text
 from sdstop.readings.limit import QEMU, READ, TOTAL, WRITE, Limit, limited
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _WAYS = {TOTAL: "", READ: "_rd", WRITE: "_wr"}
 _QAPI = {"total": "", "read": "_rd", "write": "_wr"}
-_LIBVIRT = re.compile(r"(?P<way>total|read|write)_(?P<unit>bytes|iops)_sec(?P<burst>_max(?:_length)?)?")
-_NEW = re.compile(r"(?P<unit>bps|iops)-(?P<way>total|read|write)(?P<burst>-max(?:-length)?)?")
-_OLD = re.compile(r"(?:bps|iops)(?:_rd|_wr)?(?:_max(?:_length)?)?|iops_size")
+_LIBVIRT = expression(r"(?P<way>total|read|write)_(?P<unit>bytes|iops)_sec(?P<burst>_max(?:_length)?)?")
+_NEW = expression(r"(?P<unit>bps|iops)-(?P<way>total|read|write)(?P<burst>-max(?:-length)?)?")
+_OLD = expression(r"(?:bps|iops)(?:_rd|_wr)?(?:_max(?:_length)?)?|iops_size")
 _LARGEST = 1 << 62
 
 

@@ -13,7 +13,8 @@ from sdstop.collectors.md import details, mdadm, mdstat
 from sdstop.collectors.md.details import RecordedArray
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, tolerated
-from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.collector import LIVE, QUIET, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole
@@ -331,7 +332,7 @@ def _state(flags: str | None, device: mdstat.MdstatDevice, slot: int | None, md:
 _SELDOM = 30.0
 """Seconds between runs for members: a thousand members have seven thousand files, and urgent changes alter the
 fingerprint."""
-_DEVICES = re.compile(r"^\S+ : .*$|\[[U_]+\]$", re.MULTILINE)
+_DEVICES = expression(r"^\S+ : .*$|\[[U_]+\]$", re.MULTILINE)
 
 
 def fingerprint(host: Host) -> Hashable:
@@ -376,4 +377,5 @@ MDMEMBERS = Collector(
     _SELDOM,
     deadline=5.0,
     fingerprint=fingerprint,
+    quiet=QUIET / 2,
 )

@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
 KIB = 1024
-_HEAD = re.compile(r"\s*(/\S+):\s*")
-_PROSE = re.compile(r"(?!Consistency Policy|Preferred Minor|Working Devices|this\b)\S")
+_HEAD = expression(r"\s*(/\S+):\s*")
+_PROSE = expression(r"(?!Consistency Policy|Preferred Minor|Working Devices|this\b)\S")
 """A line that no output has: all but a few of its lines are indented."""
-_FIELD = re.compile(r"\s*([A-Z][A-Za-z ]{2,30}?) : (.*)")
-_TABLE = re.compile(r"\s*Number\s+Major\s+Minor\s+RaidDevice\b.*")
-_ROW = re.compile(r"\s*(\d{1,5}|-)\s+\d{1,7}\s+\d{1,7}\s+(\d{1,5}|-)\s*(.*)")
-_PERCENT = re.compile(r"(\d{1,3})% complete")
+_FIELD = expression(r"\s*([A-Z][A-Za-z ]{2,30}?) : (.*)")
+_TABLE = expression(r"\s*Number\s+Major\s+Minor\s+RaidDevice\b.*")
+_ROW = expression(r"\s*(\d{1,5}|-)\s+\d{1,7}\s+\d{1,7}\s+(\d{1,5}|-)\s*(.*)")
+_PERCENT = expression(r"(\d{1,3})% complete")
 _MEMBERS = {"faulty": "faulty", "journal": "journal", "replacement": "replacement"}
 _OPERATIONS = {"recovering": "recovery", "resyncing": "resync", "reshaping": "reshape", "checking": "check"}
 _WAITING = {"(DELAYED)": "delayed", "(PENDING)": "pending", "(REMOTE)": "remote"}
@@ -256,9 +257,9 @@ class Superblock(Struct, frozen=True, kw_only=True):
     defect: str = ""
 
 
-_ROLE = re.compile(r"Active device (\d{1,5})")
-_PRESENT = re.compile(r"([A.R]{1,512}) \(")
-_MINOR = re.compile(r"(\d{1,4})")
+_ROLE = expression(r"Active device (\d{1,5})")
+_PRESENT = expression(r"([A.R]{1,512}) \(")
+_MINOR = expression(r"(\d{1,4})")
 
 
 def parse_examine(text: str) -> list[Superblock]:
@@ -338,8 +339,8 @@ def minor_of(name: str) -> str:
     return f"md{short}" if _MINOR.fullmatch(short) else f"md/{short}"
 
 
-_OWN_NAME = re.compile(rb"(?m)^([ \t]*Name : )(?:[^\s:]*:)?(\S+).*$")
-_DEVICE_UUID = re.compile(rb"(?m)^[ \t]*(?:Device )?UUID : .*\n?")
+_OWN_NAME = expression(rb"(?m)^([ \t]*Name : )(?:[^\s:]*:)?(\S+).*$")
+_DEVICE_UUID = expression(rb"(?m)^[ \t]*(?:Device )?UUID : .*\n?")
 
 
 def without_hosts(data: bytes) -> bytes:

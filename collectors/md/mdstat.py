@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 
@@ -77,26 +78,26 @@ class MdArray(Struct, frozen=True):
     bitmap: Bitmap | None = None
 
 
-_HEAD = re.compile(r"(\S+) : (active|inactive|broken)\b(?: \((read-only|auto-read-only)\))?(.*)")
-_KNOWN = re.compile(rf"Personalities\b|unused devices:|read_ahead\b|{_HEAD.pattern}")
-_DEVICE = re.compile(r"(\S+?)\[(\d{1,10})\]((?:\([A-Z]\))*)")
-_BLOCKS = re.compile(r"\s+(\d{1,20}) blocks\b(.*)")
-_SUPER = re.compile(r"super (external:\S+|non-persistent|\d{1,4}\.\d{1,4})")
-_SLOTS = re.compile(r"\[(\d{1,6})/(-?\d{1,6})\](?: \[([U_]*)\])?")
-_PROGRESS = re.compile(
+_HEAD = expression(r"(\S+) : (active|inactive|broken)\b(?: \((read-only|auto-read-only)\))?(.*)")
+_KNOWN = expression(rf"Personalities\b|unused devices:|read_ahead\b|{_HEAD.pattern}")
+_DEVICE = expression(r"(\S+?)\[(\d{1,10})\]((?:\([A-Z]\))*)")
+_BLOCKS = expression(r"\s+(\d{1,20}) blocks\b(.*)")
+_SUPER = expression(r"super (external:\S+|non-persistent|\d{1,4}\.\d{1,4})")
+_SLOTS = expression(r"\[(\d{1,6})/(-?\d{1,6})\](?: \[([U_]*)\])?")
+_PROGRESS = expression(
     r"(reshape|check|resync|recovery|repair)\s*=\s*[\d.]+%\s*\((\d{1,20})/(\d{1,20})\)"
     r"(?:\s+finish=(\d{1,15})(?:\.(\d))?min)?(?:\s+speed=(\d{1,15})K/sec)?"
 )
-_WAITING = re.compile(r"(reshape|check|resync|recover|recovery)=(DELAYED|PENDING|REMOTE)\b")
-_BITMAP = re.compile(r"bitmap: (\d{1,15})/(\d{1,15}) pages \[\d+KB\], (\d{1,15})(B|KB) chunk(?:, file: (.*))?")
+_WAITING = expression(r"(reshape|check|resync|recover|recovery)=(DELAYED|PENDING|REMOTE)\b")
+_BITMAP = expression(r"bitmap: (\d{1,15})/(\d{1,15}) pages \[\d+KB\], (\d{1,15})(B|KB) chunk(?:, file: (.*))?")
 _NUMBERS = {
-    "level": re.compile(r"\blevel (\d{1,3})\b"),
-    "algorithm": re.compile(r"\balgorithm (\d{1,3})\b"),
-    "near_copies": re.compile(r"\b(\d{1,6}) near-copies"),
-    "far_set": re.compile(r"\b(\d{1,6}) devices per set"),
+    "level": expression(r"\blevel (\d{1,3})\b"),
+    "algorithm": expression(r"\balgorithm (\d{1,3})\b"),
+    "near_copies": expression(r"\b(\d{1,6}) near-copies"),
+    "far_set": expression(r"\b(\d{1,6}) devices per set"),
 }
-_CHUNK = re.compile(r"\b(\d{1,12})[kK] chunks?\b")
-_FAR = re.compile(r"\b(\d{1,6}) (far|offset)-copies")
+_CHUNK = expression(r"\b(\d{1,12})[kK] chunks?\b")
+_FAR = expression(r"\b(\d{1,6}) (far|offset)-copies")
 
 
 @lru_cache(maxsize=8)

@@ -6,9 +6,9 @@ vendors for one module per channel; `source` names the publication and any check
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
+
+from sdstop.core.expression import expression
 
 _ARK = "Intel ARK, product specifications"
 _AMD = "AMD, server processor specifications"
@@ -56,8 +56,8 @@ FAMILIES: tuple[Family, ...] = (
 )
 """Processor families in matching order; the first match applies."""
 
-_COMPILED = tuple((re.compile(family.pattern), family) for family in FAMILIES)
-_MARKS = re.compile(r"\((?:R|TM|r|tm)\)|\s+")
+_COMPILED = tuple((expression(family.pattern), family) for family in FAMILIES)
+_MARKS = expression(r"\((?:R|TM|r|tm)\)|\s+")
 
 
 def family(model: str | None) -> Family | None:

@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sdstop.collectors.memory.smbios import MappedAddresses, MemoryArray, MemoryDevice, Processor, Table, said, virtual
+from sdstop.core.expression import expression
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole
 
-_HANDLE = re.compile(r"^\s*Handle 0x([0-9A-Fa-f]{1,4}), DMI type (\d{1,3}),", re.MULTILINE)
+_HANDLE = expression(r"^\s*Handle 0x([0-9A-Fa-f]{1,4}), DMI type (\d{1,3}),", re.MULTILINE)
 _TITLES = {
     "BIOS Information": 0, "System Information": 1, "Processor Information": 4, "Physical Memory Array": 16,
     "Memory Device": 17, "Memory Array Mapped Address": 19, "Memory Device Mapped Address": 20,
 }  # fmt: skip
 _KINDS = frozenset(_TITLES.values())
 _UNITS = {"bytes": 1, "kB": 1 << 10, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-_SIZE = re.compile(r"(\d{1,12})(?: (bytes|kB|KB|MB|GB|TB))")
-_SPEED = re.compile(r"(\d{1,6}) (?:MT/s|MHz)")
+_SIZE = expression(r"(\d{1,12})(?: (bytes|kB|KB|MB|GB|TB))")
+_SPEED = expression(r"(\d{1,6}) (?:MT/s|MHz)")
 _ECC = {
     "None": "none", "Parity": "parity", "Single-bit ECC": "single-bit ECC", "Multi-bit ECC": "multi-bit ECC",
     "CRC": "CRC",
@@ -72,10 +73,10 @@ def parse(text: str) -> Table:
     )
 
 
-_SERIAL = re.compile(rb"^([ \t]*(?:Serial Number|Asset Tag|Service Tag|UUID|String \d+):)[^\n]*", re.MULTILINE)
+_SERIAL = expression(rb"^([ \t]*(?:Serial Number|Asset Tag|Service Tag|UUID|String \d+):)[^\n]*", re.MULTILINE)
 
 
-_HEAD = re.compile(r"^# dmidecode \d|^SMBIOS \d", re.MULTILINE)
+_HEAD = expression(r"^# dmidecode \d|^SMBIOS \d", re.MULTILINE)
 
 
 def fault(text: str) -> str:

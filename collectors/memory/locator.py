@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
+
 _Read = Callable[["Slot"], tuple[str, str | None] | None]
 
 
@@ -64,9 +66,9 @@ _BOTH = (
     r"[^|]*\|NODE ?(?P<socket>\d{1,2})",
     r"Node(?P<socket>\d{1,2})_Dimm\d{1,2}\|.*",
 )
-_CONTROLLER = re.compile(r"NODE ?(?P<node>\d{1,2})(?: CHANNEL (?P<channel>\d{1,2}) DIMM \d{1,2})?")
+_CONTROLLER = expression(r"NODE ?(?P<node>\d{1,2})(?: CHANNEL (?P<channel>\d{1,2}) DIMM \d{1,2})?")
 """Bank of a memory controller, of which a processor has several: NODE 1 to NODE 4 on two processors."""
-_LETTER = re.compile(r"(?:DIMM[ _]?)?([A-Z])\d{1,2}")
+_LETTER = expression(r"(?:DIMM[ _]?)?([A-Z])\d{1,2}")
 
 
 def places(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[SlotPlace]:

@@ -9,12 +9,13 @@ from typing import Annotated, ClassVar
 
 from sdstop.collectors.network.clients import ADDRESSES6, ROUTES, parse_addresses, parse_routes
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Name, Reading, Source
 
 TRIE = "/proc/net/fib_trie"
-_LEAF = re.compile(r"\|-- (\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})\n\s+/32 host LOCAL")
+_LEAF = expression(r"\|-- (\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})\n\s+/32 host LOCAL")
 
 
 class NodeAddress(Reading, frozen=True):

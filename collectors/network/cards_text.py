@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import ethtool
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source
 from sdstop.core.text import whole
 
 FORMS = (ethtool.SETTINGS, ethtool.DRIVER, ethtool.OTHERS)
-_FAULTS = re.compile(r"err|drop|discard|crc|miss|fifo|timeout|pause|nobuf|no_buf|out_of_buffer|symbol|jabber|collision")
+_FAULTS = expression(r"err|drop|discard|crc|miss|fifo|timeout|pause|nobuf|no_buf|out_of_buffer|symbol|jabber|collision")
 
 
 class InterfaceCard(Reading, frozen=True, kw_only=True):

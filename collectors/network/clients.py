@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Failed, Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Unplaced
@@ -80,7 +81,7 @@ class ClientConnection(Struct, frozen=True):
     sent: int | None
 
 
-_LINE = re.compile(r"\s*\d{1,12}\s+\d{1,12}\s+(\S{3,60}):(\d{1,5})\s+(\S{3,60}):\d{1,5}\s(.*)", re.ASCII)
+_LINE = expression(r"\s*\d{1,12}\s+\d{1,12}\s+(\S{3,60}):(\d{1,5})\s+(\S{3,60}):\d{1,5}\s(.*)", re.ASCII)
 
 
 def served(text: str) -> bool:

@@ -11,22 +11,22 @@ r"""Parser for the text of ethtool: plain, -i, -k, -g, -S (ethtool 3 to 6).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several, outputs
 from sdstop.core.host import Host
 from sdstop.core.text import whole
 
-_HEADS = re.compile(
+_HEADS = expression(
     r"(?P<settings>Settings) for (?P<one>\S+?):|(?P<features>Features) for (?P<two>\S+?):"
     r"|(?P<rings>Ring parameters) for (?P<three>\S+?):|(?P<driver>driver): (?P<name>\S+)|(?P<counts>NIC statistics):"
     r"|(?P<other>[A-Z][\w -]+) for \S+?:"
 )
-_FIELD = re.compile(r"\s*(?P<label>[^:]{1,60}?):\s*(?P<value>.*?)\s*")
-_SPEED = re.compile(r"(\d{1,7})Mb/s")
+_FIELD = expression(r"\s*(?P<label>[^:]{1,60}?):\s*(?P<value>.*?)\s*")
+_SPEED = expression(r"(\d{1,7})Mb/s")
 
 
 class EthtoolPart(Struct):

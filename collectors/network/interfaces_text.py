@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,14 +12,15 @@ from sdstop.collectors.network.interfaces import Interface, Traffic
 from sdstop.collectors.network.ip_text import IpInterface
 from sdstop.collectors.network.links import Bond, BondSlave, InterfaceLink
 from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Host
 from sdstop.core.model import Reading
 from sdstop.core.text import total, whole
 
 _MEGABIT = 125_000
-_VLAN = re.compile(r".*\.\d{1,4}|vlan\d+")
-_PHYSICAL = re.compile(r"(?:en|eth|em|ib|wl|ww|slave|p\d+p|hsi|rename)\w*")
+_VLAN = expression(r".*\.\d{1,4}|vlan\d+")
+_PHYSICAL = expression(r"(?:en|eth|em|ib|wl|ww|slave|p\d+p|hsi|rename)\w*")
 _COUNTERS = {
     "rx_errors": "RX errors", "rx_dropped": "RX dropped", "rx_missed": "RX missed", "rx_over": "RX overrun",
     "rx_length": "RX errors length", "rx_crc": "RX errors crc", "rx_frame": "RX errors frame",

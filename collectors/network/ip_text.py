@@ -19,24 +19,25 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
-_HEAD = re.compile(
+_HEAD = expression(
     r"(?P<index>\d{1,10}): (?P<name>[^\s:@]+(?::[^\s:@]+)?)(?:@(?P<below>[^\s:]+))?: <(?P<flags>[A-Z0-9_,-]*)> "
     r"mtu (?P<mtu>\d{1,10})(?P<rest>.*)"
 )
-_NUMBERED = re.compile(r"\d{1,10}: ")
-_ADDRESS_ONLY = re.compile(r"(?P<index>\d{1,10}): (?P<name>\S+)\s+(?P<rest>inet6? .*)")
-_INET = re.compile(r"inet6? (?P<address>[0-9a-fA-F.:]+)(?: peer \S+)?(?:/\d{1,3})?(?:\s|$)")
-_LINK = re.compile(r"link/(?P<type>[\w/:.-]+)(?: (?P<mac>[0-9a-fA-F:.]{5,}))?")
-_COUNTS = re.compile(r"(?P<side>RX|TX)(?P<errors> errors)?:\s+(?P<names>[a-z].*)")
+_NUMBERED = expression(r"\d{1,10}: ")
+_ADDRESS_ONLY = expression(r"(?P<index>\d{1,10}): (?P<name>\S+)\s+(?P<rest>inet6? .*)")
+_INET = expression(r"inet6? (?P<address>[0-9a-fA-F.:]+)(?: peer \S+)?(?:/\d{1,3})?(?:\s|$)")
+_LINK = expression(r"link/(?P<type>[\w/:.-]+)(?: (?P<mac>[0-9a-fA-F:.]{5,}))?")
+_COUNTS = expression(r"(?P<side>RX|TX)(?P<errors> errors)?:\s+(?P<names>[a-z].*)")
 _KINDS = ("bond", "bridge", "vlan", "vxlan", "macvlan", "macvtap", "ipvlan", "veth", "dummy", "tun", "team", "geneve",
           "gre", "gretap", "ip6gre", "ipip", "sit", "vrf", "ifb", "ipoib", "nlmon", "wireguard", "ovs", "openvswitch",
           "hsr", "bareudp", "xfrm", "can", "vcan", "netdevsim")  # fmt: skip
 """Kinds of links that -d shows at the beginning of a line (iproute2, ip/iplink_*.c)."""
-_WORDS = re.compile(r"\S+")
+_WORDS = expression(r"\S+")
 
 
 class IpInterface(Struct):
@@ -140,7 +141,7 @@ _WRAPPED = (
     r"|link_failure_count|xmit_hash_policy|peer_notify_delay|arp_\w+|lacp_rate"
 )
 """Words in lines that are wrapped, as those of -d are longer than any terminal."""
-_KNOWN = re.compile(r"\d+: \S+: <|\d+: \S+ +inet6? | {4,}\S")
+_KNOWN = expression(r"\d+: \S+: <|\d+: \S+ +inet6? | {4,}\S")
 
 
 def fault(text: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Label, Name, Reading, Source, State
@@ -19,7 +19,7 @@ PACE = 5.0
 LIVE_STATE = "live"
 ACCESSIBLE = frozenset({"optimized", "non-optimized"})
 """Access states in which a controller serves requests."""
-_PATH = re.compile(r"nvme(\d{1,9})c(\d{1,9})n(\d{1,9})")
+_PATH = expression(r"nvme(\d{1,9})c(\d{1,9})n(\d{1,9})")
 
 
 class NvmePath(Reading, frozen=True):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
 from sdstop.core.collector import LIVE, SLOW, Collector, Command, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source
@@ -204,7 +204,7 @@ def parse_softnet(text: str) -> list[Softnet]:
     return rows
 
 
-_HEX = re.compile(r"[0-9a-fA-F]+")
+_HEX = expression(r"[0-9a-fA-F]+")
 
 
 def read_tcp(host: Host) -> Iterable[Reading]:

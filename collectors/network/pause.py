@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source
@@ -38,11 +39,11 @@ class PauseFrames(Reading, frozen=True):
     sent: Annotated[int | None, Metric("Sent", "Pause frames sent: this node stopped the switch", kind=Kind.COUNTER)]
 
 
-_LINE = re.compile(r"\s*([\w.-]{1,60}): (\d{1,20})\s*", re.ASCII)
-_PRIORITY = re.compile(r"(?:^|[_.])pri(?:o|ority)?_?\d")
-_OTHER = re.compile(r"xon|duration|transition|time|storm|_ena_")
-_RECEIVED = re.compile(r"(?:^|[_.])rx(?:[_.]|$)|rcvd|received")
-_SENT = re.compile(r"(?:^|[_.])tx(?:[_.]|$)|sent|xmit")
+_LINE = expression(r"\s*([\w.-]{1,60}): (\d{1,20})\s*", re.ASCII)
+_PRIORITY = expression(r"(?:^|[_.])pri(?:o|ority)?_?\d")
+_OTHER = expression(r"xon|duration|transition|time|storm|_ena_")
+_RECEIVED = expression(r"(?:^|[_.])rx(?:[_.]|$)|rcvd|received")
+_SENT = expression(r"(?:^|[_.])tx(?:[_.]|$)|sent|xmit")
 
 
 def parse(text: str) -> tuple[int | None, int | None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
@@ -18,10 +18,10 @@ _MODES = {
     "IEEE 802.3ad Dynamic link aggregation": "802.3ad", "transmit load balancing": "balance-tlb",
     "adaptive load balancing": "balance-alb",
 }  # fmt: skip
-_FIELD = re.compile(r"\s*([A-Z][\w ()/-]{2,50}): (.*?)\s*")
+_FIELD = expression(r"\s*([A-Z][\w ()/-]{2,50}): (.*?)\s*")
 
-_DETAILS = re.compile(r"details (actor|partner) lacp pdu:")
-_DETAIL = re.compile(r"\s+([a-z][a-z ]{2,30}): (\S{1,40})\s*")
+_DETAILS = expression(r"details (actor|partner) lacp pdu:")
+_DETAIL = expression(r"\s+([a-z][a-z ]{2,30}): (\S{1,40})\s*")
 
 
 class ProcSlave(Struct, frozen=True):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -18,8 +18,8 @@ CONNECTIONS = "/sys/class/iscsi_connection"
 NVME = "/sys/class/nvme"
 PACE = 10.0
 
-_NAMESPACE = re.compile(r"(nvme[0-9]+)(?:c[0-9]+)?(n[0-9]+)")
-_NBD = re.compile(r"nbd[0-9]+")
+_NAMESPACE = expression(r"(nvme[0-9]+)(?:c[0-9]+)?(n[0-9]+)")
+_NBD = expression(r"nbd[0-9]+")
 
 
 class StorageSession(Reading, frozen=True):

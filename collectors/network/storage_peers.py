@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Failed, Host
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source
@@ -81,10 +82,10 @@ class PeerConnection(Struct, frozen=True):
     round_trip: float | None
 
 
-_LINE = re.compile(r"\s*\d{1,12}\s+\d{1,12}\s+\S{3,60}:(\d{1,5})\s+(\S{3,60}):(\d{1,5})\s(.*)", re.ASCII)
-_SEGMENTS = re.compile(r"(?:^| )segs_out:(\d{1,20})(?: |$)", re.ASCII)
-_RETRANSMITTED = re.compile(r"(?:^| )retrans:\d{1,10}/(\d{1,20})(?: |$)", re.ASCII)
-_ROUND_TRIP = re.compile(r"(?:^| )rtt:(\d{1,9}(?:\.\d{1,6})?)/", re.ASCII)
+_LINE = expression(r"\s*\d{1,12}\s+\d{1,12}\s+\S{3,60}:(\d{1,5})\s+(\S{3,60}):(\d{1,5})\s(.*)", re.ASCII)
+_SEGMENTS = expression(r"(?:^| )segs_out:(\d{1,20})(?: |$)", re.ASCII)
+_RETRANSMITTED = expression(r"(?:^| )retrans:\d{1,10}/(\d{1,20})(?: |$)", re.ASCII)
+_ROUND_TRIP = expression(r"(?:^| )rtt:(\d{1,9}(?:\.\d{1,6})?)/", re.ASCII)
 
 
 def service_of(local: int, remote: int) -> tuple[str, int | None] | None:

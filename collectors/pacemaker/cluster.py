@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, ClassVar
 
@@ -22,6 +21,7 @@ from sdstop.collectors.pacemaker.crm_mon import (
 )
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -29,7 +29,7 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 
 CONFIG = ("cibadmin", "-Q", "-o", "crm_config")
 _WATCHDOG = r'name="(?:have-watchdog|stonith-watchdog-timeout)"'
-_PROPERTY = re.compile(r'<nvpair [^>]*\bname="([\w-]+)" value="([^"]*)"')
+_PROPERTY = expression(r'<nvpair [^>]*\bname="([\w-]+)" value="([^"]*)"')
 _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon if Pacemaker is not running: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
@@ -195,7 +195,7 @@ def _texts(host: Host) -> list[str]:
     return sorted(names, key=lambda name: name.startswith("pcs") or _INACTIVE.search(name) is not None)
 
 
-_INACTIVE = re.compile(r"[ _]-\w*r|--inactive")
+_INACTIVE = expression(r"[ _]-\w*r|--inactive")
 
 
 def _said(key: str, output: Output) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.core.retention import lines_of
@@ -36,7 +37,7 @@ _DAEMONS = {
 """Daemons that pacemakerd starts, by their sockets."""
 _MASTER = "pacemakerd"
 _OF_COROSYNC = frozenset({"cfg", "cmap", "cpg", "quorum", "votequorum"})
-_SOCKET = re.compile(
+_SOCKET = expression(
     rf"\s*\S+: \S+ \S+ 0*10000 \S+ \S+ +\d+ \S*?[@/]({'|'.join([_MASTER, *_DAEMONS, *sorted(_OF_COROSYNC)])})@*\s*"
 )
 """A socket that listens (flag 10000): `0000000000000000: 00000002 00000000 00010000 0001 01 71 @crmd@@@@`."""
@@ -134,8 +135,8 @@ def parse_nodes(text: str) -> dict[str, str]:
     return found
 
 
-_FIELD = re.compile(r"^([A-Z][A-Za-z ]+):[ \t]*(\S.*?)?[ \t]*$", re.MULTILINE)
-_MEMBER = re.compile(
+_FIELD = expression(r"^([A-Z][A-Za-z ]+):[ \t]*(\S.*?)?[ \t]*$", re.MULTILINE)
+_MEMBER = expression(
     r"^\s*(0x[0-9a-f]+|\d+)\s+\d+\s+(?:(?:[A-Z]+(?:,[A-Z]+)*)\s+)?(\S+)(?:\s+\(local\))?\s*$", re.MULTILINE
 )
 """ID, votes, flags of a quorum device (A,V,NMW), name."""
@@ -170,9 +171,9 @@ def _first_number(text: str | None) -> int | None:
     return whole(text.split()[0]) if text and text.split() else None
 
 
-_LINK = re.compile(r"^(?:LINK|RING) ID (\d+)\b")
-_NODE = re.compile(r"^\s*(?:nodeid|node)\s*:?\s*(\d+):\s*(\S.*?)\s*$")
-_RING = re.compile(r"^\s*status\s*=\s*(\S.*?)\s*$")
+_LINK = expression(r"^(?:LINK|RING) ID (\d+)\b")
+_NODE = expression(r"^\s*(?:nodeid|node)\s*:?\s*(\d+):\s*(\S.*?)\s*$")
+_RING = expression(r"^\s*status\s*=\s*(\S.*?)\s*$")
 
 
 def parse_links(text: str) -> Iterator[RingLink]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.wording import own_words
 
@@ -339,7 +340,7 @@ def _instances(resources: ET.Element) -> Iterator[_Instance]:
             todo.extend((child, inside) for child in reversed(item))
 
 
-_CONTAINER = re.compile(r"-(?:docker|podman|rkt)-\d{1,9}\Z")
+_CONTAINER = expression(r"-(?:docker|podman|rkt)-\d{1,9}\Z")
 
 
 def _is_of_bundle(name: str, bundle: str) -> bool:

@@ -24,6 +24,7 @@ from sdstop.collectors.pacemaker.crm_mon import (
     Ticket,
     moment,
 )
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.wording import own_words
@@ -36,46 +37,46 @@ _TITLES = {
     "node attributes": "", "migration summary": "", "operations": "", "daemon status": "end", "pcsd status": "end",
     "warnings": "warnings",
 }  # fmt: skip
-_DC = re.compile(r"Current DC: (NONE|\S+)(?: \([^)]*\))?(?: \(version (\S+)\)| \(unknown\))?(?: - (.*))?")
-_VERSION = re.compile(r"\(version ([^)]+)\)")
-_NODES = re.compile(r"(\d{1,6}) nodes? configured")
-_INSTANCES = re.compile(r"(\d{1,9}) resource instances? configured(?: \((.*)\))?")
-_OLD_INSTANCES = re.compile(r"(\d{1,9}) resources? configured")
-_LISTED = re.compile(r"(Online|OFFLINE|RemoteOnline|RemoteOFFLINE|GuestOnline|GuestOFFLINE|Containers): \[ (.*?) ?\]")
-_NODE = re.compile(r"(Node|RemoteNode|GuestNode) ([^\s:]+)(?: \([^)]*\))*: (.*)")
-_RESOURCE = re.compile(
+_DC = expression(r"Current DC: (NONE|\S+)(?: \([^)]*\))?(?: \(version (\S+)\)| \(unknown\))?(?: - (.*))?")
+_VERSION = expression(r"\(version ([^)]+)\)")
+_NODES = expression(r"(\d{1,6}) nodes? configured")
+_INSTANCES = expression(r"(\d{1,9}) resource instances? configured(?: \((.*)\))?")
+_OLD_INSTANCES = expression(r"(\d{1,9}) resources? configured")
+_LISTED = expression(r"(Online|OFFLINE|RemoteOnline|RemoteOFFLINE|GuestOnline|GuestOFFLINE|Containers): \[ (.*?) ?\]")
+_NODE = expression(r"(Node|RemoteNode|GuestNode) ([^\s:]+)(?: \([^)]*\))*: (.*)")
+_RESOURCE = expression(
     r"(?P<name>[^\s()]+)(?: \([^)]*\))?\s*"
     r"\((?P<agent>(?:ocf|lsb|systemd|service|stonith|upstart|heartbeat|nagios):[^)\s]*)\):\s*(?P<rest>.*)"
 )
-_GROUP = re.compile(r"Resource Group: (\S+?):?(?: \((?P<flags>[^)]*)\))?:?")
-_CLONE = re.compile(
+_GROUP = expression(r"Resource Group: (\S+?):?(?: \((?P<flags>[^)]*)\))?:?")
+_CLONE = expression(
     r"(?P<kind>Clone Set|Master/Slave Set): (?P<name>\S+) \[(?P<inner>\S+)\](?P<flags>(?: \([^)]*\))*):?(?: \(.*)?"
 )
-_BUNDLE = re.compile(r"(?:Container bundle|Docker container)(?: set)?: (?P<name>\S+)(?P<rest>.*)")
-_ROLES = re.compile(
+_BUNDLE = expression(r"(?:Container bundle|Docker container)(?: set)?: (?P<name>\S+)(?P<rest>.*)")
+_ROLES = expression(
     r"(Started|Promoted|Unpromoted|Masters|Slaves|Stopped|Starting|Stopping|Promoting|Demoting)(?: \(([^)]*)\))?: "
     r"\[ (.*?) ?\]"
 )
 _ROLE_OF = {"Masters": "Master", "Slaves": "Slave"}
-_STATE = re.compile(
+_STATE = expression(
     r"(?P<orphan>ORPHANED )?(?P<failed>FAILED ?)?(?P<role>Started|Stopped|Promoted|Unpromoted|Master|Slave|Starting|"
     r"Stopping|Promoting|Demoting|Migrating|Unknown)?(?P<rest>.*)"
 )
-_FRIENDLY = re.compile(
+_FRIENDLY = expression(
     r"(?P<resource>[^\s:]+)(?::\d+)? (?:\S+-interval )?(?P<task>[a-z_-]+) on (?P<node>\S+) "
     r"(?P<rest>(?:returned|could not|is|was|did) .*|'.*|\(.*)"
 )
-_TECHNICAL = re.compile(
+_TECHNICAL = expression(
     r"(?P<key>\S+)_(?P<task>[a-z-]+)_\d{1,12} on (?P<node>\S+) '(?P<status>[^']*)' \(-?\d{1,9}\): (?P<rest>.*)"
 )
 _ISO = r"\d{4}-\d\d-\d\d[ T][\d:]{8}(?:\.\d+)?(?: ?[+-]\d\d:?\d\d|Z)?"
-_WHEN = re.compile(rf"\bat ([A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [ \d]\d [\d:]{{8}} \d{{4}}|{_ISO})")
-_FENCING = re.compile(
+_WHEN = expression(rf"\bat ([A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [ \d]\d [\d:]{{8}} \d{{4}}|{_ISO})")
+_FENCING = expression(
     r"(?P<action>[\w-]+) of (?P<target>\S+?) (?P<state>failed|successful|pending)(?: \([^)]*\))?(?:: (?P<rest>.*))?"
 )
-_COMPLETED = re.compile(r"(?:completed|last-failed|last-successful)='([^']*)'")
-_BAN = re.compile(r"(\S+)\s+prevents (\S+) from (?:running|becoming promoted|being promoted) on (\S+)")
-_TICKET = re.compile(r"([^\s:]+):?\s+(granted|revoked)(?:\s+(\[?standby\]?))?.*")
+_COMPLETED = expression(r"(?:completed|last-failed|last-successful)='([^']*)'")
+_BAN = expression(r"(\S+)\s+prevents (\S+) from (?:running|becoming promoted|being promoted) on (\S+)")
+_TICKET = expression(r"([^\s:]+):?\s+(granted|revoked)(?:\s+(\[?standby\]?))?.*")
 _STARTED, _STOPPED = "Started", "Stopped"
 
 

@@ -27,6 +27,7 @@ from sdstop.collectors.powerflex.scli import recorded_objects
 from sdstop.collectors.powerflex.volumes import client_rows, volume_rows
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.evidence import GATEWAY, http_key
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.retention import lines_of
@@ -51,9 +52,9 @@ ADDRESSES = "/proc/net/fib_trie"
 DRIVER = "/bin/emc/scaleio/drv_cfg.txt"
 PACE = 10.0
 """Seconds between samples, as in the vendor's own tool."""
-_LINK = re.compile(r"emc-vol-([0-9a-fA-F]{1,32})-([0-9a-fA-F]{1,32})")
-_LEAF = re.compile(r"\|-- ([0-9.]{7,15})\s+/32 host LOCAL")
-_GUID = re.compile(r"^ini_guid\s+([0-9A-Fa-f-]{36})\s*$", re.MULTILINE)
+_LINK = expression(r"emc-vol-([0-9a-fA-F]{1,32})-([0-9a-fA-F]{1,32})")
+_LEAF = expression(r"\|-- ([0-9.]{7,15})\s+/32 host LOCAL")
+_GUID = expression(r"^ini_guid\s+([0-9A-Fa-f-]{36})\s*$", re.MULTILINE)
 
 
 def read(host: Host) -> Iterator[Reading]:

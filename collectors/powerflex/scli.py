@@ -6,18 +6,18 @@ by the same code as gateway responses.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sdstop.collectors.powerflex.objects import LISTS
+from sdstop.core.expression import expression
 from sdstop.core.host import Host, TimedOut, Unreadable
 
-_GROUP = re.compile(r"([A-Z][A-Z_]{1,40}) ([0-9a-zA-Z]{1,32}):\s*")
-_PAIR = re.compile(r"\s+([A-Z][A-Z0-9_]{0,60})\s+(\S.*?)\s*")
-_EXACT = re.compile(r"\(([0-9]{1,18}) (Bytes|KB|MB|GB|TB)\)")
-_BARE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) (Bytes|KB|MB|GB|TB)\b")
-_BWC = re.compile(r"([0-9]{1,12}) IOPS (.*) per-second")
+_GROUP = expression(r"([A-Z][A-Z_]{1,40}) ([0-9a-zA-Z]{1,32}):\s*")
+_PAIR = expression(r"\s+([A-Z][A-Z0-9_]{0,60})\s+(\S.*?)\s*")
+_EXACT = expression(r"\(([0-9]{1,18}) (Bytes|KB|MB|GB|TB)\)")
+_BARE = expression(r"([0-9]{1,18}(?:\.[0-9]{1,6})?) (Bytes|KB|MB|GB|TB)\b")
+_BWC = expression(r"([0-9]{1,12}) IOPS (.*) per-second")
 _UNITS = {"Bytes": 1 / 1024, "KB": 1, "MB": 1 << 10, "GB": 1 << 20, "TB": 1 << 30}
 
 _TYPES = {
@@ -184,7 +184,7 @@ def _of_mdms(mdms: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_HEAD = re.compile(r"Mode: (\w+), State: (\w+), Active: (\d{1,3})/(\d{1,3}), Replicas: (\d{1,3})/(\d{1,3})")
+_HEAD = expression(r"Mode: (\w+), State: (\w+), Active: (\d{1,3})/(\d{1,3}), Replicas: (\d{1,3})/(\d{1,3})")
 _SECTIONS = {
     "Master MDM:": "master", "Slave MDMs:": "slaves", "Tie-Breakers:": "tieBreakers", "Standby MDMs:": "standbyMDMs"
 }  # fmt: skip
@@ -235,14 +235,14 @@ def _fields(line: str) -> Iterator[tuple[str, str]]:
         yield name, " ".join(values)
 
 
-_POOL = re.compile(r"Storage Pool (.*) \(Id: ([0-9a-f]{1,32})\) has ")
-_DOMAIN = re.compile(r"Protection Domain (.*) \(Id: ([0-9a-f]{1,32})\) has ")
-_POLICY = re.compile(r"\s*(Rebuild|Rebalance) is (enabled|disabled)(?: and using ([A-Za-z-]+) policy)?")
-_IOS = re.compile(r"Number of concurrent IOs per device: (\d{1,6})")
-_BANDWIDTH = re.compile(r"Bandwidth limit per device: (\d{1,9}) KB per second")
-_SPARE = re.compile(r"Spare policy: (\d{1,3})% out of total")
-_SUMMARY = re.compile(r"\s+(\S.*?) ([a-z-]+(?: [a-z-]+)?) capacity")
-_RATE = re.compile(r"\s+([A-Z][a-z-]+)\s+(\d{1,12} IOPS .* per-second)")
+_POOL = expression(r"Storage Pool (.*) \(Id: ([0-9a-f]{1,32})\) has ")
+_DOMAIN = expression(r"Protection Domain (.*) \(Id: ([0-9a-f]{1,32})\) has ")
+_POLICY = expression(r"\s*(Rebuild|Rebalance) is (enabled|disabled)(?: and using ([A-Za-z-]+) policy)?")
+_IOS = expression(r"Number of concurrent IOs per device: (\d{1,6})")
+_BANDWIDTH = expression(r"Bandwidth limit per device: (\d{1,9}) KB per second")
+_SPARE = expression(r"Spare policy: (\d{1,3})% out of total")
+_SUMMARY = expression(r"\s+(\S.*?) ([a-z-]+(?: [a-z-]+)?) capacity")
+_RATE = expression(r"\s+([A-Z][a-z-]+)\s+(\d{1,12} IOPS .* per-second)")
 _POLICIES = {
     "limit-concurrent-io": "limitNumOfConcurrentIos", "favor-application-io": "favorAppIos",
     "dynamic-bw-throttling": "dynamicBwThrottling", "no-limit": "unlimited", "unlimited": "unlimited",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Question
 from sdstop.core.commandline import kept_text
+from sdstop.core.expression import expression
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, Unplaced
@@ -136,7 +136,7 @@ def _moment(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and abs(value) < 1e12 else None
 
 
-_COMMAND = re.compile(rb'("cmdline":\s*)("(?:[^"\\]|\\.)*")')
+_COMMAND = expression(rb'("cmdline":\s*)("(?:[^"\\]|\\.)*")')
 
 
 def kept_answer(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Denied, Host, TimedOut, Unreadable
 
 _SYSCALL_IS_SAFE = (5, 11)
@@ -29,7 +30,7 @@ class Mount(Struct, frozen=True):
     source: str
 
 
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = expression(r"\\([0-7]{3})")
 
 
 def parse_mounts(text: str) -> list[Mount]:
@@ -54,23 +55,23 @@ _PSEUDO = frozenset({
 })  # fmt: skip
 """File systems without storage below them."""
 _FILESYSTEMS = (
-    (re.compile(r"(nfs|rpc_)"), "nfs"),
-    (re.compile(r"(cifs|smb)"), "cifs"),
-    (re.compile(r"(_*fuse|request_wait_answer)"), "fuse"),
-    (re.compile(r"ceph"), "ceph"),
-    (re.compile(r"p9_"), "9p"),
-    (re.compile(r"afs_"), "afs"),
-    (re.compile(r"(ocfs2|o2net)"), "ocfs2"),
-    (re.compile(r"(gfs2|gdlm)"), "gfs2"),
+    (expression(r"(nfs|rpc_)"), "nfs"),
+    (expression(r"(cifs|smb)"), "cifs"),
+    (expression(r"(_*fuse|request_wait_answer)"), "fuse"),
+    (expression(r"ceph"), "ceph"),
+    (expression(r"p9_"), "9p"),
+    (expression(r"afs_"), "afs"),
+    (expression(r"(ocfs2|o2net)"), "ocfs2"),
+    (expression(r"(gfs2|gdlm)"), "gfs2"),
 )
 """Beginnings of kernel functions that belong to one file system, and the beginning of its types in mountinfo."""
 _OF_THREAD = (
-    re.compile(r"kworker/.*flush-(?P<number>\d+:\d+)"),
-    re.compile(r"dmcrypt_write/(?P<number>\d+:\d+)"),
-    re.compile(r"jbd2/(?P<device>.+)-\d+"),
-    re.compile(r"xfsaild/(?P<device>.+)"),
-    re.compile(r"(?P<device>md[\w-]+?)_(?:raid\d+|resync|reclaim)"),
-    re.compile(r"(?P<device>loop\d+)"),
+    expression(r"kworker/.*flush-(?P<number>\d+:\d+)"),
+    expression(r"dmcrypt_write/(?P<number>\d+:\d+)"),
+    expression(r"jbd2/(?P<device>.+)-\d+"),
+    expression(r"xfsaild/(?P<device>.+)"),
+    expression(r"(?P<device>md[\w-]+?)_(?:raid\d+|resync|reclaim)"),
+    expression(r"(?P<device>loop\d+)"),
 )
 """Names of kernel threads that serve one device."""
 
@@ -185,7 +186,7 @@ def _argument(host: Host, folder: str, mounts: Mounts) -> str:
         return ""
 
 
-_NODE = re.compile(r"/dev/(?!mapper/)([\w/!.:-]+)")
+_NODE = expression(r"/dev/(?!mapper/)([\w/!.:-]+)")
 
 
 def _place_of_file(host: Host, folder: str, file: str, known: Mapping[str, Mount], mounts: Mounts) -> Place | None:

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from sdstop.collectors.system.task_place import NOWHERE, Mounts, Place, place_of_task, place_of_thread
+from sdstop.core.expression import expression
 from sdstop.core.host import Denied, Host
 
 SHARE = 20.0
@@ -53,7 +54,7 @@ def parse_stat(text: str) -> Stat | None:
 
 _HELD_BACK = "balance_dirty_pages"
 """Function of mm/page-writeback.c in which a writer waits until enough dirty pages are written."""
-_MOVED = re.compile(r"^(?:read|write)_bytes:\s*(\d{1,20})$", re.MULTILINE)
+_MOVED = expression(r"^(?:read|write)_bytes:\s*(\d{1,20})$", re.MULTILINE)
 
 
 def parse_moved(text: str) -> int | None:
@@ -62,7 +63,7 @@ def parse_moved(text: str) -> int | None:
     return sum(map(int, found)) if len(found) == 2 else None
 
 
-_SWITCHES = re.compile(r"^(?:non)?voluntary_ctxt_switches:\s*(\d{1,20})$", re.MULTILINE)
+_SWITCHES = expression(r"^(?:non)?voluntary_ctxt_switches:\s*(\d{1,20})$", re.MULTILINE)
 
 
 def parse_switches(text: str) -> int | None:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable
 
 from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Reading
 from sdstop.readings.cache import Cache, CacheActivity, activity
 
 ARCSTATS = "/proc/spl/kstat/zfs/arcstats"
-_ROW = re.compile(r"^(\w+) +[34] +(\d{1,20})$", re.MULTILINE | re.ASCII)
+_ROW = expression(r"^(\w+) +[34] +(\d{1,20})$", re.MULTILINE | re.ASCII)
 _L2 = ("l2_hits", "l2_misses", "l2_feeds", "l2_size", "l2_asize", "l2_write_bytes")
 
 

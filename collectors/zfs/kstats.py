@@ -12,10 +12,11 @@ from sdstop.collectors.zfs.datasets import Dataset, DatasetActivity, IntentLog, 
 from sdstop.collectors.zfs.readings import KSTATS, PoolState
 from sdstop.collectors.zfs.zpool_status import imported
 from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Derivation, Reading
 
-_ROW = re.compile(r"^(\w{1,31}) +([347]) +(.*)$", re.MULTILINE | re.ASCII)
+_ROW = expression(r"^(\w{1,31}) +([347]) +(.*)$", re.MULTILINE | re.ASCII)
 _SECONDS = 5.0
 _LARGEST = 2**64 - 1
 

@@ -14,6 +14,7 @@ from sdstop.collectors.zfs import zpool_json, zpool_list, zpool_status
 from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS, Pool, PoolState, Vdev, draid
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host
 from sdstop.core.model import Reading
@@ -29,10 +30,10 @@ VERSION = "/sys/module/zfs/version"
 _SECONDS = 10.0
 _ANSWER = 8.0
 """Timeout of `zpool status` in seconds; it normally takes a tenth of a second, otherwise it hangs."""
-_KERNEL_NAME = re.compile(r"(?:sd|vd|hd|xvd|nvme|dm-|md|loop|mmcblk|nbd|rbd|zd)[a-z0-9]+(?:p\d+)?")
+_KERNEL_NAME = expression(r"(?:sd|vd|hd|xvd|nvme|dm-|md|loop|mmcblk|nbd|rbd|zd)[a-z0-9]+(?:p\d+)?")
 _FOLDERS = ("/dev/disk/by-vdev", "/dev/disk/by-id", "/dev/mapper", "/dev/disk/by-path", "/dev/disk/by-partuuid")
-_NUMBERED = re.compile(r"(mirror|raidz[123]?|spare|replacing|indirect)-\d{1,6}", re.ASCII)
-_SPARE = re.compile(r"draid[123]-\d{1,6}-\d{1,6}", re.ASCII)
+_NUMBERED = expression(r"(mirror|raidz[123]?|spare|replacing|indirect)-\d{1,6}", re.ASCII)
+_SPARE = expression(r"draid[123]-\d{1,6}-\d{1,6}", re.ASCII)
 _STEPS = 10_000
 """Resolution of the progress in text output: hundredths of a percent."""
 

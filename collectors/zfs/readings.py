@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from msgspec import Struct
 
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
 
@@ -25,8 +26,8 @@ NO_POOLS = frozenset(_STATISTICS.split())
 _COUNTER = Kind.COUNTER
 IOSTAT = ("zpool", "iostat", "-v", "-H", "-p", "-l", "-q")
 
-_LAYOUT = re.compile(r"mirror(?=-)|raidz[123](?=-)|draid[123](?=:)", re.ASCII)
-_DRAID = re.compile(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)?-(\d{1,5})", re.ASCII)
+_LAYOUT = expression(r"mirror(?=-)|raidz[123](?=-)|draid[123](?=:)", re.ASCII)
+_DRAID = expression(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)?-(\d{1,5})", re.ASCII)
 
 
 class Draid(Struct, frozen=True):

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sdstop.collectors.zfs.readings import IOSTAT as SINCE_IMPORT
 from sdstop.core.collector import SLOW, Collector, Interval, Need
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
@@ -20,15 +21,15 @@ _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
 _SINGLE = frozenset({"scrub", "trim", "rebuild"})
 """Headings above one column; the others have two, of reads and writes, or of pending and active I/Os."""
 _UNKNOWN = "unknown"
-_NUMBERED = re.compile(r"(?:mirror|raidz[123]?|spare|replacing|draid[123]?\S*)-\d{1,6}", re.ASCII)
-_RULE = re.compile(r"[\s-]*-[\s-]*")
-_NUMBER = re.compile(r"(\d{1,18}(?:[.,]\d{1,6})?)([KMGTPEZ]?)", re.ASCII)
-_TIME = re.compile(r"(\d{1,18}(?:[.,]\d{1,6})?)(ns|us|ms|s)?", re.ASCII)
+_NUMBERED = expression(r"(?:mirror|raidz[123]?|spare|replacing|draid[123]?\S*)-\d{1,6}", re.ASCII)
+_RULE = expression(r"[\s-]*-[\s-]*")
+_NUMBER = expression(r"(\d{1,18}(?:[.,]\d{1,6})?)([KMGTPEZ]?)", re.ASCII)
+_TIME = expression(r"(\d{1,18}(?:[.,]\d{1,6})?)(ns|us|ms|s)?", re.ASCII)
 _SIZES = {"": 1, **{unit: 1024 ** (power + 1) for power, unit in enumerate("KMGTPEZ")}}
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _PLAIN = ("name", "alloc", "free", "operations", "operations 2", "bandwidth", "bandwidth 2")
 _WAITS = ("total_wait", "total_wait 2", "disk_wait", "disk_wait 2")
-_OPTION = re.compile(r"[ _]-([a-zA-Z]*)")
+_OPTION = expression(r"[ _]-([a-zA-Z]*)")
 
 
 class VdevLine(Struct, frozen=True):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from sdstop.collectors.zfs.zpool_status import nicenum
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 
 _HEALTH = frozenset({"ONLINE", "DEGRADED", "FAULTED", "OFFLINE", "REMOVED", "UNAVAIL", "SUSPENDED"})
-_RATIO = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?x?")
+_RATIO = expression(r"\d{1,9}(?:[.,]\d{1,3})?x?")
 """Deduplication of a pool; vdevs have none."""
 _CELL = r"(?:-|[\d.,]+[BKMGTPEZ]?[%x]?)"
 

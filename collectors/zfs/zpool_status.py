@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS, draid
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.retention import json_texts
@@ -18,13 +19,13 @@ NO_ERRORS = "No known data errors"
 """Beginning of the line of a pool whose errors could not be read: without privileges, or suspended."""
 
 _UNITS = "BKMGTPEZ"
-_NICE = re.compile(r"(\d{1,20}(?:[.,]\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
-_HEADER = re.compile(
+_NICE = expression(r"(\d{1,20}(?:[.,]\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
+_HEADER = expression(
     r" {0,3}(pool|state|status|action|see|scan|scrub|remove|expand|checkpoint|config|errors|comment):(.*)"
 )
 _STATES = "ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|SPLIT|UNKNOWN|AVAIL|INUSE"
-_VDEV = re.compile(rf"(\S.*?) +({_STATES})(?: +(.*))?", re.ASCII)
-_OTHER = re.compile(r"(\S+) +([A-Z]{4,20})( +[\d.,-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
+_VDEV = expression(rf"(\S.*?) +({_STATES})(?: +(.*))?", re.ASCII)
+_OTHER = expression(r"(\S+) +([A-Z]{4,20})( +[\d.,-]+[KMGTPE]?){3}(?: +(.*))?", re.ASCII)
 """Line of the tree with an unknown state."""
 _GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
 _LARGEST = 10**30
@@ -240,7 +241,7 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DATE = re.compile(
+_DATE = expression(
     r"(?:.* on )?[A-Z][a-z]{2} (?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2}) (?P<time>\d{2}:\d{2}:\d{2}) (?P<year>\d{4})"
 )
 
@@ -261,21 +262,21 @@ def ended_at(text: str) -> int | None:
     return int(when.timestamp())
 
 
-_RUNS = re.compile(
+_RUNS = expression(
     r"(resilver|scrub|thorough scrub|error scrub)(?: \((\S{1,200})\))? (in progress since|paused since|canceled on).*"
 )
-_DONE = re.compile(
+_DONE = expression(
     r"(resilvered|scrub repaired)(?: \((\S{1,200})\))? (\S{1,20})(?: in .*)? with (\d{1,18}) errors.*", re.ASCII
 )
 _AMOUNTS = (
     # 2.2 and later; then 0.8 to 2.1; then 0.7
-    re.compile(r"(\S+) / (\S+) scanned(?: at (\S+)/s)?, (\S+) / (\S+) issued(?: at (\S+)/s)?"),
-    re.compile(r"(\S+) scanned(?: at (\S+)/s)?, (\S+) issued(?:(?: at)? (\S+)/s)?, (\S+) total"),
-    re.compile(r"(\S+) scanned out of (\S+)(?: at (\S+)/s)?(?:, (.+) to go|, .*)?"),
+    expression(r"(\S+) / (\S+) scanned(?: at (\S+)/s)?, (\S+) / (\S+) issued(?: at (\S+)/s)?"),
+    expression(r"(\S+) scanned(?: at (\S+)/s)?, (\S+) issued(?:(?: at)? (\S+)/s)?, (\S+) total"),
+    expression(r"(\S+) scanned out of (\S+)(?: at (\S+)/s)?(?:, (.+) to go|, .*)?"),
 )
-_REPAIRED = re.compile(r"(\S+) (?:resilvered|repaired), (\d{1,9}(?:[.,]\d{1,4})?)% done(?:, (.+) to go)?.*", re.ASCII)
-_CLOCK = re.compile(r"(?:(\d{1,9}) days? )?(\d{1,9}):(\d{2}):(\d{2})", re.ASCII)
-_HOURS = re.compile(r"(\d{1,9})h(\d{1,9})m", re.ASCII)
+_REPAIRED = expression(r"(\S+) (?:resilvered|repaired), (\d{1,9}(?:[.,]\d{1,4})?)% done(?:, (.+) to go)?.*", re.ASCII)
+_CLOCK = expression(r"(?:(\d{1,9}) days? )?(\d{1,9}):(\d{2}):(\d{2})", re.ASCII)
+_HOURS = expression(r"(\d{1,9})h(\d{1,9})m", re.ASCII)
 _WORDS = {"in progress since": "running", "paused since": "paused", "canceled on": "canceled"}
 
 
@@ -342,7 +343,7 @@ def seconds(text: str) -> int | None:
 
 _STEP = 2
 """Columns by which a level of the tree is indented."""
-_GROUP = re.compile(r"(?:mirror|raidz[123]?|draid[123]?|spare|replacing|indirect|root|hole|missing|any|\d{5,20}$)")
+_GROUP = expression(r"(?:mirror|raidz[123]?|draid[123]?|spare|replacing|indirect|root|hole|missing|any|\d{5,20}$)")
 """Names of vdevs with others below them."""
 
 

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from sdstop.core.config_error import ConfigError, unknown
+from sdstop.core.expression import expression
 from sdstop.core.settings import convert
 
 MOST_ROWS = 20_000
@@ -28,7 +29,7 @@ ALL: Final = "all"
 STANDARD: Final = "standard"
 FULL: Final = "full"
 
-_LOOPS = re.compile(r"(?:loop|ram|zram)\d+.*")
+_LOOPS = expression(r"(?:loop|ram|zram)\d+.*")
 VIRTUAL: Final[Mapping[str, re.Pattern[str]]] = dict.fromkeys(("block_device", "block_link", "disk"), _LOOPS)
 """Rows that only the profile `full` has, unless another pattern is set: loop, RAM and compressed RAM devices."""
 

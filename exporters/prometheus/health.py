@@ -60,7 +60,7 @@ RUNNING = Heading(
 )
 INTERVAL = Heading(
     "sdstop_collector_interval_seconds", "gauge",
-    "Collection interval; +Inf if the collector runs only on change.", _BY, "seconds",
+    "Longest collection interval; +Inf if the collector runs only on change.", _BY, "seconds",
 )  # fmt: skip
 SUCCEEDED = Heading(
     "sdstop_collector_last_success_timestamp_seconds",
@@ -195,7 +195,7 @@ def of_runs(
     yield SUCCESS, [(by, int(run.outcome in {Outcome.OK, Outcome.ABSENT})) for by, run in ran]
     yield STALE, [(by, int(run.collector not in fresh)) for by, run in ran if run.outcome is not Outcome.ABSENT]
     yield DURATION, [(by, health.durations[run.collector]) for by, run in ran if run.collector in health.durations]
-    yield INTERVAL, [({"collector": c.name}, max(c.pace, interval)) for c in enabled]
+    yield INTERVAL, [({"collector": c.name}, max(c.longest, interval)) for c in enabled]
     yield SUCCEEDED, [(by, health.succeeded[run.collector]) for by, run in ran if run.collector in health.succeeded]
     reasons = REASONS.values()
     yield ERRORS, [({"collector": n, "reason": r}, health.errors[n, r]) for n in names for r in reasons]

@@ -117,7 +117,7 @@ class Exposition:
         self.interval = interval
         self._known = known or session.collectors
         self._lock = RLock()
-        self._paces = {collector.name: collector.pace for collector in session.collectors}
+        self._paces = {collector.name: collector.longest for collector in session.collectors}
         self._providers = providers_of(session.collectors)
         self._health = Health()
         self._tallies = EventCounters(session.guard)

@@ -212,7 +212,8 @@ def _argvs(collector: Collector) -> set[tuple[str, ...]]:
 def _pace(collector: Collector) -> str:
     again = ", and immediately on change" if collector.fingerprint is not None else ""
     pace = "Once" if math.isinf(collector.pace) else f"Every {number(collector.pace)} s"
-    return f"{pace}{again}; timeout {number(collector.deadline)} s."
+    quiet = f" ({number(collector.quiet)} s while no block device reports events)" if collector.quiet else ""
+    return f"{pace}{quiet}{again}; timeout {number(collector.deadline)} s."
 
 
 def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import UNDATED
+from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
 from sdstop.core.finding_text import accepted_text, against
@@ -28,7 +29,7 @@ MOST_COMMANDS = 60
 HEAD_LINES = 40
 """Maximum quoted lines of a command's output."""
 _MOST_GOOD = 60
-_SPECIAL = re.compile(r"\\(?P<next>[!-/:-@\[-`{-~])|[\\`*_{}\[\]|<>~&]")
+_SPECIAL = expression(r"\\(?P<next>[!-/:-@\[-`{-~])|[\\`*_{}\[\]|<>~&]")
 
 
 def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | None = None) -> str:

@@ -18,17 +18,18 @@ from sdstop.collectors.ceph.health import (
 )
 from sdstop.collectors.ceph.readings import CephCheck, CephPool
 from sdstop.core.advice import run
+from sdstop.core.expression import expression
 from sdstop.core.finding import Damage, Severity
 from sdstop.core.history import Window
 
 HUNG = 60.0
 """Seconds for which a request is blocked that make slow requests critical."""
-_BLOCKED = re.compile(r"blocked for (\d+) sec")
-_DAEMONS = re.compile(r"(?<!\()\b(?:mon|mds|mgr)\.[A-Za-z0-9_-]+")
+_BLOCKED = expression(r"blocked for (\d+) sec")
+_DAEMONS = expression(r"(?<!\()\b(?:mon|mds|mgr)\.[A-Za-z0-9_-]+")
 """Daemons, not the ranks of metadata servers in mds.a(mds.0)."""
-_NAMED = re.compile(r"\bdaemon ([A-Za-z0-9_][A-Za-z0-9_.-]{0,99}) on ")
+_NAMED = expression(r"\bdaemon ([A-Za-z0-9_][A-Za-z0-9_.-]{0,99}) on ")
 """A daemon in details of CEPHADM_FAILED_DAEMON: daemon rgw.store.node1.abc on node1 is in error state."""
-_LISTED = re.compile(r"\d+ pgs? ([a-z_]+)")
+_LISTED = expression(r"\d+ pgs? ([a-z_]+)")
 """States in messages about placement groups: Possible data damage: 1 pg inconsistent, 1 pg repair."""
 
 

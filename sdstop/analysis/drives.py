@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -13,6 +12,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, worst_by_subject
 from sdstop.core.format import natural
 from sdstop.core.history import Moment, Window
@@ -27,13 +27,13 @@ _STACKED = frozenset(
 )
 """Kinds whose I/O is counted again in another device, or is not disk I/O; excluded from totals."""
 _KINDS = (
-    ("md", re.compile(r"md(\d+|_.*)$")),
-    ("dm", re.compile(r"dm-\d+$")),
-    ("loop", re.compile(r"loop\d+$")),
-    ("ram", re.compile(r"z?ram\d+$")),
-    ("rom", re.compile(r"sr\d+$")),
-    ("floppy", re.compile(r"fd\d+$")),
-    ("partition", re.compile(r"(?:(?:nvme\d+n\d+|mmcblk\d+|md\d+|nbd\d+|loop\d+)p\d+|(?:[shv]|xv)d[a-z]+\d+)$")),
+    ("md", expression(r"md(\d+|_.*)$")),
+    ("dm", expression(r"dm-\d+$")),
+    ("loop", expression(r"loop\d+$")),
+    ("ram", expression(r"z?ram\d+$")),
+    ("rom", expression(r"sr\d+$")),
+    ("floppy", expression(r"fd\d+$")),
+    ("partition", expression(r"(?:(?:nvme\d+n\d+|mmcblk\d+|md\d+|nbd\d+|loop\d+)p\d+|(?:[shv]|xv)d[a-z]+\d+)$")),
 )
 _FLAGS = {
     "hot-stripe-member": "hot!",

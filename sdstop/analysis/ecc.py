@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from sdstop.collectors.memory.dimms import Dimm
 from sdstop.collectors.memory.edac import MemoryErrors
+from sdstop.core.expression import expression
 from sdstop.core.history import Window
 
-_SOURCE = re.compile(r"CPU_SrcID#(\d{1,3})_")
+_SOURCE = expression(r"CPU_SrcID#(\d{1,3})_")
 
 
 def module_of(window: Window, row: MemoryErrors) -> Dimm | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from statistics import median
 
+from sdstop.core.expression import expression
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 
@@ -15,7 +15,7 @@ EQUAL = 1.5
 SECONDS = 600.0
 """Age up to which pasted rates are used."""
 _MOST = 0.5
-_WHOLE = re.compile(r"(?:(sd|vd|xvd|hd)[a-z]+|(nvme)\d+n\d+|(etherd)/e[\d.]+|(mmcblk)\d+|(dasd)[a-z]+)")
+_WHOLE = expression(r"(?:(sd|vd|xvd|hd)[a-z]+|(nvme)\d+n\d+|(etherd)/e[\d.]+|(mmcblk)\d+|(dasd)[a-z]+)")
 """Names of whole disks, with their class."""
 
 

@@ -9,13 +9,14 @@ from msgspec import Struct
 
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
+from sdstop.core.expression import expression
 from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
 GOOD = frozenset({"ONLINE", "AVAIL", "INUSE"})
 LOST = frozenset({"UNAVAIL", "REMOVED", "FAULTED", "OFFLINE"})
 """States of devices that serve no data; a DEGRADED one has errors and still serves."""
-_RAIDZ = re.compile(r"(?:raidz|draid)([123]?)", re.ASCII)
+_RAIDZ = expression(r"(?:raidz|draid)([123]?)", re.ASCII)
 
 
 class TopVdev(Struct, frozen=True):

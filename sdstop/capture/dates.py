@@ -13,16 +13,18 @@ import contextlib
 import re
 from datetime import UTC, datetime
 
+from sdstop.core.expression import expression
+
 _ZONES = frozenset({"UTC", "GMT", "Z"})
-_ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,]\d{1,9})? ?(Z|[+-]\d\d:?\d\d)")
-_MAILED = re.compile(r"[A-Z][a-z]{2}, (\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4})")
-_UNIX = re.compile(r"[1-9]\d{9}")
-_UNIVERSAL = re.compile(r"\s*Universal time: [A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:UTC|GMT)\s*")
+_ISO = expression(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,]\d{1,9})? ?(Z|[+-]\d\d:?\d\d)")
+_MAILED = expression(r"[A-Z][a-z]{2}, (\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4})")
+_UNIX = expression(r"[1-9]\d{9}")
+_UNIVERSAL = expression(r"\s*Universal time: [A-Z][a-z]{2} (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:UTC|GMT)\s*")
 _FORMATS = (
     "%a %b %d %H:%M:%S %Y", "%a %b %d %I:%M:%S %p %Y", "%a %d %b %Y %H:%M:%S", "%a %d %b %Y %I:%M:%S %p",
 )  # fmt: skip
-_BOOTED = re.compile(rb"^btime (\d{1,12})$", re.MULTILINE)
-_UP = re.compile(rb"(\d{1,12}\.\d{1,6}) ")
+_BOOTED = expression(rb"^btime (\d{1,12})$", re.MULTILINE)
+_UP = expression(rb"(\d{1,12}\.\d{1,6}) ")
 
 
 def unix_time(line: str) -> float | None:

@@ -14,12 +14,13 @@ import re
 from collections.abc import Sequence
 
 from sdstop.capture.margins import SEPARATOR
+from sdstop.core.expression import expression
 
-_MARKDOWN = re.compile(r"\s*(?P<signs>`{3,}|~{3,})\s*(?P<info>\w{0,20})\s*")
-_TAG = re.compile(
+_MARKDOWN = expression(r"\s*(?P<signs>`{3,}|~{3,})\s*(?P<info>\w{0,20})\s*")
+_TAG = expression(
     r"\s*(?P<bracket>[\[{<])(?P<close>/?)(?P<name>code|noformat|pre|quote)\b[^\]}>\n]{0,80}[\]}>]\s*", re.IGNORECASE
 )
-_LINE = re.compile(rf"\s*-{{2,}}\s*(?:8<|>8|cut here|snip|begin|end)\b.{{0,60}}|{SEPARATOR}", re.IGNORECASE)
+_LINE = expression(rf"\s*-{{2,}}\s*(?:8<|>8|cut here|snip|begin|end)\b.{{0,60}}|{SEPARATOR}", re.IGNORECASE)
 
 
 def is_fence(line: str) -> bool:

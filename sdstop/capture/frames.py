@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -14,12 +13,13 @@ from sdstop.capture.contents import CaptureRefused, Contents
 from sdstop.capture.layout import DOCUMENTS, layout_key, read_layer
 from sdstop.capture.manifest import MOST_FRAMES, CaptureIndex, FrameTime, IndexLine, Manifest
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, dated
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.host import LARGEST, LARGEST_REPLY
 
 MOST_NAMED = 500_000
 """Maximum number of links, listings and outcomes that documents name; a node of 5000 disks has half."""
-_MEMBER = re.compile(r"(?:frames/([0-9]{1,9})|static)(?:/(.*))?")
+_MEMBER = expression(r"(?:frames/([0-9]{1,9})|static)(?:/(.*))?")
 
 Layers = Mapping[int, dict[str, Evidence]]
 """Evidence by key, of each frame by number."""

@@ -26,7 +26,6 @@ to, has both after each frame in `index/0001.jsonl`, and an `index.jsonl` at the
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -35,6 +34,7 @@ from msgspec import Struct, field
 from sdstop.capture.contents import CaptureRefused
 from sdstop.capture.layout import as_outcome, parse_json, usable_key
 from sdstop.core.evidence import Evidence, RunMark
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 
 SCHEMA = "sdstop.capture/1"
@@ -44,7 +44,7 @@ MOST_FRAMES = 100_000
 """Maximum number of frames that are opened; more than a day at one per second."""
 _LATEST = 253_402_300_800.0  # the year 10000
 _MOST_FACTS = 100
-_PART = re.compile(r"index/([0-9]{1,9})\.jsonl")
+_PART = expression(r"index/([0-9]{1,9})\.jsonl")
 _LONGEST_LINE = 1 << 20
 _MOST_LINES = 1_000_000
 

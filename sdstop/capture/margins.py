@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
+
 SEPARATOR = "\u241c"
 """Line between two terminals that were side by side."""
 _LEAST = 3
@@ -114,7 +116,7 @@ def _shifted(rests: Sequence[str]) -> list[str]:
     return [rest[common:] for rest in rests]
 
 
-_NUMBER = re.compile(r" *(?P<number>\d{1,7})(?P<sign>[:.)|\u2502]?)(?P<rest>(?:\s.*)?|(?<=[:.)|\u2502]).*)")
+_NUMBER = expression(r" *(?P<number>\d{1,7})(?P<sign>[:.)|\u2502]?)(?P<rest>(?:\s.*)?|(?<=[:.)|\u2502]).*)")
 
 
 def _numbered(lines: Sequence[str]) -> Iterator[Region]:
@@ -134,7 +136,7 @@ def _numbered(lines: Sequence[str]) -> Iterator[Region]:
             number = int(found["number"]) if found is not None else -1
 
 
-_STAMP = re.compile(
+_STAMP = expression(
     r"\[?(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:[A-Z][a-z]{2} [ \d]?\d|\d\d? [A-Z][a-z]{2} \d{4})[ ,]+"
     r"|\d{4}[-/]\d\d[-/]\d\d[T _]|\d\d[./]\d\d[./]\d{4},? )?"
     r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: \d{4})?(?:Z| ?[+-]\d\d:?\d\d)?\]?:?(?P<rest>(?:[ \t].*)?)"
@@ -148,7 +150,7 @@ def _stamped(lines: Sequence[str]) -> Iterator[Region]:
         yield Region(start, end, _shifted([each["rest"] if each is not None else "" for each in found]))
 
 
-_MARK = re.compile(
+_MARK = expression(
     r"\s{0,8}(?:(?P<sign>[\u2502\u2503\u2551|!+;#%\u2022\u2023\u25cf*>\u00bb-])"
     r"|(?P<name>[\w./-]{1,60}\s{0,20}\||[\w./-]{1,80}:|\[[\w.-]{1,60}\](?::|(?= ))))(?P<rest>.*)"
 )
@@ -166,7 +168,7 @@ def _named(lines: Sequence[str]) -> Iterator[Region]:
         yield Region(start, end, _shifted([each["rest"] if each is not None else "" for each in found]))
 
 
-_PAIRED = re.compile(r"\s*(?P<mark>\*\*|[\"'`*])(?P<text>.*)(?P=mark),?\s*")
+_PAIRED = expression(r"\s*(?P<mark>\*\*|[\"'`*])(?P<text>.*)(?P=mark),?\s*")
 
 
 def _paired(lines: Sequence[str]) -> Iterator[Region]:
@@ -189,7 +191,7 @@ def _paired(lines: Sequence[str]) -> Iterator[Region]:
         yield Region(start, end, [plain(line) for line in lines[start:end]], 0)
 
 
-_LAST_BAR = re.compile(r"(?P<text>.*?)\s*(?P<bar>[\u2502\u2503\u2551|])\s*")
+_LAST_BAR = expression(r"(?P<text>.*?)\s*(?P<bar>[\u2502\u2503\u2551|])\s*")
 
 
 def _bordered(lines: Sequence[str]) -> Iterator[Region]:
@@ -205,8 +207,8 @@ def _bordered(lines: Sequence[str]) -> Iterator[Region]:
         yield Region(start, end, bare, _bare_lines(bare))
 
 
-_BARS = re.compile(r"[\u2502\u2503\u2551|]")
-_FRAME = re.compile(r"\s*[\u2500-\u257f+=-]{5,}\s*")
+_BARS = expression(r"[\u2502\u2503\u2551|]")
+_FRAME = expression(r"\s*[\u2500-\u257f+=-]{5,}\s*")
 
 
 def _columns(lines: Sequence[str]) -> Iterator[Region]:
@@ -252,9 +254,9 @@ def _barred(lines: Sequence[str], at: int, column: int) -> int:
     return end
 
 
-_ESCAPED = re.compile(r"\\([\[\](){}*_|#~<>!+.-])")
-_BREAK = re.compile(r"(?:\\r)?\\n")
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_ESCAPED = expression(r"\\([\[\](){}*_|#~<>!+.-])")
+_BREAK = expression(r"(?:\\r)?\\n")
+_QUOTED = expression(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 def _unquoted(text: str) -> str:

@@ -27,6 +27,7 @@ from sdstop.capture.outputs import Division, TextOutput, usable
 from sdstop.capture.prompt import typed
 from sdstop.core.collector import Texts
 from sdstop.core.evidence import ELSEWHERE, NO_OUTPUT, UNDATED, Evidence, Frame, Origin, Outcome, TextBlock
+from sdstop.core.expression import expression
 from sdstop.core.form import Several
 from sdstop.core.format import safe
 from sdstop.core.interval import MOST
@@ -144,7 +145,7 @@ def _add(output: TextOutput, item: Evidence, moments: list[_Moment], shown: floa
     moment.shown = shown if moment.shown is None else moment.shown
 
 
-_PLAIN_WORD = re.compile(r"[(\[\"'*]?(?:[A-Za-z]{1,24}(?:-[A-Za-z]{1,24}){0,3}|\d{1,4})[)\].,:;%!?\"'*]{0,2}")
+_PLAIN_WORD = expression(r"[(\[\"'*]?(?:[A-Za-z]{1,24}(?:-[A-Za-z]{1,24}){0,3}|\d{1,4})[)\].,:;%!?\"'*]{0,2}")
 
 
 def plain_words(line: str) -> str:
@@ -191,10 +192,10 @@ def _frames(moments: Sequence[_Moment], taken: float | None) -> tuple[list[Frame
     return frames, not timed and len(frames) > 1
 
 
-_SUDO = re.compile(r"(?:sudo|doas)\s+(?:-\S+\s+)*")
-_DATE = re.compile(r"(?:/usr)?(?:/bin/)?date(?P<options>(?: \S{1,40}){0,3})")
-_STAMPED = re.compile(r"\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\] ")
-_SCANNED = re.compile(r"\s*scan: .{1,200}? (?:on|since) ([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})")
+_SUDO = expression(r"(?:sudo|doas)\s+(?:-\S+\s+)*")
+_DATE = expression(r"(?:/usr)?(?:/bin/)?date(?P<options>(?: \S{1,40}){0,3})")
+_STAMPED = expression(r"\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\] ")
+_SCANNED = expression(r"\s*scan: .{1,200}? (?:on|since) ([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})")
 
 
 def _taken(text: str, texts: Texts) -> tuple[float | None, str]:

@@ -13,8 +13,10 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
+
 _SYMBOL = r"[#$%>\u276f\u279c\u00bb]"
-_STRONG = re.compile(
+_STRONG = expression(
     r"\s{0,8}(?:\([\w.+-]{1,40}\)\s)?(?:\[?\d\d:\d\d(?::\d\d)?\]?\s)?"
     r"(?:\[(?:[\w-]{1,40}:\s)?[\w.$-]{1,64}@(?P<host>[\w.-]{1,64})[^\]\n]{0,100}\]\s?(?P<end>[#$%>])"
     r"|[\w.$-]{1,64}@(?P<host2>[\w.-]{1,64})(?:[:\s][^#$%>\n]{0,200})?(?P<end2>[#$%>])"
@@ -22,19 +24,19 @@ _STRONG = re.compile(
     r"|(?:ba|da|z|k|)sh-[\d.]{1,6}(?P<end4>[#$]))"
     r"(?:\s{1,4}(?P<line>\S.{0,4000}))?\s*"
 )
-_WEAK = re.compile(
+_WEAK = expression(
     rf"\s{{0,8}}(?:\[[^\]\n]{{1,100}}\]\s?|[\w./~:-]{{0,80}}\s?)?{_SYMBOL}\s{{1,4}}(?P<line>\S.{{0,4000}})"
 )
-_WATCH = re.compile(
+_WATCH = expression(
     r"Every (?P<seconds>\d{1,5}(?:[.,]\d{1,3})?)s?: (?P<line>.{1,400}?)"
     r"(?:\s{2,}(?P<rest>\S.*)|\s(?P<rest2>[\w.-]+: [A-Z][a-z]{2} [A-Z][a-z]{2} .*))?"
 )
-_COMMENT = re.compile(r"\s*#\s")
+_COMMENT = expression(r"\s*#\s")
 """Comment, or first line of dmidecode: no host name before the `#`."""
-_NAME = re.compile(r"[a-z][\w.+-]{1,40}")
-_FOLDER = re.compile(r"(?:/[\w.+-]{1,60}){0,8}/(?=[\w.+-]+$)")
-_FILE = re.compile(r"/(?:proc|sys|etc)/[\w./:!@%+=,*?-]{1,500}")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
+_NAME = expression(r"[a-z][\w.+-]{1,40}")
+_FOLDER = expression(r"(?:/[\w.+-]{1,60}){0,8}/(?=[\w.+-]+$)")
+_FILE = expression(r"/(?:proc|sys|etc)/[\w./:!@%+=,*?-]{1,500}")
+_ASSIGNMENT = expression(r"[A-Za-z_]\w*=.*")
 _READERS = frozenset({"cat", "less", "more", "head", "tail", "view"})
 _HARMLESS = frozenset({"cat", "less", "more", "tee", "most", "view", "pv", "stdbuf", "xclip", "pbcopy", "nl"})
 _SHELL = frozenset({";", "&&", "||", "&", "do", "then", "done", "else", "fi", "{", "}", "(", ")", ";;", "while", "if"})

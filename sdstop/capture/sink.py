@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import time
 import zlib
 from abc import ABC, abstractmethod
@@ -16,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sdstop.capture.contents import LIMITS
+from sdstop.core.expression import expression
 from sdstop.core.output_file import rename_new
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -27,7 +27,7 @@ _LONGEST_USTAR_NAME = 100
 _FILE_TAIL, _FOLDER_TAIL = (kind.ljust(101, b"\0") + b"ustar\x0000".ljust(255, b"\0") for kind in (b"0", b"5"))
 _FILE_WEIGHT, _FOLDER_WEIGHT = sum(_FILE_TAIL), sum(_FOLDER_TAIL)  # their share of a header's checksum
 # Checksums are most of a compressed index, and the final index repeats them. The pattern cannot match in a JSON string.
-_SHA256 = re.compile(rb'"sha256":"[0-9a-f]{64}",')
+_SHA256 = expression(rb'"sha256":"[0-9a-f]{64}",')
 
 
 class Sink(ABC):

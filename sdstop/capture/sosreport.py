@@ -30,6 +30,7 @@ from sdstop.capture import dates
 from sdstop.capture.contents import Contents, ForeignTree, ReadLimits
 from sdstop.capture.layout import parse_json, usable_key
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin, Outcome
+from sdstop.core.expression import expression
 from sdstop.core.host import LARGEST
 
 ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "version.txt", "date", "hostname")
@@ -37,21 +38,21 @@ ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "vers
 LIMITS = ReadLimits(total=2 << 30, ratio=400, ratio_from=64 << 20)
 """Reading limits: logs are large, and trees of small files compress well."""
 
-_KEPT = re.compile(
+_KEPT = expression(
     r"(?:proc|sys|run/udev/data|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf|multipath)"
     r"|var/log/(?:(?:sa|sysstat)/sar\d+|kern\.log|messages|syslog)$|sos_reports/manifest\.json$|version\.txt$"
 )
-_LOGS = re.compile(
+_LOGS = expression(
     r"sos_commands/(?:(?:logs(?!/journalctl_--no-pager(?:_--catalog)?_--boot$)|selinux|auditd|rpm|dpkg|apt|yum|python|java)/|systemd/(?!timedatectl$))"
 )
-_PATH = re.compile(r"^/?(?:usr/(?:local/)?)?s?bin/")
-_SAR = re.compile(r"sar\d\d(?:\d{6})?")
-_UNAME = re.compile(r"Linux (\S+) (\S+) #")
-_REPORT = re.compile(
+_PATH = expression(r"^/?(?:usr/(?:local/)?)?s?bin/")
+_SAR = expression(r"sar\d\d(?:\d{6})?")
+_UNAME = expression(r"Linux (\S+) (\S+) #")
+_REPORT = expression(
     r"^(?P<mode>rw|ro) +\d+ +\d+ +\d+ +\d+ +(?P<size>\d{1,19}) +/dev/(?P<device>[\w./-]{1,80})$", re.MULTILINE
 )
-_ABOUT = re.compile(r"cmd:udevadm info (?:--export-db|(?:-n |-q all -n |--name[= ])?\S*dev[./]\S+)")
-_PROPERTY = re.compile(r"E: (?P<name>[A-Z][A-Z0-9_]{0,80})=(?P<value>.*)")
+_ABOUT = expression(r"cmd:udevadm info (?:--export-db|(?:-n |-q all -n |--name[= ])?\S*dev[./]\S+)")
+_PROPERTY = expression(r"E: (?P<name>[A-Z][A-Z0-9_]{0,80})=(?P<value>.*)")
 _SECTOR = 512
 _MOST = 1 << 20
 _MOST_COMMANDS = 20_000

@@ -15,16 +15,17 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from sdstop.capture.fence import is_fence
+from sdstop.core.expression import expression
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_ESCAPES = re.compile(
+_ESCAPES = expression(
     r"(?:\x1b|\x9b|\^\[|\u241b)"
     r"(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?|[()*+][0-9A-Za-z]|[=>78cDEHMNOZ])"
     r"|\x9b[0-?]{0,40}[@-~]"
 )
 """Color and cursor codes, as bytes or as `cat -v` shows them."""
-_OVERSTRUCK = re.compile(r"[^\n]\x08")
-_BREAKS = re.compile(r"\r+\n|\r|\x0b|\x0c|\x85|\u2028|\u2029")
+_OVERSTRUCK = expression(r"[^\n]\x08")
+_BREAKS = expression(r"\r+\n|\r|\x0b|\x0c|\x85|\u2028|\u2029")
 _CHARACTERS = str.maketrans(
     dict.fromkeys("\xa0\u202f\u2007\u3000\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u205f", " ")
     | dict.fromkeys(
@@ -36,28 +37,28 @@ _CHARACTERS = str.maketrans(
     | {"\u2014": "--", "\0": None}
     | {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"}
 )
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});")
-_TAG = re.compile(
+_ENTITY = expression(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});")
+_TAG = expression(
     r"</?(?:p|br|div|span|b|i|u|em|strong|font|tt|samp|li|ul|ol|table|tbody|tr|td|o:p)(?:\s[^<>\n]{0,400})?/?>",
     re.IGNORECASE,
 )
-_TAG_BREAK = re.compile(r"(?:<br\s?/?>|</(?:p|div|li|tr)>)\n?", re.IGNORECASE)
+_TAG_BREAK = expression(r"(?:<br\s?/?>|</(?:p|div|li|tr)>)\n?", re.IGNORECASE)
 _FEWEST_TAGS = 3
-_SHOWN_CR = re.compile(r"\^M$", re.MULTILINE)
-_BARE_COLOR = re.compile(r"\[\d{1,3}(?:;\d{1,3}){0,4}m|\[[mK](?![\w\]])")
-_BARE_RESET = re.compile(r"\[0m|\[m(?![\w\]])")
+_SHOWN_CR = expression(r"\^M$", re.MULTILINE)
+_BARE_COLOR = expression(r"\[\d{1,3}(?:;\d{1,3}){0,4}m|\[[mK](?![\w\]])")
+_BARE_RESET = expression(r"\[0m|\[m(?![\w\]])")
 _LINKED = (
-    (re.compile(r"<(?:mailto|https?|file|ftp):[^<>\s]{1,400}>"), ""),
-    (re.compile(r"\[([^\[\]\n|]{1,200})(?:\]\(|\|)(?:mailto|https?|file|ftp):[^)\]\s]{1,400}[)\]]"), r"\1"),
+    (expression(r"<(?:mailto|https?|file|ftp):[^<>\s]{1,400}>"), ""),
+    (expression(r"\[([^\[\]\n|]{1,200})(?:\]\(|\|)(?:mailto|https?|file|ftp):[^)\]\s]{1,400}[)\]]"), r"\1"),
 )
 """Links of mailers, Markdown and Jira to the text before them."""
-_BOLD = re.compile(r"(\*\*|__)(?=\w)([^*\n]{1,80}?)(?<=[\w)])\1(?!\w)")
-_NOTE = re.compile(
+_BOLD = expression(r"(\*\*|__)(?=\w)([^*\n]{1,80}?)(?<=[\w)])\1(?!\w)")
+_NOTE = expression(
     r"(?<=\S)[ \t]+(?:<-{2,}|<={2,}|<{3,}|\u2190|\u21d0|\u27f5|[ \t]# (?=[a-z]))[^\n]{0,200}$", re.MULTILINE
 )
 """Remark added to a line: `  <-- here`, `   # broken since noon`."""
-_FOOTER = re.compile(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
-_QUOTED = re.compile(r" {0,3}>(?: ?(?P<rest>.*))?")
+_FOOTER = expression(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
+_QUOTED = expression(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6
 
 
@@ -194,13 +195,13 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-_CUT = re.compile(
+_CUT = expression(
     r"\s*[\[(<]?\s*(?:\.{3,}|\u2026|snip(?:ped)?|cut|truncated|omitted"
     r"|(?:output|lines?|rest) (?:omitted|truncated|cut|skipped)|(?:many|more|other|\d+) (?:more )?lines?(?: \w+)?)"
     r"\s*[\])>]?\s*|\s*-{2,}\s*more\s*-{2,}.{0,20}|\s*lines \d+-\d+.{0,20}|\s*\(END\)\s*",
     re.IGNORECASE,
 )
-_PAGER = re.compile(r"\s*(?:-{2,}\s*more\s*-{2,}.{0,20}|lines \d+-\d+.{0,20}|\(END\)|:)\s*", re.IGNORECASE)
+_PAGER = expression(r"\s*(?:-{2,}\s*more\s*-{2,}.{0,20}|lines \d+-\d+.{0,20}|\(END\)|:)\s*", re.IGNORECASE)
 
 
 def cut_mark(line: str) -> str:

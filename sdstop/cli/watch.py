@@ -270,7 +270,7 @@ def _begin(options: argparse.Namespace) -> Watch:
         collectors,
         host=lambda: _live(root, collectors, gateway),
         interval=interval,
-        hotplug=options.command == DASHBOARD,
+        hotplug=options.command in {DASHBOARD, "export"},
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)

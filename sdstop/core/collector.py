@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.core.evidence import command_key
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, Rows
@@ -19,10 +20,12 @@ LIVE = 1.0
 """Seconds between runs for sources that the kernel serves from memory."""
 SLOW = 60.0
 """Seconds between runs for sources that are expensive to read or rarely change."""
+QUIET = 600.0
+"""Seconds between runs for what changes with events of block devices, as long as there are none."""
 ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
 
-_WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
+_WORD = expression(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 
 
 class Interval(Struct, frozen=True):
@@ -115,7 +118,9 @@ class Collector(Struct, frozen=True):
 
     `pace` is the minimum number of seconds between runs (the sampler's interval may be longer), `deadline` the number
     of seconds after which a run counts as hung. `fingerprint`, if given, is evaluated at every interval and must be
-    cheap; when its value changes the collector runs at once (this is how slow collectors notice hot-plug). `derives`
+    cheap; when its value changes the collector runs at once (this is how slow collectors notice hot-plug). `quiet` is
+    the minimum number of seconds between runs while the kernel reports events of block devices and has reported none
+    since the last run; 0: `pace`. `derives`
     are families derived from two successive runs. `lacks` receives the tables of a successful run and returns which
     data was denied, "" if none; denied files are reported without it. `eager`: all reads are complete when `read`
     returns, so that the evidence can be collected without parsing; its rows may use other collectors' evidence.
@@ -139,6 +144,12 @@ class Collector(Struct, frozen=True):
     option: str = ""
     devices: str = ""
     forms: tuple[Form, ...] = ()
+    quiet: float = 0.0
+
+    @property
+    def longest(self) -> float:
+        """Longest number of seconds between runs."""
+        return max(self.pace, self.quiet)
 
     @property
     def is_live(self) -> bool:

@@ -19,6 +19,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
+
 LONGEST = 200
 """Maximum length of a kept command line, in characters."""
 OMITTED = "..."
@@ -28,12 +30,12 @@ _MOST = 400
 
 _NUMBER = r"[+-]?\d{1,20}(?:\.\d{1,9})?(?:[kmgtpe]i?b?|b|s|ms|us|ns|%)?"
 _KINDS = {
-    "number": re.compile(rf"{_NUMBER}(?:[:/,-]{_NUMBER}){{0,40}}", re.IGNORECASE),
-    "word": re.compile(r"[A-Za-z][A-Za-z0-9_.,+-]{0,199}"),
-    "path": re.compile(r"(?:/[\w.+:@%~-]{1,200}){1,40}/?"),
-    "file": re.compile(r"/?[\w.][\w.+:@%~-]{0,200}(?:/[\w.+:@%~-]{1,200}){0,40}"),
-    "name": re.compile(r"[A-Za-z0-9_](?:[\w.:@%+-]|/(?!/)){0,200}"),
-    "flag": re.compile(r"on|off|yes|no|true|false|0|1"),
+    "number": expression(rf"{_NUMBER}(?:[:/,-]{_NUMBER}){{0,40}}", re.IGNORECASE),
+    "word": expression(r"[A-Za-z][A-Za-z0-9_.,+-]{0,199}"),
+    "path": expression(r"(?:/[\w.+:@%~-]{1,200}){1,40}/?"),
+    "file": expression(r"/?[\w.][\w.+:@%~-]{0,200}(?:/[\w.+:@%~-]{1,200}){0,40}"),
+    "name": expression(r"[A-Za-z0-9_](?:[\w.:@%+-]|/(?!/)){0,200}"),
+    "flag": expression(r"on|off|yes|no|true|false|0|1"),
 }
 """Kinds of values. No kind matches spaces, because some command lines are a single string."""
 
@@ -86,7 +88,7 @@ _DRIVE = _LIMITS | {
 }  # fmt: skip
 _QEMU = Grammar(
     {"-m": "number", "-smp": "number", "-M": "word", "-machine": "word", "-cpu": "word", "-accel": "word"},
-    re.compile(r"-enable-kvm|-nographic|-daemonize|-S|-no-reboot|-no-shutdown|-nodefaults"),
+    expression(r"-enable-kvm|-nographic|-daemonize|-S|-no-reboot|-no-shutdown|-nodefaults"),
     fields={
         "-name": {"": "name", "guest": "name"}, "-drive": _DRIVE, "-blockdev": _DRIVE,
         "-object": _LIMITS | {"": "throttle-group", "qom-type": "throttle-group", "id": "name"},
@@ -109,8 +111,8 @@ _VOLUMES = _grammar(
     name="-n --name --thinpool --cachepool --cachevol --poolmetadata",
 )
 _ZFS = _grammar(r"-[A-NP-Za-np-z]{1,8}", "path name")
-_SHELL = Grammar({}, re.compile(r"-[abefhiklmnpstuvx]{1,6}"), runs={"": "path"})
-_PYTHON = Grammar({}, re.compile(r"-[bBdEiIOsSuvqxP]{1,4}"), runs={"": "path", "-m": "word"})
+_SHELL = Grammar({}, expression(r"-[abefhiklmnpstuvx]{1,6}"), runs={"": "path"})
+_PYTHON = Grammar({}, expression(r"-[bBdEiIOsSuvqxP]{1,4}"), runs={"": "path", "-m": "word"})
 _SERVER = _grammar(r"--(?:daemon|foreground|no-fork)|-[dfF]", path="-D --datadir --dbpath", number="-i --id")
 _COUNTED = _grammar(r"-[A-Za-z]{1,6}", "number")
 
@@ -155,10 +157,10 @@ GRAMMARS: Mapping[str, Grammar] = {
     "python": _PYTHON, "qemu": _QEMU,
 }  # fmt: skip
 """Grammars of programs that move data, store it, or run other programs."""
-_FAMILIES = ((re.compile(r"python[\d.]*"), "python"), (re.compile(r"qemu-system-\w+|qemu-kvm|kvm"), "qemu"))
-_SYSTEM = re.compile(r"/(?:usr/|s?bin/|lib(?:64|exec)?/)")
-_PROGRAM = re.compile(r"[A-Za-z0-9_(+][A-Za-z0-9_.+()-]{0,60}")
-_TITLE = re.compile(
+_FAMILIES = ((expression(r"python[\d.]*"), "python"), (expression(r"qemu-system-\w+|qemu-kvm|kvm"), "qemu"))
+_SYSTEM = expression(r"/(?:usr/|s?bin/|lib(?:64|exec)?/)")
+_PROGRAM = expression(r"[A-Za-z0-9_(+][A-Za-z0-9_.+()-]{0,60}")
+_TITLE = expression(
     r"postgres: (?:\d{1,2}/main: )?(?:checkpointer|walwriter|background writer|autovacuum launcher|archiver|startup"
     r"|logger|stats collector|logical replication launcher)"
 )

@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.suggestion import nearest
 
-_WHERE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
+_WHERE = expression(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
+_STEP = expression(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
 _WORDS = {
     "str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "object": "a table",
     "array": "a list", "null": "nothing",

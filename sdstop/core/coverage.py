@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Defect, Outcome
+from sdstop.core.expression import expression
 from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, of_rule, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
@@ -22,7 +23,7 @@ from sdstop.core.topology import Topology
 NO_VERDICT = "no verdict from this rule"
 """Reason for things that a rule covers and does not mention; a fault of the rule, which tests do not tolerate."""
 
-_FIELD = re.compile(r"\{(\w+)\}")
+_FIELD = expression(r"\{(\w+)\}")
 _VOLUME = "vol:"
 _MAPPER = "mapper/"
 

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sdstop.core.expression import expression
+
 
 class Outcome(enum.StrEnum):
     """Result of a read or of a collector run; only a run can be unread: its evidence is there and not understood."""
@@ -172,8 +174,8 @@ class Cite(Struct, frozen=True, gc=False):
     host: str = ""
 
 
-_BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a]")
-_PRINTABLE = re.compile(rb"[\x20-\x7e]{3,}")
+_BINARY = expression(rb"[\x01-\x08\x0e-\x1a]")
+_PRINTABLE = expression(rb"[\x20-\x7e]{3,}")
 
 
 def readable(data: bytes, errors: str = "surrogateescape") -> str:
@@ -220,7 +222,7 @@ def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
     return name
 
 
-_BODY = re.compile(r"(.*)(~[0-9a-f]{8})", re.DOTALL)
+_BODY = expression(r"(.*)(~[0-9a-f]{8})", re.DOTALL)
 
 
 def http_slug(key: str) -> str:

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from sdstop.core.evidence import readable
+from sdstop.core.expression import expression
 
 EXCERPT = 400
 """Maximum number of characters of raw evidence quoted by a finding."""
@@ -28,8 +29,8 @@ _SEARCHES = 9
 _KNOWN = 4096
 """Maximum number of excerpts kept of a text."""
 _ENDS = " ,\t\n"
-_WORD = re.compile(r"\w+")
-_NAME_WORD = re.compile(r"(?<!\w)\d*[^\W\d]\w*")
+_WORD = expression(r"\w+")
+_NAME_WORD = expression(r"(?<!\w)\d*[^\W\d]\w*")
 """Word that is not a number; of 20 words in a line of counters, one is."""
 _MASK = (1 << 32) - 1
 
@@ -214,9 +215,9 @@ class _Document:
         return "\n".join([*lines, *kept]), mark
 
 
-_ID = re.compile(r'"id"\s*:\s*"([^"]{1,200})"')
-_NAME = re.compile(r'[\s,]*"([^"\\]{1,200})"\s*:\s*')
-_KEY = re.compile(r'"([^"]{1,200})"\s*:\s*(?=\{)')
+_ID = expression(r'"id"\s*:\s*"([^"]{1,200})"')
+_NAME = expression(r'[\s,]*"([^"\\]{1,200})"\s*:\s*')
+_KEY = expression(r'"([^"]{1,200})"\s*:\s*(?=\{)')
 
 
 @lru_cache(maxsize=4)

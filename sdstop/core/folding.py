@@ -8,7 +8,6 @@ shared things, the one counts that has the most affected things for those that a
 from __future__ import annotations
 
 import heapq
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
+from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Rule, Value, cites
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.joins import Relation, ThingKind
@@ -39,7 +39,7 @@ _SHARED = (
     ThingKind.MEMORY_CHANNEL, ThingKind.POOL, ThingKind.CLUSTER,
 )  # fmt: skip
 """Kinds of things that findings are folded on; of those with the same things above them, the first."""
-_NO_DISK = re.compile(r"(loop|ram|zram|sr|fd|nbd)\d+")
+_NO_DISK = expression(r"(loop|ram|zram|sr|fd|nbd)\d+")
 """Names of devices that a node has without using them."""
 _NOUNS: Mapping[str, str] = {
     ThingKind.HBA: "HBA", ThingKind.PCIE_LINK: "PCIe port", ThingKind.NUMA_NODE: "NUMA node", ThingKind.DIMM: "DIMM",
@@ -302,7 +302,7 @@ def _title(rule: Rule, worst: Finding, number: str) -> str:
     return title if human.width_of(title) <= TITLE else f"{number} affected".upper()
 
 
-_FAULT = re.compile(r"[:,]| (?=[a-z])")
+_FAULT = expression(r"[:,]| (?=[a-z])")
 """End of the fault in the title of a finding."""
 
 

@@ -6,7 +6,6 @@ The only module that rounds numbers and sanitizes text.
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,13 +14,14 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from sdstop.core.evidence import UNDATED, dated
+from sdstop.core.expression import expression
 from sdstop.core.model import Buckets, Column, Label, Metric
 
 NONE = "-"
 """Shown for values that the node does not report."""
 
 _PREFIXES = ("", "K", "M", "G", "T", "P", "E")
-_SUSPECT = re.compile(r"[^\x20-\x7e]")
+_SUSPECT = expression(r"[^\x20-\x7e]")
 
 
 def safe(text: object, limit: int = 200) -> str:

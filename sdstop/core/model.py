@@ -19,7 +19,9 @@ take 0.2 us that way, and 2.9 us by keyword.
 from __future__ import annotations
 
 import enum
+import inspect
 import operator
+import sys
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -313,11 +315,21 @@ def schema(reading: type[Reading]) -> Schema:
     return known
 
 
+def _hints(reading: type[Reading]) -> dict[str, Any]:
+    """Return the type of each field. Much faster than typing.get_type_hints, which compiles every annotation alone."""
+    found: dict[str, Any] = {}
+    for base in reversed(reading.__mro__):
+        given = inspect.get_annotations(base)
+        own = {name: given[name] for name in reading.__struct_fields__ if name in given}
+        texts = [text for text in own.values() if isinstance(text, str)]
+        types = iter(eval(f"[{', '.join(texts)}]", vars(sys.modules[base.__module__])))  # noqa: S307  # our own source
+        found.update({name: next(types) if isinstance(hint, str) else hint for name, hint in own.items()})
+    return {name: found[name] for name in reading.__struct_fields__}
+
+
 def _read_declaration(reading: type[Reading]) -> Schema:
-    hints = typing.get_type_hints(reading, include_extras=True)
     columns = []
-    for name in reading.__struct_fields__:
-        hint = hints[name]
+    for name, hint in _hints(reading).items():
         marks = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Mark)]
         if len(marks) != 1:
             raise TypeError(f"{reading.__name__}.{name} needs one Label, Metric, State, Fact or Buckets")

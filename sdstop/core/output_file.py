@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import signal
 import stat
 from collections.abc import Iterator
 from typing import Self
+
+from sdstop.core.expression import expression
 
 PRIVATE = 0o600
 """Mode of a file that is readable only by its owner."""
@@ -27,7 +28,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL}
 _MOST_LINKS = 40
-_OPEN_FILES = re.compile(r"/proc/(?P<pid>\d+)(?:/task/\d+)?/fd")
+_OPEN_FILES = expression(r"/proc/(?P<pid>\d+)(?:/task/\d+)?/fd")
 
 
 class OutputFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import timedelta, tzinfo
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.expression import expression
 from sdstop.core.format import moment
 
 USUAL = 900.0
@@ -17,10 +17,10 @@ USUAL = 900.0
 FORMS = "13:58, 13:58:02, 2026-11-21 13:58, -5m (before the end)"
 """Accepted forms of a moment, for messages."""
 
-_AGO = re.compile(r"-?((?:\d{1,9}(?:\.\d{1,9})?[dhms]?)+)$")
-_PART = re.compile(r"(\d+(?:\.\d+)?)([dhms]?)")
-_CLOCK = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})[ T])?(\d{1,2}):(\d{2})(?::(\d{2}))?Z?$")
-_UNIX = re.compile(r"@(\d{1,12}(?:\.\d{1,6})?)$")
+_AGO = expression(r"-?((?:\d{1,9}(?:\.\d{1,9})?[dhms]?)+)$")
+_PART = expression(r"(\d+(?:\.\d+)?)([dhms]?)")
+_CLOCK = expression(r"(?:(\d{4})-(\d{2})-(\d{2})[ T])?(\d{1,2}):(\d{2})(?::(\d{2}))?Z?$")
+_UNIX = expression(r"@(\d{1,12}(?:\.\d{1,6})?)$")
 _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 

@@ -5,7 +5,6 @@ Live views and opened captures use the same engine.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from sdstop.core.collector import LIVE, Collector, Command
 from sdstop.core.evidence import Defect, Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import TREE, EvidenceHost
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
@@ -200,7 +200,7 @@ class Replay:
         return "; ".join(filter(None, said))
 
 
-_PROGRAM = re.compile("[ _]")
+_PROGRAM = expression("[ _]")
 """Separator of a program from its arguments, in a command and in a slug."""
 _LONGEST_LINE = 80
 

@@ -18,11 +18,12 @@ from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, Command
 from sdstop.core.evidence import Evidence, Frame, Outcome, slug
+from sdstop.core.expression import expression
 from sdstop.core.wording import own_words
 
 Keep = Callable[[bytes], bytes]
 DROPPED = "not kept: no collector reads it"
-_OWN_NET = re.compile(r"/proc/(?:self|thread-self|\d+)/net/")
+_OWN_NET = expression(r"/proc/(?:self|thread-self|\d+)/net/")
 _TREES = ("/sys/", "/dev/")
 """Trees whose files are reachable by many paths through links, and hold one value each."""
 _SPOKEN = ("cmd", "slug")
@@ -108,11 +109,11 @@ def _pattern(what: str) -> str:
     return rf"(?s:cmd:{re.escape(words)}{end}|slug:{re.escape(slug(words))}{end})\Z"
 
 
-_USER = re.compile(r"((?:\w+#)?(?:[A-Za-z][\w+.-]*:)?//)\S*@|(\w+#)\S*@|(?![/\w]*=)[^/\s][^/\s]*@(?=[^/\s]+:)")
+_USER = expression(r"((?:\w+#)?(?:[A-Za-z][\w+.-]*:)?//)\S*@|(\w+#)\S*@|(?![/\w]*=)[^/\s][^/\s]*@(?=[^/\s]+:)")
 """User and password in front of a host: `//me:x@server/share`, `https://me:x@host`, `me:x@host:/path`."""
 
 
-_LOG_DEVICE = re.compile(r"logdev=/dev/[\w./-]{1,100}", re.ASCII)
+_LOG_DEVICE = expression(r"logdev=/dev/[\w./-]{1,100}", re.ASCII)
 _MOUNTED = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 """Options that show whether a file system can be written."""
 
@@ -163,7 +164,7 @@ def _texts(said: Any, fields: frozenset[str], wording: frozenset[str], name: str
     return own_words(said) if name in wording else ""
 
 
-_NUMERAL = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[A-Za-z%]{0,3}|-")
+_NUMERAL = expression(r"[+-]?\d{1,20}(?:\.\d{1,20})?[A-Za-z%]{0,3}|-")
 
 
 def lines_of(pattern: str) -> Keep:

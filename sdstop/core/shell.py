@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
-_PLAIN = re.compile(r"(?!=)[A-Za-z0-9@%+=:,./_-]*")
-_SUSPECT = re.compile(r"^=|[^A-Za-z0-9@%+=:,./_-]")  # zsh expands a leading equals sign to the path of a program
+from sdstop.core.expression import expression
+
+_PLAIN = expression(r"(?!=)[A-Za-z0-9@%+=:,./_-]*")
+_SUSPECT = expression(r"^=|[^A-Za-z0-9@%+=:,./_-]")  # zsh expands a leading equals sign to the path of a program
 
 
 def quoted(name: object) -> str:

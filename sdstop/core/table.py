@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 
 Row = Mapping[str, str]
-_WORD = re.compile(r"\S+")
+_WORD = expression(r"\S+")
 
 
 def separated(lines: Sequence[str], separator: str) -> list[Row]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_FIELD = re.compile(r"\{(\w+(?:\|\w+)*)(?::(sysfs|dev))?\}")
+from sdstop.core.expression import expression
+
+_FIELD = expression(r"\{(\w+(?:\|\w+)*)(?::(sysfs|dev))?\}")
 _DEV = "/dev/"
 
 

@@ -12,7 +12,6 @@ differences are equal and deflate to almost nothing. Reading returns every byte 
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise, repeat
@@ -20,10 +19,12 @@ from operator import sub
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
+
 _BLANKED = bytes(byte if byte in b"0123456789" else 32 for byte in range(256))
 """Table that replaces everything but digits by blanks."""
-_NUMBER = re.compile(rb"[0-9]+")
-_PADDED = re.compile(rb"(?<![0-9])0[0-9]")
+_NUMBER = expression(rb"[0-9]+")
+_PADDED = expression(rb"(?<![0-9])0[0-9]")
 _WIDTH = 8
 """Bytes of a difference."""
 _MOST = 100_000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from sdstop.core.expression import expression
+
 UNSAID = "*"
 """Replaces a word that is not one of the program's own."""
 _TEXT = (
@@ -33,12 +35,12 @@ _TEXT = (
     "writing zone "
 )
 _WORDS = frozenset(_TEXT.split())
-_PLAIN = re.compile(
+_PLAIN = expression(
     r"\d{1,11}(?:[./:]\d{1,11})*(?i:[kmgtp]?i?b?|ms|s|sec|%)|(?:osd|mds)\.\d+|\d+\.[0-9a-f]{1,4}|[A-Z]+(?:_[A-Z]+)+"
     r"|sd[a-z]{1,3}\d*|nvme\d+n\d+|0x[0-9a-f]{1,8}|[=<>+/-]{1,3}"
 )
 """Numbers with units, OSDs and placement groups, codes, kernel device names; no serials and WWNs."""
-_AROUND = re.compile(r"^([\[('\"]*)(.*?)([\])'\".,;:!?]*)$", re.DOTALL)
+_AROUND = expression(r"^([\[('\"]*)(.*?)([\])'\".,;:!?]*)$", re.DOTALL)
 
 
 def own_words(text: str) -> str:

@@ -8,12 +8,13 @@ place, and needs no table of zones where it is read.
 from __future__ import annotations
 
 import io
-import re
 import struct
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import Literal
+
+from sdstop.core.expression import expression
 
 TimeChoice = Literal["node", "utc", "local"]
 """Zone in which times are shown and typed: of the node that they are from, UTC, or of this terminal."""
@@ -23,7 +24,7 @@ FACT = "time_zone"
 _NAME = r"(?:[A-Z]{3,5}|<[+-]\d{2}(?:\d{2})?>)"
 _OFFSET = r"[+-]?\d{1,2}(?::\d{2}){0,2}"
 _DAY = r",(?:M\d{1,2}\.[1-5]\.[0-6]|J?\d{1,3})(?:/[+-]?\d{1,3}(?::\d{2}){0,2})?"
-_RULE = re.compile(rf"{_NAME}{_OFFSET}(?:{_NAME}(?:{_OFFSET})?{_DAY}{_DAY})?")
+_RULE = expression(rf"{_NAME}{_OFFSET}(?:{_NAME}(?:{_OFFSET})?{_DAY}{_DAY})?")
 _HEADER = b"TZif2" + bytes(15) + bytes(12) + (0).to_bytes(4, "big") + (1).to_bytes(4, "big") + (4).to_bytes(4, "big")
 _TYPE = bytes(6) + b"UTC\0"
 """A zone file with no change of the offset and one type, UTC; its last line decides."""

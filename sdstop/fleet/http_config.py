@@ -22,11 +22,12 @@ from typing import Any, Literal
 import msgspec
 
 from sdstop.core.config_error import ConfigError, InvalidSetting
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.settings import convert, in_file, read_text, read_yaml
 from sdstop.node.http import tls_context
 
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _RESERVED = {
     "accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length", "content-type",
     "host", "proxy-authorization", "transfer-encoding", "user-agent",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
@@ -15,7 +15,7 @@ from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
 Key = tuple[str, str]
 """Key of a node: the server's job and instance labels."""
 
-_PORT = re.compile(r"^(.+):\d{1,5}$")
+_PORT = expression(r"^(.+):\d{1,5}$")
 
 
 class FleetFinding(Struct, frozen=True):

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from sdstop.core.config_error import ConfigError
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 
-_META = re.compile(r"([\\.+*?()|\[\]{}^$])")
-_MATCHER = re.compile(
+_META = expression(r"([\\.+*?()|\[\]{}^$])")
+_MATCHER = expression(
     r"""\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*(?P<op>=~|!~|!=|=)\s*"""
     r"""(?P<value>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)\s*"""
 )

@@ -7,11 +7,12 @@ import re
 from msgspec import Struct
 
 from sdstop.core.config_error import ConfigError
+from sdstop.core.expression import expression
 from sdstop.core.format import safe
 
 _PORTS = {"http": 80, "https": 443}
-_AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?)\]|([0-9A-Za-z._%-]+))(?::([0-9]{1,5})?)?")
-_API = re.compile(r"(/api/v1(/query)?)?/*$")
+_AUTHORITY = expression(r"(?:\[([0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?)\]|([0-9A-Za-z._%-]+))(?::([0-9]{1,5})?)?")
+_API = expression(r"(/api/v1(/query)?)?/*$")
 
 
 class Url(Struct, frozen=True):

@@ -6,7 +6,6 @@ Both libraries are imported at the first query, because reading a capture needs 
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from sdstop.core.commandline import kept
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent
 from sdstop.node.filesystems import SPACE, FileSystems
 
@@ -103,7 +103,7 @@ class Processes(Struct):
         }
 
 
-_WORKER = re.compile(
+_WORKER = expression(
     r"(?:md[^ /]*|z|txg|dp|dbuf|dbu|arc|l2arc|zvol|drbd|bcache|kcopyd|kcryptd|dmcrypt)_|bcache|kcopyd|zvol"
 )
 

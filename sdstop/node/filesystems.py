@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Absent
 
 SPACE = "filesystems.space"
@@ -58,7 +58,7 @@ _SAFE = LOCAL | {
 """Types that a path may lead through: none of them waits for another machine or for a program."""
 _HINTS = ("emergency_ro", "shutdown")
 """Options by which ext4 (6.14 and later) shows that it refuses writes after an error."""
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = expression(r"\\([0-7]{3})")
 
 
 class MountInfo(Struct, frozen=True):

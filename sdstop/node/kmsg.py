@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import time
 from pathlib import Path
 
+from sdstop.core.expression import expression
 from sdstop.core.host import Denied, LogPart, LogRecord
 
 KMSG = "/dev/kmsg"
@@ -24,8 +24,8 @@ _RECORD = 8192
 """Bytes of the largest record (CONSOLE_EXT_LOG_MAX)."""
 _MOST = 16384
 """Maximum number of records that are read at a time, 40 ms."""
-_HEAD = re.compile(rb"(\d{1,6}),(\d{1,19}),(\d{1,19}),[^;\n]{0,60};([^\n]*)")
-_ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+_HEAD = expression(rb"(\d{1,6}),(\d{1,19}),(\d{1,19}),[^;\n]{0,60};([^\n]*)")
+_ESCAPED = expression(r"\\x([0-9a-f]{2})")
 _LEVEL = 7
 """Bits of the level; 7 is the least severe."""
 _OUTSIDE = "run on the host"

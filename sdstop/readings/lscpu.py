@@ -15,11 +15,11 @@ by the word NUMA, which no language translates.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
@@ -43,9 +43,9 @@ _CORES = frozenset({
 _HYPERVISORS = frozenset({
     "KVM", "Xen", "VMware", "Microsoft", "IBM/S390", "pHyp", "bhyve", "Parallels", "oVirt", "hypervisor",
 })  # fmt: skip
-_LINE = re.compile(r"\s*(\S[^:\uff1a]{0,60}?)\s*[:\uff1a](?:\s+(.*?))?\s*")
-_NODE = re.compile(r"(?=.*NUMA)(?=\D*(\d{1,4})\D*$).*")
-_LIST = re.compile(r"(?:\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*)?")
+_LINE = expression(r"\s*(\S[^:\uff1a]{0,60}?)\s*[:\uff1a](?:\s+(.*?))?\s*")
+_NODE = expression(r"(?=.*NUMA)(?=\D*(\d{1,4})\D*$).*")
+_LIST = expression(r"(?:\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*)?")
 _MACHINES = r"(?:x86_64|aarch64|ppc64(?:le)?|s390x|i[3-6]86|armv\w{1,4}|riscv64|loongarch64|sparc64|mips64)"
 
 

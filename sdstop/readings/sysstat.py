@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.readings.service import Service
 
-_HEAD = re.compile(rb"^(Linux \S+ \()[^()\n]*(\))", re.MULTILINE)
-_NAME = re.compile(rb'("nodename":\s*)"[^"\n]*"')
-BANNER = re.compile(r"\s*Linux \S+ \([^()]*\)\s.*\(\d{1,5} CPUs?\)\s*")
+_HEAD = expression(rb"^(Linux \S+ \()[^()\n]*(\))", re.MULTILINE)
+_NAME = expression(rb'("nodename":\s*)"[^"\n]*"')
+BANNER = expression(r"\s*Linux \S+ \([^()]*\)\s.*\(\d{1,5} CPUs?\)\s*")
 """First line of a run: `Linux 6.1.0 (store1) 11/21/26 _x86_64_ (8 CPU)`."""
 BANNER_FORM = r"Linux \S+ \([^()\n]*\)[ \t].*\(\d+ CPUs?\)[ \t]*\n\s*(?:\d.*\n\s*)??"
 """Form of the banner, and of the date that can follow it, in front of the first heading."""
@@ -25,17 +26,17 @@ STAMP_FORM = (
 )
 """Form of the time in front of a heading of sar."""
 DAY = 86_400
-_CLOCK = re.compile(
+_CLOCK = expression(
     r"(?:(?<![^\sT])|(?<=[午上下전후]))([01]?\d|2[0-3])(?:[:.]|時|时|시 ?)([0-5]\d)(?:[:.]|分|분 ?)([0-5]\d|60)"
     r"(?:秒|초)?(?:\s?([AP]M|[ap]m|[πμ]μ|[صم]))?(?![\d:.])"
 )
 _AFTERNOON = frozenset({"PM", "pm", "μμ", "م"})
-_HALF = re.compile(r"午後|下午|오후")
+_HALF = expression(r"午後|下午|오후")
 """Words for the second half of a day in front of a time."""
 MOST = 200_000
 """Maximum number of lines read."""
-_FIGURE = re.compile(r"\d{1,15}(?:[.,]\d{1,6})?")
-_NUMBER = re.compile(r"[1-9]\d{0,6}", re.ASCII)
+_FIGURE = expression(r"\d{1,15}(?:[.,]\d{1,6})?")
+_NUMBER = expression(r"[1-9]\d{0,6}", re.ASCII)
 _VALUED = frozenset({"-o", "-g", "-j", "-f", "-p", "-s", "-e", "-O", "-P"})
 """Options with a value that may be a word of its own."""
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.expression import expression
 
 REMOVED = "removed"
 _WORDS = (
@@ -24,8 +25,8 @@ _WORDS = (
 _NAME = rf"(?:{_WORDS})(?:s|_in|_out|[_-]?(?:value|text|data|out|in|hash))?"
 _PLAIN = r"(?:[^\s,;&\"'}\])<>\\\0]|\\(?![nrt\"]))+"
 _VALUE = rf"\\\"(?:(?!\\\")[^\n])*\\\"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|(?!(?:true|false|null|none)\b){_PLAIN}"
-_KEYS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-_LINES = re.compile(r"(\\[nrt])")
+_KEYS = expression(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_LINES = expression(r"(\\[nrt])")
 """Escaped line ends in a JSON string: the text after them is at the start of a line."""
 _WORDS_OF = ("pass", "pwd", "secret", "key", "credential", "community", "session", "token", "psk")
 
@@ -66,22 +67,22 @@ _RULES = (
     _rule("akia asia", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", REMOVED),
     _rule("crypt", r"(\bcrypt [a-z0-9:-]{2,60} )(?!0+ |:)[0-9a-fA-F]{32,}", rf"\g<1>{REMOVED}"),
 )
-_NAMED = re.compile(rf"(?P<name>{_NAME}(?P<sign>\\?[\"'])?\s*[:=]\s*)(?P<value>{_VALUE})", re.IGNORECASE)
+_NAMED = expression(rf"(?P<name>{_NAME}(?P<sign>\\?[\"'])?\s*[:=]\s*)(?P<value>{_VALUE})", re.IGNORECASE)
 """`name = value`, `name: value`, `"name": "value"`."""
-_SIGNS_RAW = re.compile(
+_SIGNS_RAW = expression(
     rb"(?:pass|pwd|secret|key|credential|community|session|token|psk|auth|cookie|basic|bearer|eyj|://|aq|dhhc|\$|akia|asia"
     rb"|crypt|mysql)"
 )
-_CODED_RAW = re.compile(rb"[A-Za-z0-9+/_-]{20}")
+_CODED_RAW = expression(rb"[A-Za-z0-9+/_-]{20}")
 _SHORTEST = 8
-_CODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Za-z0-9+/_=-])")
-_TOKEN = re.compile(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
+_CODED = expression(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Za-z0-9+/_=-])")
+_TOKEN = expression(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
 """Decoded Base64: a token of ScaleIO's gateway (user, expiry, checksum), or Basic (user and password)."""
-_FILES = re.compile(
+_FILES = expression(
     r".*/(?:environ|g?shadow-?|password(?:_in)?|username(?:_in)?|passwd|dhchap_(?:ctrl_)?secret|tls_key|[\w.-]*keyring[\w.-]*"
     r"|[\w.-]+\.(?:key|pem|pfx|p12|jks)|id_(?:rsa|dsa|ecdsa|ed25519)|\.?pgpass|\.netrc|\.my\.cnf|chap_\w*|authorized_keys)"
 )
-_LOGIN = re.compile(r"http(?:-slug)?:[A-Z]+[ _]\S*(?:login|logout|auth|token|session)\S*", re.IGNORECASE)
+_LOGIN = expression(r"http(?:-slug)?:[A-Z]+[ _]\S*(?:login|logout|auth|token|session)\S*", re.IGNORECASE)
 _KERNEL = ("/sys/", "/proc/", "link:", "list:")
 _TEXTS = ("/cmdline", "/environ", "/mounts", "/mountinfo")
 TOLD = "a credential: never kept"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sdstop.core.expression import expression
 from sdstop.core.model import Name
 from sdstop.redaction.identity import IPV4
 from sdstop.redaction.ordinary import is_ordinary
@@ -16,23 +17,23 @@ _LABELS = frozenset(
     {"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"}
 )
 """Domain labels that are not identifying; any other may be the name of the node's owner."""
-_PORT = re.compile(r":\d{1,5}\Z")
-_PARTS = re.compile(r"[/@:,~\[\]()]+")
-_LINKED = re.compile(
+_PORT = expression(r":\d{1,5}\Z")
+_PARTS = expression(r"[/@:,~\[\]()]+")
+_LINKED = expression(
     r"(?:ata|scsi|nvme|usb|mmc|virtio|google)-[\w.+-]{1,120}?_(?P<serial>[A-Za-z0-9-]{5,40})(?:-part\d+|_\d|-0:\d)?\Z"
 )
-_PREFIXED = re.compile(r"(?:ata|scsi|nvme|usb|mmc|virtio|google|wwn|lvm-pv|md-uuid|dm-uuid)-")
-_MACHINE = re.compile(r"machine-(?:qemu|lxc)-\d+-(?P<name>.+)\.scope\Z|user-(?P<user>.+)\.slice\Z")
-_CLUSTER = re.compile(r"ceph-([0-9a-f]{8})")
+_PREFIXED = expression(r"(?:ata|scsi|nvme|usb|mmc|virtio|google|wwn|lvm-pv|md-uuid|dm-uuid)-")
+_MACHINE = expression(r"machine-(?:qemu|lxc)-\d+-(?P<name>.+)\.scope\Z|user-(?P<user>.+)\.slice\Z")
+_CLUSTER = expression(r"ceph-([0-9a-f]{8})")
 """Name of a Ceph cluster: the first group of its UUID, which has its own pseudonym."""
-_KERNEL = re.compile(r"(?:etherd/e\d+\.\d+|cciss/c\d+d\d+|rd/c\d+d\d+|ida/c\d+d\d+)(?:p\d+)?")
+_KERNEL = expression(r"(?:etherd/e\d+\.\d+|cciss/c\d+d\d+|rd/c\d+d\d+|ida/c\d+d\d+)(?:p\d+)?")
 """Kernel device names that contain a directory."""
-_LVM = re.compile(
+_LVM = expression(
     r"(?:_(?:[rm]image|rmeta)_\d+|_(?:mlog|[tcv]data|[tc]meta|imeta|pmspare|cvol|[cwi]?orig|wcorig|vorigin)"
     r"|(?<!-)-(?:missing_\d+_\d+|[tcv]pool|cow|real))+\Z"
 )
 """Suffixes that LVM appends to a volume's name for its parts (lib/misc/lvm-string.c, lib/activate/dev_manager.c)."""
-_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+_ESCAPE = expression(r"\\x([0-9a-f]{2})")
 _FOLDERS = frozenset({
     "block", "bsg", "bus", "bulk", "cciss", "ceph", "char", "cpu", "disk", "dri", "drm", "etherd", "fd", "hugepages",
     "ida", "input", "loop", "mqueue", "net", "pts", "raw", "sg", "shm", "snd", "ublk", "usb", "vfio", "vhost",
@@ -48,9 +49,9 @@ _EVERYWHERE = frozenset({
     "template", "templates", "tftpboot", "vault", "vms", "work", "www",
 })  # fmt: skip
 """Common directory names."""
-_SUFFIX = re.compile(r"(?:\.[A-Za-z0-9]{1,8})+\Z")
-_IN_TEXT = re.compile(r"(?:^|(?<=[\s=,:\"'(]))/[^\s,\"'()]+")
-_ASSIGNED = re.compile(r"(?:-name |guest=)(?!guest=)(?P<name>[^\s,]+)")
+_SUFFIX = expression(r"(?:\.[A-Za-z0-9]{1,8})+\Z")
+_IN_TEXT = expression(r"(?:^|(?<=[\s=,:\"'(]))/[^\s,\"'()]+")
+_ASSIGNED = expression(r"(?:-name |guest=)(?!guest=)(?P<name>[^\s,]+)")
 
 
 def names_in(kind: Name, text: str) -> Names:

@@ -13,24 +13,25 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.redaction.ordinary import ACCOUNTS, is_ordinary
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
-IPV4 = re.compile(
+IPV4 = expression(
     r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?![\w.]*\.\d)(?!\d)"
 )
-IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,37}(?![\w:])")
+IPV6 = expression(r"(?<![\w:.])[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,37}(?![\w:])")
 """Candidates for IPv6 addresses, to be verified by parsing."""
-MAC = re.compile(
+MAC = expression(
     r"(?<![0-9A-Za-z:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Za-z:]|-[0-9A-Fa-f]{2}\b)"
     r"|(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])|(?<=\benx)[0-9a-f]{12}(?![0-9a-z])"
     r"|(?<=\b[0-9a-f]{4}\.)[0-9a-f]{12}(?![0-9A-Za-z])|(?<![0-9A-Za-z.])(?=[0-9]{0,11}[a-f])[0-9a-f]{12}(?![0-9A-Za-z])"
 )
 """MAC with separators, in Cisco's dotted form, in an interface name or a bridge ID; bare only if it has a letter."""
-BARE = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{12}(?![0-9A-Za-z])")
+BARE = expression(r"(?<![0-9A-Za-z])[0-9a-fA-F]{12}(?![0-9A-Za-z])")
 """Bare MAC where no other value is possible: AoE targets (drivers/block/aoe/aoeblk.c, %pm)."""
 _CORE = r"(?:[2356][0-9A-Fa-f]{15}(?:[0-9A-Fa-f]{16})?|1000[0-9A-Fa-f]{12})"
-WWN = re.compile(
+WWN = expression(
     rf"(?<![0-9A-Za-z])(?:(?:wwn-)?0[xX](?P<x>{_CORE})|(?:naa|NAA)\.(?P<naa>{_CORE}|[cC][0-9A-Fa-f]{{15}})"
     r"|(?:eui|EUI)\.(?P<eui>[0-9A-Fa-f]{16}(?:[0-9A-Fa-f]{16})?)"
     r"|(?=[0-9]{0,16}[A-Fa-f])[23]?(?P<bare>[2356][0-9a-f]{15}(?:[0-9a-f]{16})?|[2356][0-9A-F]{15}(?:[0-9A-F]{16})?)"
@@ -38,12 +39,12 @@ WWN = re.compile(
     r"|(?P<groups>[2356] [0-9A-Fa-f]{6} [0-9A-Fa-f]{9}))(?![0-9A-Za-z])"
 )
 """WWN; without a prefix it must have a letter, because sixteen digits may be a count. Groups as in smartctl."""
-IQN = re.compile(
+IQN = expression(
     r"(?<![\w.])(?:iqn\.\d{4}-\d{2}\.[a-z0-9][a-z0-9.:_-]{2,220}?|nqn\.\d{4}-\d{2}\.[\w.:-]{3,220}?)"
     r"(?=-lun-\d|[^\w.:-]|[.:]?\Z|[.:](?=[\s,;]))",
     re.IGNORECASE,
 )
-UUID = re.compile(
+UUID = expression(
     r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
     r"|[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}|(?=[0-9]{0,31}[a-f])[0-9a-f]{32}"
     r"|[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6})(?![0-9A-Za-z])"
@@ -52,7 +53,7 @@ UUID = re.compile(
 """UUIDs of file systems, md, LVM, clusters and machines."""
 _LVM = 32
 """Characters of a UUID of LVM (lib/uuid/uuid.h: ID_LEN)."""
-EMAIL = re.compile(
+EMAIL = expression(
     r"(?<![\w.+@-])[A-Za-z0-9_][\w.+-]{0,63}@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+"
     r"(?!(?:service|socket|scope|slice|mount|timer|target|device|path|swap|automount)\b)[A-Za-z][A-Za-z0-9-]{1,20}(?![\w@])"
 )
@@ -61,7 +62,7 @@ _NO_HOST = frozenset({
     "lan", "internal", "home.arpa", "pasted text", "this node", "ip6-localhost", "ip6-loopback", "ip6-allnodes",
     "ip6-allrouters",
 })  # fmt: skip
-_NO_SERIAL = re.compile(
+_NO_SERIAL = expression(
     r"(?:0+|x+|f+|none|n/?a|unknown|default string|to be filled.*|not (?:specified|provided|available).*|no asset.*"
     r"|.* asset ?tag.*|serial\w* ?number|0?123456789\d*|.*no dimm.*)",
     re.IGNORECASE,
@@ -106,7 +107,7 @@ def _ipv6(found: re.Match[str], known: Pseudonyms) -> str:
     return found[0]
 
 
-_HEX = re.compile(r"[0-9A-Fa-f]+")
+_HEX = expression(r"[0-9A-Fa-f]+")
 
 
 def like(text: str, made: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from sdstop.core.expression import expression
 from sdstop.redaction.ordinary import is_ordinary
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
-_PIECE = re.compile(rb"[a-z0-9]+")
-_SIGNS = re.compile(r"[^0-9a-z]")
+_PIECE = expression(rb"[a-z0-9]+")
+_SIGNS = expression(r"[^0-9a-z]")
 _HEXED = frozenset({NameKind.WWN, NameKind.MAC, NameKind.UUID})
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 
+from sdstop.core.expression import expression
 from sdstop.redaction.identity import usable
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
-_PIECE = re.compile(r"[^\W_]+")
-_ESCAPED = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf])|%[0-9A-Fa-f]{2})(?=[^\W_])")
+_PIECE = expression(r"[^\W_]+")
+_ESCAPED = expression(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf])|%[0-9A-Fa-f]{2})(?=[^\W_])")
 """Escaped character, which is not part of the word after it."""
-_LABELS = re.compile(r"(?<![A-Za-z0-9.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}\Z")
+_LABELS = expression(r"(?<![A-Za-z0-9.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}\Z")
 _SHORT = 6
 """Minimum length of a name that is searched for in encodings: shorter hex digits may be any number."""
 Writing = Callable[[str], str]

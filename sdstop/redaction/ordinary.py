@@ -7,7 +7,7 @@ name that is missing here and that a parser needs, because it is also a word of 
 
 from __future__ import annotations
 
-import re
+from sdstop.core.expression import expression
 
 RESERVED = frozenset({
     "active", "alloc", "array", "auto", "backup", "bond", "boot", "bridge", "btrfs", "bypass", "bytes", "cache",
@@ -36,7 +36,7 @@ ACCOUNTS = frozenset({
     "sys", "syslog", "systemd", "tcpdump", "tss", "ubuntu", "unbound", "uucp", "uuidd", "vagrant", "vdsm", "www-data",
 })  # fmt: skip
 """Users that distributions create."""
-_PLAIN = re.compile(
+_PLAIN = expression(
     r"(?:sd|vd|xvd|hd)[a-z]{1,2}(?:[1-9]\d?)?|nvme\d+(?:c\d+)?(?:n\d+)?(?:p\d+)?|(?:md|dm-|loop|drbd|nbd|rbd|zd|bcache|sr|st|sg"
     r"|mmcblk|ram|zram|cpu|node|host|card|fd|tty\w{0,3}|ttyS|mon|osd\.?|slot|disk|rack|port)\d+(?:p\d+)?"
     r"|(?:eth|en[opsx]|en\w|wlan|wl\w|ib\w{0,2}|bond|br|vlan|veth|virbr|tap|tun|dummy|team)\d+\S*|lo|phy-\S+|expander-\S+"

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.expression import expression
 from sdstop.core.model import Name, schema
 from sdstop.core.replay import Replay
 from sdstop.core.retention import Retention
@@ -31,11 +32,11 @@ from sdstop.redaction.ordinary import is_ordinary
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
-_SPACED = re.compile(r"/sys/.*/eui$")
-_STRINGS = re.compile(rb"[\x20-\x7e]{3,}")
-_ESCAPE = re.compile(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
-_WIDE = re.compile(rb"(?:[\x20-\x7e]\0){3,}")
-_NVME = re.compile(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
+_SPACED = expression(r"/sys/.*/eui$")
+_STRINGS = expression(rb"[\x20-\x7e]{3,}")
+_ESCAPE = expression(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
+_WIDE = expression(rb"(?:[\x20-\x7e]\0){3,}")
+_NVME = expression(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
 _FACTS = frozenset({"kernel"})
 """Facts about a capture that are not free text."""
 REMOVED = "removed by redaction"

@@ -15,14 +15,15 @@ from __future__ import annotations
 import ipaddress
 import re
 
+from sdstop.core.expression import expression
 from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
-_SOCKETS = re.compile(r"/proc/(?:\d+/|self/)?net/(?:tcp|udp|udplite|raw|icmp)6?")
-_ROUTES = re.compile(r"/proc/(?:\d+/|self/)?net/(?:route|rt_cache)")
-_SIX = re.compile(r"/proc/(?:\d+/|self/)?net/(?:if_inet6|ipv6_route|anycast6)")
-_END = re.compile(r"\b([0-9A-F]{32}|[0-9A-F]{8})(?=:[0-9A-F]{4}\b)")
-_ROUTE = re.compile(r"^(\S+\s+)([0-9A-F]{8})(\s+)([0-9A-F]{8})\b", re.MULTILINE)
-_ADDRESS = re.compile(r"\b[0-9a-f]{32}\b")
+_SOCKETS = expression(r"/proc/(?:\d+/|self/)?net/(?:tcp|udp|udplite|raw|icmp)6?")
+_ROUTES = expression(r"/proc/(?:\d+/|self/)?net/(?:route|rt_cache)")
+_SIX = expression(r"/proc/(?:\d+/|self/)?net/(?:if_inet6|ipv6_route|anycast6)")
+_END = expression(r"\b([0-9A-F]{32}|[0-9A-F]{8})(?=:[0-9A-F]{4}\b)")
+_ROUTE = expression(r"^(\S+\s+)([0-9A-F]{8})(\s+)([0-9A-F]{8})\b", re.MULTILINE)
+_ADDRESS = expression(r"\b[0-9a-f]{32}\b")
 
 
 def replaced(key: str, text: str, known: Pseudonyms) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from sdstop.analysis.ceph_codes import FOLLOWS
@@ -13,6 +12,7 @@ from sdstop.collectors.ceph.health import flags_in, osds_in
 from sdstop.collectors.ceph.readings import CephCheck, CephPool
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
+from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Covers,
     Damage,
@@ -34,7 +34,7 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 _LISTED = 12
 """Most names in a value."""
 _WORDS = {"pools": "pool", "osds": "OSD", "pgs": "PG", "daemons": "daemon"}
-_SLOW = re.compile(r"(\d{1,12}) slow (?:ops|requests), oldest one blocked for (\d{1,12}) sec")
+_SLOW = expression(r"(\d{1,12}) slow (?:ops|requests), oldest one blocked for (\d{1,12}) sec")
 _PHRASES = {
     "PG_DEGRADED": ("lacks copies", "lack copies"),
     "PG_AVAILABILITY": ("serves no I/O", "serve no I/O"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
+from sdstop.core.expression import expression
 from sdstop.core.finding import Covers, Damage, Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.finding_text import TITLE, fitting
 from sdstop.core.history import Window
@@ -17,7 +17,7 @@ from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.device_names import DevicePath, unstable
 
 _SHOWN = 4
-_LETTERS = re.compile("sd|hd|xvd|vd|nvme")
+_LETTERS = expression("sd|hd|xvd|vd|nvme")
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:

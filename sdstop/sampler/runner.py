@@ -14,6 +14,9 @@ from sdstop.core.host import Host, Unreadable
 from sdstop.core.recording import Listed, RecordingHost
 from sdstop.core.retention import Retention
 
+SHARED = 0.25
+"""Seconds after the start of a round for which its collectors share directory listings."""
+
 
 def run(collector: Collector, host: Host) -> None:
     """Run a collector only for its evidence; the replay produces readings and errors."""
@@ -85,15 +88,20 @@ class CollectorRunner:
         self._listed: Listed = {}
         self._mark: Hashable = None
 
-    def due(self, now: float, slack: float) -> bool:
-        """Return whether to run now; a live collector runs in every round, regardless of the interval."""
+    def due(self, now: float, slack: float, noticed: float | None = None) -> bool:
+        """Return whether to run now; a live collector runs in every round, regardless of the interval.
+
+        `noticed` is the time of the last event of a block device, None if the kernel's events are not received.
+        """
         pace = self.collector.pace
+        if self.collector.quiet and noticed is not None and self.ran is not None and self.ran > noticed:
+            pace = self.collector.quiet
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:
         """Prepare `execute`, which runs the collector if its interval has passed or its fingerprint has changed.
 
-        `listed` shares directory listings between the fingerprints of a round: half a dozen list /sys/block.
+        `listed` shares directory listings between the collectors of a round: half a dozen list /sys/block.
         """
         self.busy = True
         self.launched = now
@@ -123,15 +131,15 @@ class CollectorRunner:
             if not due and not late and mark == self._mark:
                 return None
             self._mark = mark
-        self.recording = recording = self._record()
         started = self._clock()
+        self.recording = recording = self._record(self._listed if started - self.launched <= SHARED else None)
         run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
         self.recording = self._record()  # frees the evidence before the next run
         return finished
 
-    def _record(self) -> RecordingHost:
-        return RecordingHost(self._host, self._clock, self._wall, keep=self._keep)
+    def _record(self, listed: Listed | None = None) -> RecordingHost:
+        return RecordingHost(self._host, self._clock, self._wall, listed, self._keep)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
         mark = caught(lambda: fingerprint(self.recording))

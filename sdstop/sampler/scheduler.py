@@ -82,6 +82,8 @@ class Scheduler:
         self._next = clock()
         self._awaited: list[CollectorRunner] = []
         self._send_by: float | None = None
+        self._noticed: float | None = None
+        """Time of the last event of a block device (monotonic), None if none has been received."""
         self._again: dict[CollectorRunner, bool] = {}
         """Runners that were requested while busy, and whether to run them or only compare the fingerprint."""
 
@@ -128,8 +130,13 @@ class Scheduler:
             self._want(runner, now, listed, due=True)
 
     def look(self) -> None:
-        """Compare every fingerprint now, or after the current run, and run the collectors for which it changed."""
+        """Compare every fingerprint now, or after the current run, and run the collectors for which it changed.
+
+        Called after events of block devices, and once when they begin to be received. Collectors that are `quiet`
+        without events keep their pace for one more run.
+        """
         now, listed = self._clock(), Listed()
+        self._noticed = now
         for runner in self.runners:
             if runner.collector.fingerprint is not None:
                 self._want(runner, now, listed, due=False)
@@ -140,7 +147,7 @@ class Scheduler:
         for runner in self._quick_first:
             if runner.busy:
                 continue
-            due = runner.due(now, self._interval / 2)
+            due = runner.due(now, self._interval / 2, self._noticed)
             if due or runner.collector.fingerprint is not None:
                 self._start(runner, now, listed, due=due)
                 launched.append(runner)

@@ -201,6 +201,20 @@ class TestRounds:
             table.clock.now = 100.0 + second + 1
         assert runs == {"a": list(range(12)), "five": [0, 5, 10], "once": [0]}
 
+    def test_what_is_quiet_rests_after_the_first_run_without_events(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("five", 5.0), collector("quiet", 5.0, quiet=20.0)])
+        runs: dict[str, list[int]] = {"five": [], "quiet": []}
+        for second in range(60):
+            if second in {1, 33}:
+                table.rounds.look()
+            table.step()
+            for name in table.launched():
+                runs[name].append(second)
+            table.step(*table.launched())
+            table.clock.now = 100.0 + second + 1
+        assert runs["five"] == list(range(0, 60, 5))
+        assert runs["quiet"] == [0, 5, 25, 33, 38, 58]
+
     @pytest.mark.parametrize("interval", [0.25, 10.0])
     def test_what_is_live_runs_in_every_round_whatever_the_interval(
         self, rounds: Callable[..., Table], interval: float
@@ -322,6 +336,30 @@ class TestRounds:
         table.rounds.look()
         table.step("a", "b")
         assert asked == ["/sys/block"] * 3
+
+    def test_runs_of_one_round_list_a_folder_once_and_each_keeps_the_list(self, rounds: Callable[..., Table]) -> None:
+        asked: list[str] = []
+
+        class Listing(Hanging):
+            def entries(self, path: str) -> list[str]:
+                asked.append(path)
+                return [f"sd{len(asked)}"]
+
+        def read(host: Host) -> Iterator[Reading]:
+            yield Other(host.entries("/sys/block")[0], 1)
+
+        table = rounds([Collector(name, name, read, (Other,), (), LIVE) for name in "ab"], Listing({}))
+        table.step()
+        (first,) = table.step("a", "b")
+        table.step(after=1.0)
+        (second,) = table.step("a", "b")
+        assert asked == ["/sys/block"] * 2
+        assert (set(first[3]), {item.data for item in first[2]}) == ({"a", "b"}, {b"sd1"})
+        assert (set(second[3]), {item.data for item in second[2]}) == ({"a", "b"}, {b"sd2"})
+        table.step(after=1.0)
+        table.step("a")
+        table.step("b", after=0.5)  # too late for a list of the round's begin
+        assert asked == ["/sys/block"] * 4
 
     def test_who_was_asked_for_its_fingerprint_goes_again_too(self, rounds: Callable[..., Table]) -> None:
         marks = ["1"]

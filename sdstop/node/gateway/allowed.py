@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
+from sdstop.core.expression import expression
+
 _TO_ASK = (
-    ("GET", re.compile(r"/api/instances/?")),
-    ("GET", re.compile(r"/api/types/[A-Z][A-Za-z]{1,40}/instances")),
-    ("POST", re.compile(r"/api/instances/querySelectedStatistics")),
+    ("GET", expression(r"/api/instances/?")),
+    ("GET", expression(r"/api/types/[A-Z][A-Za-z]{1,40}/instances")),
+    ("POST", expression(r"/api/instances/querySelectedStatistics")),
 )
 _TO_BE_LET_IN = (
-    ("GET", re.compile(r"/api/(?:login|version)")),
-    ("POST", re.compile(r"/rest/auth/(?:login|update-token)")),
+    ("GET", expression(r"/api/(?:login|version)")),
+    ("POST", expression(r"/rest/auth/(?:login|update-token)")),
 )
 
 

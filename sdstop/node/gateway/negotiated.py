@@ -6,18 +6,19 @@ reported.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
+
+from sdstop.core.expression import expression
 
 LIST = "selectedStatisticsList"
 MOST_TRIES = 60
 """Maximum number of queries per sample to find unknown properties; the search goes on at the next sample."""
 MOST_REFUSALS = 40
 """Maximum number of rejections of a query in one sample: error messages name one unknown property at a time."""
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]{2,80}")
+_WORD = expression(r"[A-Za-z][A-Za-z0-9]{2,80}")
 
 Property = tuple[str, str]
 """Object type and property name."""

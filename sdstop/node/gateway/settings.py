@@ -17,10 +17,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from sdstop.core.config_error import ConfigError, InvalidSetting
+from sdstop.core.expression import expression
 from sdstop.core.settings import convert
 
-_ADDRESS = re.compile(r"(https?)://([A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.%a-z]{2,60}\])(?::([0-9]{1,5}))?/?")
-_SECRET = re.compile("pass|secret|token|key", re.IGNORECASE)
+_ADDRESS = expression(r"(https?)://([A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.%a-z]{2,60}\])(?::([0-9]{1,5}))?/?")
+_SECRET = expression("pass|secret|token|key", re.IGNORECASE)
 _TEXTS = ("user", "password_file", "ca")
 MOST = 8
 """Maximum number of gateways."""

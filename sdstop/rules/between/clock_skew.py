@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sdstop.collectors.ceph.readings import CephCheck, CephDaemon
 from sdstop.core import format as human
 from sdstop.core.advice import run
+from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Damage,
     Finding,
@@ -26,7 +26,7 @@ from sdstop.core.site import Site, SiteNode
 from sdstop.readings.cluster import Cluster
 
 _CODE = "MON_CLOCK_SKEW"
-_SKEW = re.compile(
+_SKEW = expression(
     r"\bmon\.(\S{1,100}) (?:addr \S+ )?clock skew (-?\d{1,9}(?:\.\d{1,9})?)s > max (\d{1,6}(?:\.\d{1,9})?)s"
 )
 """A line of the check: mon.b clock skew 0.502213s > max 0.05s (src/mon/HealthMonitor.cc); `addr` up to version 14."""

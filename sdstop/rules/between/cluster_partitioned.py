@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -12,6 +11,7 @@ from sdstop.collectors.pacemaker.corosync import KIND
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
+from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Damage,
     Finding,
@@ -30,7 +30,7 @@ from sdstop.core.site import APART, AT_ONCE, Site, SiteNode, apart
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _LOST = frozenset({"offline", "lost", "UNCLEAN"})
-_WHERE = re.compile(r"(?P<node>[^ ,]+)(?: \((?P<role>[^)]*)\))?")
+_WHERE = expression(r"(?P<node>[^ ,]+)(?: \((?P<role>[^)]*)\))?")
 _FIRST = frozenset({"Promoted", "Master"})
 _SHOWN = 3
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
 
 from msgspec import Struct
 
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.expression import expression
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import Disk
 
 _MEMO = "stretches without a completion"
 NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
-_NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
-_PARTITION = re.compile(r"(.*\d)p\d+|(.*\D)\d+")
+_NAMES = expression(r"(loop|ram|zram|sr|fd)\d")
+_PARTITION = expression(r"(.*\d)p\d+|(.*\D)\d+")
 
 
 def _disk_of(name: str) -> str:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from msgspec import Struct
 
 from sdstop.collectors.system.node import STAT, Node
+from sdstop.core.expression import expression
 from sdstop.core.history import Window
 from sdstop.core.snapshot import Snapshot
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
 from sdstop.rules.device_hung.stall import Stall, is_exempt
 
-STACKED = re.compile(r"(md_?|dm-)\w+")
+STACKED = expression(r"(md_?|dm-)\w+")
 """Names of stacked devices, for use if sysfs does not list the lower devices."""
 _ONE_SUM = (6, 10)
 """First kernel that derives the in-flight count and the busy time from one sum over the processors.
 
 From this kernel on, a lost completion leaves a permanent in-flight count of 1, and the idle device counts as busy.
 """
-_RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
+_RELEASE = expression(r"(\d{1,6})\.(\d{1,6})")
 
 
 def keeps_stale_counts(kernel: str | None) -> bool:

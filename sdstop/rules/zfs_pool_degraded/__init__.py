@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from sdstop.analysis.pooling import GOOD, LOST, PoolAnalysis, pool_analyses
 from sdstop.collectors.zfs.readings import Pool, PoolState
 from sdstop.core import format as human
+from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Covers,
     Damage,
@@ -75,7 +75,7 @@ def _beside(window: Window, whole: PoolAnalysis) -> Iterator[Verdict]:
         yield _good(whole)
 
 
-_HARMLESS = re.compile(
+_HARMLESS = expression(
     r"Some supported (?:and requested )?features are not enabled|The pool is formatted using|"
     r"One or more devices (?:is|are) currently being (?:resilvered|trimmed)|"
     r"One or more devices are configured to use a non-native block size|Mismatch between pool hostid|"

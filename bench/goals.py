@@ -1,0 +1,187 @@
+"""Goals: the most that sdstop may cost, over windows long enough to contain every source.
+
+CPU and memory (PSS) are those of the whole process tree. Counters of disks move independently of each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+import measures
+import peers
+import subjects
+import tree
+from claims import Claim
+from measures import Effort, advancing, program, windows
+from scrapes import Target, free_port, scrape
+from subjects import Subject, below, python, sdstop
+
+LONG = Effort(seconds=120.0, frames=30, scrapes=120, settle=15.0)
+"""Medians of three windows of two minutes; they begin when the first frame's work is over."""
+QUICK = Effort(rounds=1, seconds=4.0, frames=3, settled=3, scrapes=3, starts=2, settle=2.0)
+_SETTLED = 30
+"""Frames of limited groups that are not counted: the windows of rules fill."""
+EVERY = 15.0
+"""Seconds between the scrapes of Prometheus in its documentation."""
+
+
+def _built(scratch: Path, disks: int, members: int = tree.MEMBERS) -> Path:
+    root = scratch / f"node-{disks}-{members}"
+    if not root.exists():
+        tree.build(root, disks, members)
+    return root
+
+
+def _export(*words: str | Path) -> tuple[list[str], int]:
+    port = free_port()
+    return sdstop("export", "--listen", f"127.0.0.1:{port}", *words), port
+
+
+def watching(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what it takes to sample and judge 1000 disks once a second, beside iostat, and the exporter's memory."""
+    for disks, most in ((100, 40), (1000, 70)):
+        root, iostat = _built(scratch, disks), peers.IOSTAT.path
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(advancing(root, independent=True))
+            running = [stack.enter_context(Subject("export", _export("--root", root)[0]))]
+            if iostat is not None and disks == 1000 and subjects.can_cover():
+                running.append(stack.enter_context(Subject("iostat", below(root, [iostat, "-x", "1"]))))
+            found = windows(running, effort)
+            memory = running[0].memory()
+        if disks == 1000:
+            what, missing = f"watching {disks} disks", "" if len(found) > 1 else "wants iostat, root and unshare"
+            theirs = found[1] if len(found) > 1 else None
+            yield Claim(what, "ms CPU/s", found[0], "iostat -x 1", theirs, 0.6, missing)
+        yield Claim(f"exporter's memory, {disks} disks", "MB", memory, target=most)
+
+
+def idle(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what this machine's exporter takes, scraped every 15 s, beside node_exporter with its defaults."""
+    del scratch
+    path, peer = peers.NODE_EXPORTER.path, "node_exporter"
+    if path is None:
+        yield Claim("idle node, scraped every 15 s", "ms CPU/s", peer=peer, target=4, missing="no node_exporter here")
+        return
+    argv, port = _export()
+    other = free_port()
+    with Subject("sdstop", argv) as mine, Subject(peer, peers.whole_node_exporter(path, other)) as theirs:
+        targets = [Target(mine, port), Target(theirs, other)]
+        for target in targets:
+            target.wait()
+        time.sleep(effort.settle)
+        pause = min(EVERY, effort.seconds)
+        found = []
+        for _ in range(effort.rounds):
+            scrape(targets, max(1, round(effort.seconds / pause)), pause)
+            found.append([target.cpu / pause for target in targets])
+        ours, others = (median(values) for values in zip(*found, strict=True))
+        yield Claim("idle node, scraped every 15 s", "ms CPU/s", ours, peer, others, 4)
+        yield Claim("its memory", "MB", mine.memory(), peer, theirs.memory(), 2)
+
+
+def scraped(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what a sample of a scrape of all sources takes, once a second, beside node_exporter's diskstats."""
+    root, path, what = _built(scratch, 1000), peers.NODE_EXPORTER.path, "scrape of 1000 disks, all sources"
+    if path is None:
+        yield Claim(what, "us CPU/sample", peer="node_exporter", target=0.2, missing="no node_exporter here")
+        return
+    config = scratch / "all.toml"
+    config.write_text('[export]\ndisks = "all"\nrepeat = true\n')
+    argv, port = _export("--root", root, "--config", config)
+    other = free_port()
+    with (
+        advancing(root, independent=True),
+        Subject("sdstop", argv) as mine,
+        Subject("node_exporter", peers.node_exporter(path, root, other)) as theirs,
+    ):
+        targets = [Target(mine, port), Target(theirs, other)]
+        for target in targets:
+            target.wait()
+        time.sleep(effort.settle)
+        found = []
+        for _ in range(effort.rounds):
+            scrape(targets, effort.scrapes)
+            found.append([target.cpu / target.samples * 1000 for target in targets])
+        ours, others = (median(values) for values in zip(*found, strict=True))
+        yield Claim(what, "us CPU/sample", ours, "node_exporter", others, 0.2)
+
+
+def dashboards(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what the dashboard takes on 200x60, beside a table that reads nothing, and beside atop and btop."""
+    for disks in (10, 1000):
+        root = _built(scratch, disks)
+        running = {"sdstop": sdstop("--root", root)}
+        if disks == 1000:
+            running["DataTable"] = program("plain_dashboard")
+        elif peers.ATOP.path is not None and peers.BTOP.path is not None and subjects.can_cover():
+            running["atop"] = below(root, [peers.ATOP.path, "1"])
+            running["btop"] = below(root, peers.btop(peers.BTOP.path, scratch))
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(advancing(root, independent=True))
+            started = [stack.enter_context(Subject(name, argv, terminal=True)) for name, argv in running.items()]
+            started[0].first(b"Overview", 60.0)
+            started[0].type(measures.ROWS)
+            found = dict(zip(running, windows(started, effort), strict=True))
+            memory = started[0].memory()
+        what, unit = f"dashboard of {disks} disks", "ms CPU/s"
+        if disks == 1000:
+            yield Claim(what, unit, found["sdstop"], "Textual's DataTable, 50 rows", found["DataTable"], 0.45)
+            yield Claim("its memory, ring included", "MB", memory)
+        else:
+            both = found["atop"] + found["btop"] if "btop" in found else None
+            missing = "" if both is not None else "wants atop, btop, root and unshare"
+            yield Claim(what, unit, found["sdstop"], "atop + btop", both, 1.0, missing)
+
+
+def starts(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield how long the commands of a moment take, beside Python and a minimal Textual application."""
+    captures = {size: measures.minute(_built(scratch, size), size, scratch) for size in (10, 100)}
+    commands = {"python": python("-c", "pass")}
+    commands |= {f"{size}": sdstop("check", "--from", capture) for size, capture in captures.items()}
+    found = subjects.interleaved({name: _timer(argv) for name, argv in commands.items()}, effort.starts)
+    for size, most in ((10, 10), (100, 18)):
+        what = f"check, 60 frames of {size} disks"
+        yield Claim(what, "ms", found[f"{size}"], "python -c pass", found["python"], most)
+    yield from measures.first_frames(_built(scratch, 100), 100, effort, 1.2)
+
+
+def _timer(argv: list[str]) -> Callable[[], float]:
+    return lambda: subjects.wall(argv)
+
+
+def groups(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what limited control groups take each second: read, parsed, judged, and looked for each ten seconds."""
+    del scratch
+    for count, most in ((300, None), (3000, 100.0)):
+        settled = min(effort.settled, _SETTLED)
+        argv = program(
+            "limits", "--groups", str(count), "--osds", "24", "--frames", str(effort.frames), "--settled", str(settled)
+        )
+        found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+        figure = found["read"] + found["parsed"] + found["judged"] + found["looked"] / 10
+        yield Claim(f"{count} limited control groups", "ms CPU/s", figure, target=most)
+
+
+def arrays(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what a frame of 200 arrays of two members takes, up to findings."""
+    found = measures.stages(_built(scratch, 400, 2), scratch, effort)
+    yield Claim("200 arrays of two, a frame", "ms CPU", sum(found[name] for name in measures.JUDGING), target=25)
+
+
+_MEASURES = {
+    "starts": starts, "idle": idle, "watching": watching, "scraped": scraped, "dashboards": dashboards,
+    "groups": groups, "arrays": arrays,
+}  # fmt: skip
+PARTS = tuple(_MEASURES)
+
+
+def measured(parts: Sequence[str], scratch: Path, effort: Effort) -> Iterator[tuple[str, list[Claim]]]:
+    """Yield a title and claims of each part."""
+    for part in parts:
+        yield part, list(_MEASURES[part](scratch, effort))
