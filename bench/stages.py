@@ -23,7 +23,8 @@ from sdstop.core.diagnosis import Diagnosis, providers_of
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.history import History
 from sdstop.core.replay import Replay
-from sdstop.core.session import RING_SECONDS, Look, Session, Timeline
+from sdstop.core.session import Look, Session
+from sdstop.core.timeline import RING_SECONDS, Timeline
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.node.live import LiveHost

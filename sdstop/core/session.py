@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import copy
 import time
-import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from threading import Lock
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.account import not_understood
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
-from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
+from sdstop.core.evidence import Frame, Origin, slug
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Rule
 from sdstop.core.guard import Guard
@@ -25,77 +22,7 @@ from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
-
-RING_SECONDS = 900.0
-"""Seconds that a live session can be stepped back."""
-RING_BYTES = 48 << 20
-"""Maximum size of the (compressed) evidence kept by a live session, in bytes."""
-RING_LOOSE = 4 << 20
-"""Size in bytes above which evidence is compressed; short sessions avoid the cost."""
-
-_WORTH_PACKING = 4096
-
-
-class Timeline(Struct):
-    """Frames in order; a live timeline drops the oldest ones but keeps their latest evidence as its base.
-
-    One thread appends while others read.
-    """
-
-    seconds: float | None = None
-    frames: deque[Frame] = field(default_factory=deque)
-    base: dict[str, Evidence] = field(default_factory=dict)
-    ran: dict[str, RunMark] = field(default_factory=dict)
-    _bytes: int = 0
-    _lock: Lock = field(default_factory=Lock)
-
-    def append(self, frame: Frame) -> None:
-        """Add the newest frame."""
-        packs = self.seconds is not None and self._bytes > RING_LOOSE
-        packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if packs else frame
-        with self._lock:
-            self._append(frame, packed)
-
-    def copy(self) -> Timeline:
-        """Return a copy that is unaffected by new frames."""
-        with self._lock:
-            return Timeline(self.seconds, deque(self.frames), dict(self.base), dict(self.ran))
-
-    def _append(self, frame: Frame, packed: Frame) -> None:
-        self.frames.append(packed)
-        if self.seconds is None:
-            return
-        self._bytes += sum(len(e.data) for e in packed.evidence)
-        while len(self.frames) > 2 and (
-            frame.monotonic - self.frames[0].monotonic > self.seconds or self._bytes > RING_BYTES
-        ):
-            oldest = self.frames.popleft()
-            self._bytes -= sum(len(e.data) for e in oldest.evidence)
-            self.base.update((e.key, e) for e in oldest.evidence)
-            self.ran.update(oldest.ran or {})
-
-    def recall(self, start: int, stop: int) -> list[Frame]:
-        """Return frames start..stop-1; the first one contains all evidence known at that time."""
-        still = self.copy()
-        known, ran = still.base, still.ran
-        chosen: list[Frame] = []
-        for index, frame in enumerate(still.frames):
-            if index >= stop:
-                break
-            if index <= start:
-                known.update((e.key, e) for e in frame.evidence)
-                ran.update(frame.ran or {})
-            if index == start:
-                marks = None if frame.ran is None else ran
-                chosen.append(replace(frame, evidence=tuple(_unpack(e) for e in known.values()), ran=marks))
-            elif index > start:
-                chosen.append(still.frame(index))
-        return chosen
-
-    def frame(self, index: int) -> Frame:
-        """Return a frame as it was appended."""
-        kept = self.frames[index]
-        return replace(kept, evidence=tuple(_unpack(e) for e in kept.evidence))
+from sdstop.core.timeline import Timeline
 
 
 class Look(Struct, frozen=True):
@@ -291,19 +218,3 @@ def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
     """Return the keys of the commands run by collectors, by their slug keys."""
     commands = (command for command in commands_of(collectors) if "*" not in command.argv)
     return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}
-
-
-class _Packed(Evidence, frozen=True):
-    """Evidence with compressed data, because old frames of a live session are rarely accessed."""
-
-
-def _pack(item: Evidence) -> Evidence:
-    return item if len(item.data) < _WORTH_PACKING else _copy(_Packed, item, zlib.compress(item.data, 1))
-
-
-def _unpack(item: Evidence) -> Evidence:
-    return _copy(Evidence, item, zlib.decompress(item.data)) if isinstance(item, _Packed) else item
-
-
-def _copy(kind: type[Evidence], e: Evidence, data: bytes) -> Evidence:
-    return kind(e.key, e.outcome, data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit, e.fault)
