@@ -91,7 +91,7 @@ class Stages:
             self._diagnosis.add(window)
         with self.clock("remember"):
             self._ring.append(frame)
-        self._exposition.observe(Look(frame.number, window, self._diagnosis.now, self._replay.host))
+        self._exposition.observe(Look(frame.number, window, self._diagnosis.now, lambda: self._replay.host))
         with self.clock("page"):
             self._exposition.page()
         with self.clock("gzip"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from sdstop.core.account import not_understood
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
-from sdstop.core.evidence import Frame, Origin, slug
+from sdstop.core.evidence import Evidence, Frame, Origin, slug
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Rule
 from sdstop.core.guard import Guard
@@ -24,6 +25,9 @@ from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.core.timeline import Timeline
 
+SPARE = 60.0
+"""Seconds that are replayed before the window of an earlier frame: steps back over them are answered at once."""
+
 
 class Look(Struct, frozen=True):
     """State of the node at one frame.
@@ -34,7 +38,13 @@ class Look(Struct, frozen=True):
     index: int
     window: Window
     judgement: Judgement
-    host: EvidenceHost
+    made: Callable[[], EvidenceHost]
+    """Returns the host."""
+
+    @property
+    def host(self) -> EvidenceHost:
+        """The evidence known at this frame."""
+        return self.made()
 
     @property
     def now(self) -> Snapshot:
@@ -87,7 +97,7 @@ class Session:
         self._replay = Replay(collectors, known=origin.collectors, guard=self.guard)
         self._history = History(self._providers)
         self._head: Look | None = None
-        self._back: tuple[int, Replay, History] | None = None
+        self._back: tuple[Replay, History] | None = None
 
     def feed(self, frame: Frame) -> Look:
         """Add the next frame and evaluate the window that ends with it."""
@@ -106,7 +116,7 @@ class Session:
         assert window is not None  # noqa: S101  # a snapshot was added above
         judgement = self.diagnosis.add(window, until)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
-        self._head = Look(len(self.timeline.frames) - 1, window, judgement, self._replay.host)
+        self._head = Look(len(self.timeline.frames) - 1, window, judgement, lambda: self._replay.host)
         for listener in self.listeners:
             listener(self._head)
         self.took = time.monotonic() - start
@@ -145,38 +155,51 @@ class Session:
         index = max(0, min(index, last))
         if index == last:
             return self.head()
-        replay, history = self._replayed(index, unwanted)
-        self._back = frames[index].number, replay, history
-        window = history.window(replay.host.evidence)
-        assert window is not None  # noqa: S101  # at least one frame was recalled
+        host = cache(lambda: EvidenceHost(self.timeline.recall(index, index + 1)[0].evidence))
+        window = self._window(index, lambda key: host().evidence(key), unwanted)
         held = self.diagnosis.folded_before(frames[index].number)
         judged = self.diagnosis
         judgement = judge(window, self.rules, judged.configured, self.guard, held, unwanted, judged.policy)
-        return Look(index, window, judgement, replay.host)
+        return Look(index, window, judgement, host)
 
-    def _replayed(self, index: int, unwanted: Callable[[], bool]) -> tuple[Replay, History]:
-        """Replay the frames up to `index`; go on with the last replay if it ended at one of the frames needed."""
+    def _window(self, index: int, evidence: Callable[[str], Evidence | None], unwanted: Callable[[], bool]) -> Window:
+        """Return the window that ends with a frame, from the frames replayed last if they include those needed.
+
+        More frames are replayed than one window needs: steps back are then answered at once.
+        """
         frames = self.timeline.frames
-        start = index
-        while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
-            start -= 1
+        number = frames[index].number
+        start = self._before(index, KEEP)
         if self._back is not None:
-            number, replay, history = self._back
-            reached = next((at for at in range(index, start - 1, -1) if frames[at].number <= number), None)
-            if reached is not None and frames[reached].number == number:
-                for at in range(reached + 1, index + 1):
-                    if unwanted():
-                        raise Superseded
-                    self._add(history, replay, self.timeline.frame(at))
-                    self._back = frames[at].number, replay, history
-                return replay, history
+            replay, history = self._back
+            held = history.numbers
+            if held and held.start <= frames[start].number:
+                ahead = [at for at in range(start, index + 1) if frames[at].number >= held.stop]
+                if not ahead or (at := ahead[0]) == 0 or frames[at - 1].number == held.stop - 1:
+                    for at in ahead:
+                        if unwanted():
+                            raise Superseded
+                        self._add(history, replay, self.timeline.frame(at))
+                    window = history.window_at(number, KEEP, evidence)
+                    if window is not None:
+                        return window
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
-        history = History(self._providers, past=self._history.past)
-        for frame in self.timeline.recall(start, index + 1):
+        history = History(self._providers, KEEP + SPARE, past=self._history.past)
+        for frame in self.timeline.recall(self._before(start, SPARE), index + 1):
             if unwanted():
                 raise Superseded
             self._add(history, replay, frame)
-        return replay, history
+        self._back = replay, history
+        window = history.window_at(number, KEEP, evidence)
+        assert window is not None  # noqa: S101  # at least one frame was recalled
+        return window
+
+    def _before(self, index: int, seconds: float) -> int:
+        """Return the index of the oldest frame at most `seconds` before one."""
+        frames, start = self.timeline.frames, index
+        while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= seconds:
+            start -= 1
+        return start
 
     def _add(self, history: History, replay: Replay, frame: Frame) -> None:
         history.add(with_vanished(replay.feed(frame), self.memory.at(frame.number)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import deque
 from threading import Lock
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -183,5 +184,5 @@ def _left(item: Evidence) -> int:
     return size
 
 
-def _fields(e: Evidence, data: bytes) -> tuple[object, ...]:
+def _fields(e: Evidence, data: bytes) -> tuple[Any, ...]:
     return e.key, e.outcome, data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit, e.fault

@@ -506,7 +506,8 @@ def test_a_packed_timeline_is_read_while_it_grows(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sdstop.core.timeline.RING_LOOSE", 0)
     timeline = Timeline(60.0)
     timeline.append(Frame(0, 0.0, 0.0, (Evidence("/disks", data=counters(0)),)))
-    ended, wrong = threading.Event(), []
+    ended = threading.Event()
+    wrong: list[int] = []
 
     def read() -> None:
         while not ended.is_set():
