@@ -272,14 +272,15 @@ class History:
     @property
     def numbers(self) -> range:
         """Numbers from that of the oldest frame to that of the newest one."""
-        return range(self._ring[0].number, self._ring[-1].number + 1) if self._ring else range(0)
+        ring = tuple(self._ring)
+        return range(ring[0].number, ring[-1].number + 1) if ring else range(0)
 
     def window_at(self, number: int, seconds: float, evidence: Callable[[str], Evidence | None]) -> Window | None:
         """Return the window of a history that keeps `seconds` and whose newest frame is `number`.
 
         None if this history does not hold that frame and all earlier ones of the window.
         """
-        shots = [shot for shot in self._ring if shot.number <= number]
+        shots = [shot for shot in tuple(self._ring) if shot.number <= number]
         if not shots or shots[-1].number != number:
             return None
         start = next(at for at, shot in enumerate(shots) if shots[-1].monotonic - shot.monotonic <= seconds)

@@ -26,7 +26,9 @@ from sdstop.core.snapshot import Snapshot
 from sdstop.core.timeline import Timeline
 
 SPARE = 60.0
-"""Seconds that are replayed before the window of an earlier frame: steps back over them are answered at once."""
+"""Seconds that are replayed before the window after a step back: further ones are answered at once."""
+AT_HAND = 15.0
+"""Seconds of windows kept by a session that can be stepped back: the first steps are answered at once."""
 
 
 class Look(Struct, frozen=True):
@@ -95,7 +97,7 @@ class Session:
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
         self._replay = Replay(collectors, known=origin.collectors, guard=self.guard)
-        self._history = History(self._providers)
+        self._history = History(self._providers, KEEP if remember == 0 else KEEP + AT_HAND)
         self._head: Look | None = None
         self._back: tuple[Replay, History] | None = None
 
@@ -112,7 +114,7 @@ class Session:
         self.timeline.append(frame)
         shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
         self._history.add(shot)
-        window = self._history.window(self._replay.host.evidence)
+        window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
         judgement = self.diagnosis.add(window, until)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
@@ -170,9 +172,15 @@ class Session:
         frames = self.timeline.frames
         number = frames[index].number
         start = self._before(index, KEEP)
+        if self._history.numbers.start <= frames[start].number:
+            window = self._history.window_at(number, KEEP, evidence)
+            if window is not None:
+                return window
+        steps_back = False
         if self._back is not None:
             replay, history = self._back
             held = history.numbers
+            steps_back = bool(held) and held.start <= number < held.stop
             if held and held.start <= frames[start].number:
                 ahead = [at for at in range(start, index + 1) if frames[at].number >= held.stop]
                 if not ahead or (at := ahead[0]) == 0 or frames[at - 1].number == held.stop - 1:
@@ -184,8 +192,9 @@ class Session:
                     if window is not None:
                         return window
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
-        history = History(self._providers, KEEP + SPARE, past=self._history.past)
-        for frame in self.timeline.recall(self._before(start, SPARE), index + 1):
+        spare = SPARE if steps_back else 0.0
+        history = History(self._providers, KEEP + spare, past=self._history.past)
+        for frame in self.timeline.recall(self._before(start, spare), index + 1):
             if unwanted():
                 raise Superseded
             self._add(history, replay, frame)

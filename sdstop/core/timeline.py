@@ -108,7 +108,7 @@ class Timeline(Struct):
         series.add(item.data)
         with self._lock:
             self._bytes += series.size - before
-        return _Stored(*_fields(item, b""), series, series.count - 1)
+        return _Stored(**_fields(item, b""), series=series, version=series.count - 1)
 
     def _unpacked(self, item: Evidence) -> Evidence:
         if not isinstance(item, _Stored):
@@ -117,7 +117,7 @@ class Timeline(Struct):
         if series is not item.series or len(texts) <= item.version:
             texts = item.series.texts()
             self._read[item.key] = item.series, texts
-        return Evidence(*_fields(item, texts[item.version]))
+        return Evidence(**_fields(item, texts[item.version]))
 
 
 class _Series:
@@ -184,5 +184,6 @@ def _left(item: Evidence) -> int:
     return size
 
 
-def _fields(e: Evidence, data: bytes) -> tuple[Any, ...]:
-    return e.key, e.outcome, data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit, e.fault
+def _fields(item: Evidence, data: bytes) -> dict[str, Any]:
+    """Return the fields of evidence with other data."""
+    return {name: data if name == "data" else getattr(item, name) for name in Evidence.__struct_fields__}
