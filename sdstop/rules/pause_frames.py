@@ -1,4 +1,4 @@
-"""Pause frames: a switch that stops this node, or a node that cannot take what it is sent."""
+"""Pause frames: a switch that stops this node, or a node that cannot process received frames fast enough."""
 
 from __future__ import annotations
 
