@@ -20,7 +20,8 @@ from sdstop import tui
 from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Frame, Origin
-from sdstop.core.session import RING_SECONDS, Look, Session
+from sdstop.core.session import Look, Session
+from sdstop.core.timeline import RING_SECONDS
 from sdstop.rules import RULES
 
 PACE = 0.1

@@ -23,7 +23,8 @@ from sdstop.core.diagnosis import Diagnosis, providers_of
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.history import History
 from sdstop.core.replay import Replay
-from sdstop.core.session import RING_SECONDS, Look, Session, Timeline
+from sdstop.core.session import Look, Session
+from sdstop.core.timeline import RING_SECONDS, Timeline
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.node.live import LiveHost
@@ -90,7 +91,7 @@ class Stages:
             self._diagnosis.add(window)
         with self.clock("remember"):
             self._ring.append(frame)
-        self._exposition.observe(Look(frame.number, window, self._diagnosis.now, self._replay.host))
+        self._exposition.observe(Look(frame.number, window, self._diagnosis.now, lambda: self._replay.host))
         with self.clock("page"):
             self._exposition.page()
         with self.clock("gzip"):

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             return 0
         from sdstop import tui  # after forking the sampler, because it imports large modules
         from sdstop.analysis.load_course import LoadCourse
-        from sdstop.core.session import RING_SECONDS
+        from sdstop.core.timeline import RING_SECONDS
 
         session = watch.session(None if watch.sampler is None else RING_SECONDS)
         course = LoadCourse(session)

@@ -83,8 +83,10 @@ class Watch:
     @property
     def live(self) -> Sampler:
         """The sampler of a live watch."""
-        if self.sampler is None:
-            raise TypeError("a capture has no sampler")
+        from sdstop.sampler import Sampler
+
+        if not isinstance(self.sampler, Sampler):
+            raise TypeError("the node is not sampled by this process")
         return self.sampler
 
     def __enter__(self) -> Self:
@@ -112,7 +114,7 @@ class Watch:
     @property
     def frames_kept(self) -> float | None:
         """Seconds of frames kept for reports that quote evidence (None: all, already in memory)."""
-        from sdstop.core.session import RING_SECONDS
+        from sdstop.core.timeline import RING_SECONDS
 
         return None if self.sampler is None else RING_SECONDS
 

@@ -268,3 +268,21 @@ class History:
         if not self._ring:
             return None
         return Window(tuple(self._ring), evidence, self._providers, self.past, self._topologies)
+
+    @property
+    def numbers(self) -> range:
+        """Numbers from that of the oldest frame to that of the newest one."""
+        ring = tuple(self._ring)
+        return range(ring[0].number, ring[-1].number + 1) if ring else range(0)
+
+    def window_at(self, number: int, seconds: float, evidence: Callable[[str], Evidence | None]) -> Window | None:
+        """Return the window of a history that keeps `seconds` and whose newest frame is `number`.
+
+        None if this history does not hold that frame and all earlier ones of the window.
+        """
+        shots = [shot for shot in tuple(self._ring) if shot.number <= number]
+        if not shots or shots[-1].number != number:
+            return None
+        start = next(at for at, shot in enumerate(shots) if shots[-1].monotonic - shot.monotonic <= seconds)
+        start = min(start, max(len(shots) - FEWEST, 0))
+        return Window(tuple(shots[start:]), evidence, self._providers, self.past, self._topologies)

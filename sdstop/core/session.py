@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 import time
-import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from threading import Lock
+from functools import cache
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.account import not_understood
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
-from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
+from sdstop.core.evidence import Evidence, Frame, Origin, slug
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Rule
 from sdstop.core.guard import Guard
@@ -25,77 +23,12 @@ from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
+from sdstop.core.timeline import Timeline
 
-RING_SECONDS = 900.0
-"""Seconds that a live session can be stepped back."""
-RING_BYTES = 48 << 20
-"""Maximum size of the (compressed) evidence kept by a live session, in bytes."""
-RING_LOOSE = 4 << 20
-"""Size in bytes above which evidence is compressed; short sessions avoid the cost."""
-
-_WORTH_PACKING = 4096
-
-
-class Timeline(Struct):
-    """Frames in order; a live timeline drops the oldest ones but keeps their latest evidence as its base.
-
-    One thread appends while others read.
-    """
-
-    seconds: float | None = None
-    frames: deque[Frame] = field(default_factory=deque)
-    base: dict[str, Evidence] = field(default_factory=dict)
-    ran: dict[str, RunMark] = field(default_factory=dict)
-    _bytes: int = 0
-    _lock: Lock = field(default_factory=Lock)
-
-    def append(self, frame: Frame) -> None:
-        """Add the newest frame."""
-        packs = self.seconds is not None and self._bytes > RING_LOOSE
-        packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if packs else frame
-        with self._lock:
-            self._append(frame, packed)
-
-    def copy(self) -> Timeline:
-        """Return a copy that is unaffected by new frames."""
-        with self._lock:
-            return Timeline(self.seconds, deque(self.frames), dict(self.base), dict(self.ran))
-
-    def _append(self, frame: Frame, packed: Frame) -> None:
-        self.frames.append(packed)
-        if self.seconds is None:
-            return
-        self._bytes += sum(len(e.data) for e in packed.evidence)
-        while len(self.frames) > 2 and (
-            frame.monotonic - self.frames[0].monotonic > self.seconds or self._bytes > RING_BYTES
-        ):
-            oldest = self.frames.popleft()
-            self._bytes -= sum(len(e.data) for e in oldest.evidence)
-            self.base.update((e.key, e) for e in oldest.evidence)
-            self.ran.update(oldest.ran or {})
-
-    def recall(self, start: int, stop: int) -> list[Frame]:
-        """Return frames start..stop-1; the first one contains all evidence known at that time."""
-        still = self.copy()
-        known, ran = still.base, still.ran
-        chosen: list[Frame] = []
-        for index, frame in enumerate(still.frames):
-            if index >= stop:
-                break
-            if index <= start:
-                known.update((e.key, e) for e in frame.evidence)
-                ran.update(frame.ran or {})
-            if index == start:
-                marks = None if frame.ran is None else ran
-                chosen.append(replace(frame, evidence=tuple(_unpack(e) for e in known.values()), ran=marks))
-            elif index > start:
-                chosen.append(still.frame(index))
-        return chosen
-
-    def frame(self, index: int) -> Frame:
-        """Return a frame as it was appended."""
-        kept = self.frames[index]
-        return replace(kept, evidence=tuple(_unpack(e) for e in kept.evidence))
+SPARE = 60.0
+"""Seconds that are replayed before the window after a step back: further ones are answered at once."""
+AT_HAND = 15.0
+"""Seconds of windows kept by a session that can be stepped back: the first steps are answered at once."""
 
 
 class Look(Struct, frozen=True):
@@ -107,7 +40,13 @@ class Look(Struct, frozen=True):
     index: int
     window: Window
     judgement: Judgement
-    host: EvidenceHost
+    made: Callable[[], EvidenceHost]
+    """Returns the host."""
+
+    @property
+    def host(self) -> EvidenceHost:
+        """The evidence known at this frame."""
+        return self.made()
 
     @property
     def now(self) -> Snapshot:
@@ -158,9 +97,9 @@ class Session:
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
         self._replay = Replay(collectors, known=origin.collectors, guard=self.guard)
-        self._history = History(self._providers)
+        self._history = History(self._providers, KEEP if remember == 0 else KEEP + AT_HAND)
         self._head: Look | None = None
-        self._back: tuple[int, Replay, History] | None = None
+        self._back: tuple[Replay, History] | None = None
 
     def feed(self, frame: Frame) -> Look:
         """Add the next frame and evaluate the window that ends with it."""
@@ -175,11 +114,11 @@ class Session:
         self.timeline.append(frame)
         shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
         self._history.add(shot)
-        window = self._history.window(self._replay.host.evidence)
+        window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
         judgement = self.diagnosis.add(window, until)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
-        self._head = Look(len(self.timeline.frames) - 1, window, judgement, self._replay.host)
+        self._head = Look(len(self.timeline.frames) - 1, window, judgement, lambda: self._replay.host)
         for listener in self.listeners:
             listener(self._head)
         self.took = time.monotonic() - start
@@ -218,38 +157,58 @@ class Session:
         index = max(0, min(index, last))
         if index == last:
             return self.head()
-        replay, history = self._replayed(index, unwanted)
-        self._back = frames[index].number, replay, history
-        window = history.window(replay.host.evidence)
-        assert window is not None  # noqa: S101  # at least one frame was recalled
+        host = cache(lambda: EvidenceHost(self.timeline.recall(index, index + 1)[0].evidence))
+        window = self._window(index, lambda key: host().evidence(key), unwanted)
         held = self.diagnosis.folded_before(frames[index].number)
         judged = self.diagnosis
         judgement = judge(window, self.rules, judged.configured, self.guard, held, unwanted, judged.policy)
-        return Look(index, window, judgement, replay.host)
+        return Look(index, window, judgement, host)
 
-    def _replayed(self, index: int, unwanted: Callable[[], bool]) -> tuple[Replay, History]:
-        """Replay the frames up to `index`; go on with the last replay if it ended at one of the frames needed."""
+    def _window(self, index: int, evidence: Callable[[str], Evidence | None], unwanted: Callable[[], bool]) -> Window:
+        """Return the window that ends with a frame, from the frames replayed last if they include those needed.
+
+        More frames are replayed than one window needs: steps back are then answered at once.
+        """
         frames = self.timeline.frames
-        start = index
-        while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
-            start -= 1
+        number = frames[index].number
+        start = self._before(index, KEEP)
+        if self._history.numbers.start <= frames[start].number:
+            window = self._history.window_at(number, KEEP, evidence)
+            if window is not None:
+                return window
+        steps_back = False
         if self._back is not None:
-            number, replay, history = self._back
-            reached = next((at for at in range(index, start - 1, -1) if frames[at].number <= number), None)
-            if reached is not None and frames[reached].number == number:
-                for at in range(reached + 1, index + 1):
-                    if unwanted():
-                        raise Superseded
-                    self._add(history, replay, self.timeline.frame(at))
-                    self._back = frames[at].number, replay, history
-                return replay, history
+            replay, history = self._back
+            held = history.numbers
+            steps_back = bool(held) and held.start <= number < held.stop
+            if held and held.start <= frames[start].number:
+                ahead = [at for at in range(start, index + 1) if frames[at].number >= held.stop]
+                if not ahead or (at := ahead[0]) == 0 or frames[at - 1].number == held.stop - 1:
+                    for at in ahead:
+                        if unwanted():
+                            raise Superseded
+                        self._add(history, replay, self.timeline.frame(at))
+                    window = history.window_at(number, KEEP, evidence)
+                    if window is not None:
+                        return window
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
-        history = History(self._providers, past=self._history.past)
-        for frame in self.timeline.recall(start, index + 1):
+        spare = SPARE if steps_back else 0.0
+        history = History(self._providers, KEEP + spare, past=self._history.past)
+        for frame in self.timeline.recall(self._before(start, spare), index + 1):
             if unwanted():
                 raise Superseded
             self._add(history, replay, frame)
-        return replay, history
+        self._back = replay, history
+        window = history.window_at(number, KEEP, evidence)
+        assert window is not None  # noqa: S101  # at least one frame was recalled
+        return window
+
+    def _before(self, index: int, seconds: float) -> int:
+        """Return the index of the oldest frame at most `seconds` before one."""
+        frames, start = self.timeline.frames, index
+        while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= seconds:
+            start -= 1
+        return start
 
     def _add(self, history: History, replay: Replay, frame: Frame) -> None:
         history.add(with_vanished(replay.feed(frame), self.memory.at(frame.number)))
@@ -291,19 +250,3 @@ def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
     """Return the keys of the commands run by collectors, by their slug keys."""
     commands = (command for command in commands_of(collectors) if "*" not in command.argv)
     return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}
-
-
-class _PackedEvidence(Evidence, frozen=True):
-    """Evidence with compressed data, because old frames of a live session are rarely accessed."""
-
-
-def _pack(item: Evidence) -> Evidence:
-    return item if len(item.data) < _WORTH_PACKING else _copy(_PackedEvidence, item, zlib.compress(item.data, 1))
-
-
-def _unpack(item: Evidence) -> Evidence:
-    return _copy(Evidence, item, zlib.decompress(item.data)) if isinstance(item, _PackedEvidence) else item
-
-
-def _copy(kind: type[Evidence], e: Evidence, data: bytes) -> Evidence:
-    return kind(e.key, e.outcome, data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit, e.fault)

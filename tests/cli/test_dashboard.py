@@ -9,7 +9,8 @@ import pytest
 
 import sdstop.tui
 from sdstop.cli.command import execute
-from sdstop.core.session import RING_SECONDS, Session
+from sdstop.core.session import Session
+from sdstop.core.timeline import RING_SECONDS
 from sdstop.tui.terminal import Options
 
 

@@ -1,6 +1,8 @@
 """Windows of snapshots, and findings over time."""
 
+import random
 import re
+import threading
 from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
@@ -19,7 +21,8 @@ from sdstop.core.guard import Part
 from sdstop.core.history import History, Window
 from sdstop.core.host import Host
 from sdstop.core.model import Reading, Source
-from sdstop.core.session import Session, Timeline
+from sdstop.core.session import Session
+from sdstop.core.timeline import Timeline
 from tests.core.meters import Meter, Reader, Speed, collector, frame, session
 
 
@@ -388,7 +391,7 @@ def test_a_live_ring_forgets_frames_but_not_what_they_established() -> None:
 
 
 def test_a_timeline_keeps_within_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.core.session.RING_BYTES", 100)
+    monkeypatch.setattr("sdstop.core.timeline.RING_BYTES", 100)
     timeline = Timeline(900.0)
     for n in range(1, 50):
         timeline.append(Frame(n, float(n), float(n), (Evidence("/m", data=b"x" * 20),)))
@@ -457,3 +460,66 @@ def test_what_is_marked_is_quoted(before: str, after: str, needle: str) -> None:
     assert needle in shown
     assert len(shown) <= EXCERPT
     assert all(line in before + needle + after for line in shown.splitlines())
+
+
+def counters(n: int) -> bytes:
+    return b"".join(b"   8 %7d sd%d %d %d 0.%02d\n" % (16 * k, k, n * k, n, n % 100) for k in range(60))
+
+
+def test_a_packed_timeline_returns_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.timeline.RING_LOOSE", 0)
+    timeline = Timeline(50.0)
+    frames = []
+    for n in range(1, 140):
+        items = [Evidence("/disks", data=counters(n)), Evidence("/small", data=b"%d\n" % n)]
+        items += [Evidence("/rare", data=b"r%d" % n * 400, stderr=b"e", exit=1)] if n % 40 == 1 else []
+        frames.append(Frame(n, float(n), float(n), tuple(items), {"x": RunMark(float(n), 0.1)}))
+        timeline.append(frames[-1])
+    kept = list(timeline.frames)
+    assert [each.number for each in kept] == list(range(89, 140))
+    assert sum(len(item.data) for each in kept for item in each.evidence) < 500
+    for index, each in enumerate(kept):
+        assert timeline.frame(index) == frames[each.number - 1]
+    first, *rest = timeline.recall(10, 20)
+    assert rest == frames[99:108]
+    assert {item.key: item.data for item in first.evidence} == {
+        "/disks": counters(99), "/small": b"99\n", "/rare": b"r81" * 400
+    }  # fmt: skip
+
+
+def test_a_packed_timeline_counts_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.timeline.RING_LOOSE", 0)
+    monkeypatch.setattr("sdstop.core.timeline.RING_BYTES", 20_000)
+    timeline = Timeline(1e9)
+    chance = random.Random(3)
+    for n in range(1, 400):
+        noise = chance.randbytes(600)
+        timeline.append(
+            Frame(n, float(n), float(n), (Evidence("/disks", data=counters(n)), Evidence("/n", data=noise)))
+        )
+    assert 20 <= len(timeline.frames) <= 100
+    assert timeline.frame(0).evidence[0].data == counters(timeline.frames[0].number)
+    assert timeline.recall(len(timeline.frames) - 1, 400)[0].evidence[0].data == counters(399)
+
+
+def test_a_packed_timeline_is_read_while_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.timeline.RING_LOOSE", 0)
+    timeline = Timeline(60.0)
+    timeline.append(Frame(0, 0.0, 0.0, (Evidence("/disks", data=counters(0)),)))
+    ended = threading.Event()
+    wrong: list[int] = []
+
+    def read() -> None:
+        while not ended.is_set():
+            shown = timeline.recall(0, 80)
+            wrong.extend(each.number for each in shown if each.evidence[0].data != counters(each.number))
+
+    threads = [threading.Thread(target=read) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for n in range(1, 300):
+        timeline.append(Frame(n, float(n), float(n), (Evidence("/disks", data=counters(n)),)))
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

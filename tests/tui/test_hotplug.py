@@ -15,7 +15,8 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.evidence import Origin
-from sdstop.core.session import RING_SECONDS, Session
+from sdstop.core.session import Session
+from sdstop.core.timeline import RING_SECONDS
 from sdstop.readings.disk import DiskActivity
 from sdstop.sampler import Sampler
 from tests.needs import fixture_needs
