@@ -82,9 +82,11 @@ class Watch:
 
     @property
     def live(self) -> Sampler:
-        """The sampler of a live watch."""
-        if self.sampler is None:
-            raise TypeError("a capture has no sampler")
+        """The sampler of a live watch. Raises TypeError for a capture, and for the frames of an exporter."""
+        from sdstop.sampler import Sampler
+
+        if not isinstance(self.sampler, Sampler):
+            raise TypeError("not a watch with a sampler of its own")
         return self.sampler
 
     def __enter__(self) -> Self:

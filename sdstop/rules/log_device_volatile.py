@@ -18,7 +18,7 @@ from sdstop.core.joins import Naming
 from sdstop.core.model import Reading
 
 _RAM = frozenset({"ram", "zram"})
-_FILES_IN_RAM = ("/dev/shm/", "/run/", "/tmp/")
+_FILES_IN_RAM = ("/dev/shm/", "/run/", "/tmp/")  # noqa: S108  # names to compare with
 
 
 class _Log(Struct, frozen=True):

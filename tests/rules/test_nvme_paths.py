@@ -82,7 +82,7 @@ def test_a_change_of_access_has_to_last() -> None:
     good, moving = (OPTIMIZED, PASSIVE), ("live change", "live change")
     assert judged(good, moving).unchecked("nvme3n1", NAME).reason == "2 failed for 0.0s: warning after 5 s"
     assert judged(good, moving, moving).finding("nvme3n1", NAME).title == "NO PATH LEFT"
-    assert judged(good, moving, good).ruled_out("nvme3n1", NAME)
+    assert judged(good, moving, good).ruled_out("nvme3n1", NAME).subjects
 
 
 def test_an_unreadable_state_decides_nothing() -> None:

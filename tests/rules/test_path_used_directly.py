@@ -55,7 +55,7 @@ def judged(*, mounts: str = "", members: str = "8:0 8:16", more: dict[str, str] 
 def test_paths_that_only_the_map_uses_are_good() -> None:
     said = judged(mounts="/dev/mapper/mpatha /srv xfs rw\n")
     assert said.ruled_out("sda", NAME).summary == "2 of 2 paths in the map, none used directly"
-    assert said.ruled_out("sdb", NAME)
+    assert said.ruled_out("sdb", NAME).subjects
 
 
 def test_a_path_that_is_mounted_beside_the_map_is_found() -> None:

@@ -51,7 +51,7 @@ def test_one_path_of_four_carries_all() -> None:
 @pytest.mark.parametrize(("other", "found"), [(100, False), (80, True)])
 def test_a_tenth_on_the_other_is_enough(other: int, found: bool) -> None:  # noqa: FBT001
     said = nvme(800 * MB, other * MB)
-    assert said.finding("nvme0n1", NAME) if found else said.ruled_out("nvme0n1", NAME)
+    assert (said.finding("nvme0n1", NAME) if found else said.ruled_out("nvme0n1", NAME)).subject == "nvme0n1"
 
 
 @pytest.mark.parametrize(("rate", "queue"), [(99, 8.0), (800, 1.9)])
@@ -62,7 +62,7 @@ def test_a_path_with_room_needs_no_other(rate: int, queue: float) -> None:
 def test_paths_that_are_not_optimized_are_not_expected_to_carry_anything() -> None:
     said = nvme(800 * MB, 0, access=("optimized", "non-optimized")).ruled_out("nvme0n1", NAME)
     assert said.summary == "1 path in use, nothing to balance"
-    assert nvme(800 * MB, 0, access=("non-optimized", "non-optimized")).finding("nvme0n1", NAME)
+    assert nvme(800 * MB, 0, access=("non-optimized", "non-optimized")).finding("nvme0n1", NAME).subject == "nvme0n1"
 
 
 def test_a_few_seconds_decide_nothing() -> None:
@@ -73,9 +73,8 @@ def test_a_few_seconds_decide_nothing() -> None:
                                                ("2 1 A 0 1 2 8:0 A 0 0 1 E 0 1 2 8:16 A 0 0 1", False)])  # fmt: skip
 def test_the_active_group_of_a_map(groups: str, found: bool) -> None:  # noqa: FBT001
     """A map of ALUA has the paths to the other controller in a group of their own, which is not used."""
-    shown = []
-    for second in range(13):
-        shown.append((float(second), {
+    shown = [
+        (float(second), {
             "list:/sys/block": "dm-0\nsda\nsdb",
             "/sys/block/dm-0/dm/uuid": "mpath-36001405a",
             "/sys/block/dm-0/dm/name": "mpatha",
@@ -84,6 +83,8 @@ def test_the_active_group_of_a_map(groups: str, found: bool) -> None:  # noqa: F
             command_key(STATUS): f"mpatha: 0 131072 multipath 2 0 1 0 {groups}\n",
             command_key(TABLE): "mpatha: 0 131072 multipath 0 0 1 1 service-time 0 0 2\n",
             "/proc/diskstats": counted("8 0", "sda", 400 * MB, 4, second) + counted("8 16", "sdb", 0, 0, second),
-        }))  # fmt: skip
+        })
+        for second in range(13)
+    ]  # fmt: skip
     said = Judged((DISKSTATS, DM_STATUS), [PATHS_UNBALANCED], shown)
-    assert said.finding("mpatha", NAME) if found else said.ruled_out("mpatha", NAME)
+    assert (said.finding("mpatha", NAME) if found else said.ruled_out("mpatha", NAME)).subject == "mpatha"

@@ -65,9 +65,9 @@ def test_a_node_without_ports_has_none(collector: object) -> None:
 
 def test_old_errors_are_not_new_ones() -> None:
     old = {"invalid_crc_count": 4000, "link_failure_count": 12}
-    said = judged(fc(**old), fc(**old, loss_of_sync_count=1)).ruled_out("host7", NAME)
+    said = judged(fc("Online", **old), fc("Online", **old, loss_of_sync_count=1)).ruled_out("host7", NAME)
     assert said.summary == "Online; new: 0 damaged, 1 link losses"
-    assert judged(fc(**old)).unchecked("host7", NAME).calm
+    assert judged(fc("Online", **old)).unchecked("host7", NAME).calm
 
 
 @pytest.mark.parametrize(("new", "found"), [(9, False), (10, True)])
@@ -99,7 +99,7 @@ def test_repeated_requests(new: int, found: bool) -> None:  # noqa: FBT001
 def test_a_port_that_lost_its_link_is_found_and_one_that_never_had_one_is_not() -> None:
     assert judged(fc("Linkdown", link_failure_count=1)).finding("host7", NAME).title == "STORAGE PORT WITHOUT LINK"
     assert judged(fc("Linkdown")).unchecked("host7", NAME).calm
-    assert judged(rdma("1: DOWN", downs=3)).finding("mlx5_0/1", NAME)
+    assert judged(rdma("1: DOWN", downs=3)).finding("mlx5_0/1", NAME).subject == "mlx5_0/1"
 
 
 def test_a_reset_of_the_counters_is_not_growth() -> None:
