@@ -18,13 +18,12 @@ from sdstop.capture import margins, terminal
 from sdstop.capture.fence import Fence, Fences, is_fence
 from sdstop.capture.prompt import TypedCommand, command, typed
 from sdstop.core.collector import Texts
-from sdstop.core.expression import expression
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 
-_XML = expression(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
+_XML = re.compile(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
 
 
-_DOCUMENT = expression(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))", re.MULTILINE)
+_DOCUMENT = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))", re.MULTILINE)
 """Beginning of JSON; `[0:0:0:0] disk` is lsscsi's."""
 _NARROW = 60
 """Minimum width of wrapped lines."""
@@ -372,9 +371,8 @@ def _cut_lines(output: TextOutput, text: str) -> str:
         return ""
     full = [at for at, line in enumerate(lines) if len(line) == widest]
     short = any(line.strip() and len(line) < widest for at, line in enumerate(lines) if at not in {0, *full})
-    shapes = {
-        re.sub(r"\d+", "", lines[at][: len(lines[at]) - len(lines[at].lstrip())] + lines[at].split()[0]) for at in full
-    }
+    indents = {at: len(lines[at]) - len(lines[at].lstrip()) for at in full}
+    shapes = {re.sub(r"\d+", "", lines[at][: indents[at]] + lines[at].split()[0]) for at in full}
     if len(shapes) < _FEWEST_CUT or form.by_line:  # lines of one kind can have one width
         return ""
     later = [next(iter(lines[at + 1 : at + 2]), "") for at in full]
@@ -386,7 +384,7 @@ def _begins(form: Form, line: str) -> bool:
     return _pattern(form.first).match(line) is not None
 
 
-_DATED = expression(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")
+_DATED = re.compile(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")
 """Line of a log that begins with a time in brackets."""
 
 

@@ -82,11 +82,11 @@ class Watch:
 
     @property
     def live(self) -> Sampler:
-        """The sampler of a live watch."""
+        """The sampler of a live watch. Raises TypeError for a capture, and for the frames of an exporter."""
         from sdstop.sampler import Sampler
 
         if not isinstance(self.sampler, Sampler):
-            raise TypeError("the node is not sampled by this process")
+            raise TypeError("not a watch with a sampler of its own")
         return self.sampler
 
     def __enter__(self) -> Self:
@@ -114,7 +114,7 @@ class Watch:
     @property
     def frames_kept(self) -> float | None:
         """Seconds of frames kept for reports that quote evidence (None: all, already in memory)."""
-        from sdstop.core.timeline import RING_SECONDS
+        from sdstop.core.session import RING_SECONDS
 
         return None if self.sampler is None else RING_SECONDS
 
@@ -272,7 +272,7 @@ def _begin(options: argparse.Namespace) -> Watch:
         collectors,
         host=lambda: _live(root, collectors, gateway),
         interval=interval,
-        hotplug=options.command in {DASHBOARD, "export"},
+        hotplug=options.command == DASHBOARD,
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
