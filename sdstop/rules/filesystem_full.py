@@ -107,7 +107,7 @@ def _full(window: Window, row: FilesystemSpace, severity: Severity, known: Filli
         severity=severity,
         subject=row.point,
         title=f"FILE SYSTEM {'NEARLY ' if left != 0 else ''}FULL: {human.percent(share)}%",
-        cause=f"{human.percent(share)}% used{free}{known.words if known else ''}.",
+        cause=f"{human.percent(share)}% used{free}{known.words if known and left != 0 else ''}.",
         impact="Writes will fail once it is full." if left != 0 else "Writes of users fail with ENOSPC.",
         values=(
             Value(
@@ -191,5 +191,5 @@ FILESYSTEM_FULL = Rule(
         Threshold("soon", 600.0, "time until a nearly full one is full at its present rate, critical", "seconds"),
     ),
     damage=Damage.CAPACITY,
-    view="disks",
+    view="volumes",
 )
