@@ -14,7 +14,7 @@ from sdstop.core.format import natural, percent, plural
 from sdstop.tui.pictures import Picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
-from sdstop.tui.widgets.palette import FAINT, MARKS, Line, Palette, text
+from sdstop.tui.widgets.palette import FAINT, MARKS, Line, Palette, text, width_of
 from sdstop.tui.widgets.roles import role
 
 _NAME = 12
@@ -22,11 +22,15 @@ _MOST = 12
 
 
 class _Disk(Struct, frozen=True):
-    """A line: name, cells, the columns that a finding accuses, and severity; `good` if it has no sign of a fault."""
+    """A line: name, cells, the columns that a finding accuses, and severity; `good` if it has no sign of a fault.
+
+    `told` is the cause that the worst finding states.
+    """
 
     name: str
     cells: tuple[str, ...]
     severity: Severity | None
+    told: str = ""
     accused: frozenset[int] = frozenset()
     good: bool = True
 
@@ -68,7 +72,7 @@ def _picture(
         lines: list[Line] = [text((f" {said}", role(color))) for said, color in above]
         lines.append(text((f"  {'DISK':<{name}}" + _cells(heads, sizes), role("dim"))))
         room = height - len(lines) - bool(folded)
-        lines += [_line(row, name, sizes, palette) for row in listed[: max(room, 0)]]
+        lines += [_line(row, name, sizes, palette, width) for row in listed[: max(room, 0)]]
         if folded:
             hidden = max(len(listed) - max(room, 0), 0)
             more = f"{plural(hidden, 'more disk')} with signs, " if hidden else ""
@@ -88,7 +92,7 @@ def _cells(said: Sequence[str], sizes: Sequence[int]) -> str:
     return f" {first[0]:<{first[1]}}" + "".join(f" {word:>{size}}" for word, size in rest)
 
 
-def _line(row: _Disk, name: int, sizes: Sequence[int], palette: Palette) -> Line:
+def _line(row: _Disk, name: int, sizes: Sequence[int], palette: Palette, width: int) -> Line:
     color = ROLES.get(row.severity) if row.severity is not None else None
     mark = MARKS.get(row.severity, " ") if row.severity is not None else " "
     parts = list(text((f" {mark}{palette.fit(palette.word(row.name, 60), name)}", role(color or "text"))))
@@ -96,6 +100,9 @@ def _line(row: _Disk, name: int, sizes: Sequence[int], palette: Palette) -> Line
         shown = palette.fit(palette.word(said, 30), size, right=at > 0)
         ink = color if color and at in row.accused else "text" if said not in {"-", "0"} else "dim"
         parts += text((f" {shown}", role(ink, bold=at in row.accused)))
+    told = palette.word(row.told, 80)
+    if told and width_of(parts) + cell_len(told) + 3 <= width:
+        parts += text((f"   {told}", FAINT))
     return tuple(parts)
 
 
@@ -131,8 +138,7 @@ def _disk(row: DiskHealth, scene: Scene) -> _Disk:
     )  # fmt: skip
     told = [each for each in scene.in_force if each.subject == row.device and each.rule in _RULES]
     accused = frozenset(_FIELDS.index(name) for each in told for name in _accused(each, row))
-    worst = max((each.severity for each in told), key=lambda severity: severity.rank, default=None)
-    return _Disk(row.device, cells, worst, accused, good=not told)
+    return _Disk(row.device, cells, *_worst(told), accused=accused, good=not told)
 
 
 _RULES = frozenset({"disk-failing", *_BY_RULE})
@@ -156,16 +162,23 @@ def _is_past(value: Value) -> bool:
     return (above is not None and number > above) or (below is not None and number < below)
 
 
+def _worst(told: Sequence[Finding]) -> tuple[Severity | None, str]:
+    """Return severity and cause of the worst finding."""
+    worst = max(told, key=lambda finding: finding.severity.rank, default=None)
+    return (None, "") if worst is None else (worst.severity, worst.cause)
+
+
 def _raid_disk(row: RaidDisk, scene: Scene) -> _Disk:
     cells = (
         row.state or "?", _count(row.predicted), _count(row.media_errors), _count(row.other_errors),
         _degrees(row.temperature), (row.volume or "-").rpartition("/")[2],
     )  # fmt: skip
-    worst = scene.worst().get(row.disk)
+    worst, told = _worst([each for each in scene.in_force if each.subject == row.disk])
     accused = {0} if row.good is False else set()
     accused |= {1} if row.predicted else set()
     accused |= {2} if row.media_errors and worst is not None else set()
-    return _Disk(row.disk, cells, worst, frozenset(accused), good=worst is None and row.good is not False)
+    good = worst is None and row.good is not False
+    return _Disk(row.disk, cells, worst, told, frozenset(accused), good=good)
 
 
 def _controllers(names: Collection[str], scene: Scene) -> list[tuple[str, str]]:
