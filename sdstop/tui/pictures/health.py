@@ -24,13 +24,13 @@ _MOST = 12
 class _Disk(Struct, frozen=True):
     """A line: name, cells, the columns that a finding accuses, and severity; `good` if it has no sign of a fault.
 
-    `told` is the cause that the worst finding states.
+    `cause` is that of the worst finding.
     """
 
     name: str
     cells: tuple[str, ...]
     severity: Severity | None
-    told: str = ""
+    cause: str = ""
     accused: frozenset[int] = frozenset()
     good: bool = True
 
@@ -100,9 +100,9 @@ def _line(row: _Disk, name: int, sizes: Sequence[int], palette: Palette, width: 
         shown = palette.fit(palette.word(said, 30), size, right=at > 0)
         ink = color if color and at in row.accused else "text" if said not in {"-", "0"} else "dim"
         parts += text((f" {shown}", role(ink, bold=at in row.accused)))
-    told = palette.word(row.told, 80)
-    if told and width_of(parts) + cell_len(told) + 3 <= width:
-        parts += text((f"   {told}", FAINT))
+    cause = palette.word(row.cause, 80)
+    if cause and width_of(parts) + cell_len(cause) + 3 <= width:
+        parts += text((f"   {cause}", FAINT))
     return tuple(parts)
 
 
@@ -173,12 +173,12 @@ def _raid_disk(row: RaidDisk, scene: Scene) -> _Disk:
         row.state or "?", _count(row.predicted), _count(row.media_errors), _count(row.other_errors),
         _degrees(row.temperature), (row.volume or "-").rpartition("/")[2],
     )  # fmt: skip
-    worst, told = _worst([each for each in scene.in_force if each.subject == row.disk])
+    worst, cause = _worst([each for each in scene.in_force if each.subject == row.disk])
     accused = {0} if row.good is False else set()
     accused |= {1} if row.predicted else set()
     accused |= {2} if row.media_errors and worst is not None else set()
     good = worst is None and row.good is not False
-    return _Disk(row.disk, cells, worst, told, frozenset(accused), good=good)
+    return _Disk(row.disk, cells, worst, cause, frozenset(accused), good=good)
 
 
 def _controllers(names: Collection[str], scene: Scene) -> list[tuple[str, str]]:
