@@ -17,7 +17,8 @@ from tests.tui.screens import WIDE, FakeFeed, Screen, screen
 from tests.tui.walk import walk
 
 STORIES = (
-    "clone-convoy", "draid-one-dimm", "aoe-flashcache", "scaleio-cloud", "disks-failing", "lvm-failing", "vm-kernel-ext4",
+    "clone-convoy", "draid-one-dimm", "aoe-flashcache", "scaleio-cloud", "disks-failing", "lvm-failing",
+    "vm-kernel-ext4",
 )  # fmt: skip
 
 
