@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.block.df import FilesystemSpace
 from sdstop.collectors.devicemapper.lvm import LogicalVolume
 from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
@@ -71,23 +72,23 @@ def _judged(store: Store, findings: Iterable[Finding]) -> Store:
 
 
 def _all(window: Window) -> Iterator[Store]:
-    for row in window.rows(FilesystemSpace).values():
+    for row in latest_rows(window, FilesystemSpace)[0].values():
         if row.size or row.share is not None:
             yield from _filesystem(row)
-    for pool in window.rows(ThinPool).values():
+    for pool in latest_rows(window, ThinPool)[0].values():
         left = None if pool.size is None or pool.used is None else pool.size - pool.used
         full = 1.0 if pool.filled is None and pool.state == "out of data space" else pool.filled
         yield Store(pool.pool, "thin pool", "", full, _bytes(left), _bytes(pool.size), _state(pool.state))
         if (pool.metadata_filled or 0.0) >= _WORTH:
             yield Store(pool.pool, "thin pool", "metadata", pool.metadata_filled)
-    for shot in window.rows(VolumeSnapshot).values():
+    for shot in latest_rows(window, VolumeSnapshot)[0].values():
         left = None if shot.size is None or shot.used is None else shot.size - shot.used
         yield Store(shot.snapshot, "snapshot", "", shot.filled, _bytes(left), _bytes(shot.size), _state(shot.state))
-    for zfs in window.rows(Pool).values():
+    for zfs in latest_rows(window, Pool)[0].values():
         yield Store(zfs.pool, "ZFS pool", "", zfs.used, _bytes(zfs.free), _bytes(zfs.size), _state(zfs.state))
-    told = {pool.pool for pool in window.rows(ThinPool).values()}
-    told |= {shot.snapshot for shot in window.rows(VolumeSnapshot).values()}
-    for volume in window.rows(LogicalVolume).values():
+    told = {pool.pool for pool in latest_rows(window, ThinPool)[0].values()}
+    told |= {shot.snapshot for shot in latest_rows(window, VolumeSnapshot)[0].values()}
+    for volume in latest_rows(window, LogicalVolume)[0].values():
         if volume.volume not in told and "[" not in volume.volume:
             state = _state(volume.health or "")
             yield Store(

@@ -298,6 +298,8 @@ class Rule(Struct, frozen=True):
     sdstop.core.memory). Its findings explain those of the rules in `explains` about the same thing and about things
     that need it. A rule with `after`, IDs of other rules, is evaluated after all rules without; `check` then has a
     third argument, the findings of these rules so far.
+    A fold of many of its findings has the words `many`; if the fault is `inherent` in each thing, the fold has no steps
+    about the thing that they share.
     `damage`, `standing` and `view` hold for those of its findings that do not state their own.
     """
 
@@ -315,6 +317,7 @@ class Rule(Struct, frozen=True):
     explains: tuple[str, ...] = ()
     after: frozenset[str] = frozenset()
     many: str = ""
+    inherent: bool = False
     damage: Damage = Damage.SPEED
     standing: bool = False
     view: str = ""

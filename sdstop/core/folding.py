@@ -275,7 +275,7 @@ def _fold(
             Value("example", "example", f"{worst.subject}: {worst.cause}"),
         ),
         evidence=cites(*(cite for member in as_bad[:CITED] for cite in member.evidence[:1])),
-        advice=(*_advice(shared), *worst.advice[:3]),
+        advice=(*(() if rule.inherent else _advice(shared)), *worst.advice[:3]),
         refuted_by=f"{worst.subject}, and so the others: {worst.refuted_by}" if worst.refuted_by else "",
         harmless_if=worst.harmless_if,
         confidence=None if None in certain else max(filter(None, certain), default=None),
@@ -307,9 +307,11 @@ _FAULT = expression(r"[:,]| (?=[a-z])")
 
 
 def _impact(members: Sequence[Finding], worst: Finding, affected: Sequence[str], count: int) -> str:
-    """Return the impact of a fold: that of all its members, or the things that need them."""
-    if not affected or all(member.impact == worst.impact for member in members):
+    """Return the impact of a fold: that of all its members, the things that need them, or that of the worst one."""
+    if all(member.impact == worst.impact for member in members):
         return worst.impact
+    if not affected:
+        return fitting(f"{worst.subject}: {worst.impact[:1].lower()}{worst.impact[1:]}", worst.impact)
     more = count - len(affected[:2])
     return f"Affected: {human.listed(affected[:2])}{f' and {more} more' if more else ''}."
 

@@ -324,6 +324,7 @@ DISK_FAILING = Rule(
     instead=(RaidDisk,),
     covers=(Covers(DiskHealth), Covers(RaidDisk)),
     explains=("slow-device", "slow-stripe-member", "device-hung", "osd-slow", "disk-offline", "rebuild-slow"),
+    inherent=True,
     many="are failing",
     damage=Damage.REDUNDANCY,
     view="disks",

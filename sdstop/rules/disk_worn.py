@@ -125,6 +125,7 @@ DISK_WORN = Rule(
     ),
     covers=(Covers(DiskHealth, where=_has_wear),),
     explains=("slow-device", "slow-stripe-member", "osd-slow", "disk-offline"),
+    inherent=True,
     many="are worn",
     damage=Damage.REDUNDANCY,
     standing=True,

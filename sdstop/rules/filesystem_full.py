@@ -107,7 +107,7 @@ def _full(window: Window, row: FilesystemSpace, severity: Severity, known: Filli
         severity=severity,
         subject=row.point,
         title=f"FILE SYSTEM {'NEARLY ' if left != 0 else ''}FULL: {human.percent(share)}%",
-        cause=f"{human.percent(share)}% used{free}{known.words if known else ''}.",
+        cause=f"{human.percent(share)}% used{free}{known.words if known and left != 0 else ''}.",
         impact="Writes will fail once it is full." if left != 0 else "Writes of users fail with ENOSPC.",
         values=(
             Value(

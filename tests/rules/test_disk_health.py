@@ -17,6 +17,7 @@ from sdstop.rules.disk_failing import DISK_FAILING
 from sdstop.rules.disk_hot import DISK_HOT
 from sdstop.rules.disk_link_errors import DISK_LINK_ERRORS
 from sdstop.rules.disk_worn import DISK_WORN
+from tests.fixtures import story
 from tests.nodes.disk_health import asked, ata, nvme, scsi, standby, sysfs, sysfs_nvme
 from tests.nodes.frames import Files, Judged
 
@@ -272,3 +273,11 @@ def test_several_bad_disks_of_one_enclosure_are_a_finding_on_the_enclosure() -> 
     assert said.subject == "0x5003048001a2b3c4"
     assert "3 of 4 disks in enclosure" in said.cause
     assert {member.subject for member in said.members} == {"sda", "sdb", "sdc"}
+
+
+def test_disks_that_fail_in_one_enclosure_are_replaced_and_its_cables_left_alone() -> None:
+    (found,) = (f for f in story("disks-failing").judgements[-1].findings if len(f.subjects) > 1)
+    assert found.impact == "sdb: the disk can fail at any time."
+    said = [str(step) for step in found.advice]
+    assert said[0] == "Replace the disk; check first that its data has another copy."
+    assert not any("cables" in step for step in said)

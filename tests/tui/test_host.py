@@ -66,6 +66,9 @@ async def test_its_key_turns_the_pages_of_a_small_screen() -> None:
         assert "Data sources" in text
         assert "Memory modules" not in text
         text = await shown.press("6")
+        assert "Kernel log" in text
+        assert "Data sources" not in text
+        text = await shown.press("6")
         assert "Top I/O processes" in text
         await shown.press("1", "6")
         assert "Top I/O processes" in shown.text()

@@ -191,7 +191,7 @@ async def test_filter_narrows_as_it_is_typed_and_escape_clears_it() -> None:
         assert " sda " not in shown.text()
         text = await shown.press("enter")
         assert "1 hit of nv" in text
-        assert "2 hits: 1 Disks, 1 Path" in text
+        assert "4 hits: 1 Disks, 1 Host, 1 Path, 1 Readings" in text
         text = await shown.press("escape")
         assert "sda " in text
         assert "Arrays and disks" in text

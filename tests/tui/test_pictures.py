@@ -9,6 +9,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence
 from sdstop.core.session import Session
 from sdstop.rules import RULES
+from sdstop.tui.pictures.pool import pool_picture
 from sdstop.tui.terminal import Depth
 from tests.fixtures import opened, story
 from tests.tui.first_screen import panes
@@ -38,6 +39,35 @@ def picture(shown: Screen) -> list[str]:
             ["php-fpm             250 ██", "rpc_wait_bit_killable"],
         ),
         ("pacemaker-unclean", "Clusters", ["1 of 2 nodes online, led by store1", "failed store1"]),
+        (
+            "disks-failing",
+            "Health, as the disks report it",
+            ["!sdb     FAILING", "*sdc     passed          16", "412", "63C", "2 disks without a sign of failure"],
+        ),
+        (
+            "raid-no-battery",
+            "RAID controller and its disks",
+            ["battery Failed", "write cache OFF", "!c0/e32/s2 Offln", "1 disk without a sign"],
+        ),
+        ("kernel-medium-error", "Kernel log: ", ["critical medium error, dev sda, sector 4656"]),
+        (
+            "kernel-hung",
+            "Kernel log: 2 messages about hung-task",
+            ["\u00d72 INFO: task rsync:4711 blocked", "Killed process 5120 (java)", "server nas1 not responding"],
+        ),
+        ("vm-filesystem-full", "Space in use", ["/srv/data   ext4 ", "100%", "/srv/mail   ext4 inodes ", "1984"]),
+        (
+            "lvm-physical-volume-missing",
+            "Space in use",
+            ["backup/pool thin pool ██", "out of data space", "refresh needed", "partial"],
+        ),
+        ("vm-lvm-out-of-space", "Space in use", ["vg1/backup  snapshot", "invalid", "vg0/pool    thin pool ██"]),
+        ("vm-lvm-raid1-degraded", "vg0/vol: 2 slots", ["raid1       vda", "vdd failed"]),
+        ("mtu-mismatch", "Largest packets, in bytes", ["bond0  ██", "1500  loses larger frames"]),
+        ("path-mtu", "Largest packets, in bytes", ["ens1f0        ██", "to 10.40.0.21 ", "1500  via 10.20.0.254"]),
+        ("zfs-neglected", "Pool tank: ", ["*  ata-ST4000NM0035_ZC1A1", "512B configured, 4096B native"]),
+        ("nvme-target-dead", "Path of nvme1n1", ["! target nqn", "SESSION DOWN"]),
+        ("tasks-stalled", "6 tasks waiting", ["postgres              6 ██"]),
     ],
 )
 async def test_a_picture_proves_its_finding_on_80_columns(name: str, title: str, inside: list[str]) -> None:
@@ -160,3 +190,38 @@ async def test_the_load_of_a_calm_node_has_the_name_of_what_is_drawn(name: str, 
     async with screen(story(name).session) as shown:
         assert picture(shown)[1].strip() == head
         assert shown.line("QUEUE")
+
+
+@pytest.mark.parametrize("name", ["kernel-medium-error", "raid-no-battery", "disks-failing"])
+async def test_a_finding_that_no_path_is_about_has_no_path_for_a_picture(name: str) -> None:
+    async with screen(story(name).session) as shown:
+        assert not picture(shown)[0].startswith("─ Path of ")
+
+
+async def test_a_screen_without_devices_shows_the_pool_and_what_passed() -> None:
+    async with screen(story("zfs-tended").session) as shown:
+        text = shown.text()
+        assert "Pool tank: errors of reads, writes, checksums" in text
+        assert "─ Passed: 3 checks ─" in text
+        assert "tank: last scrub 3 days ago" in text
+    async with screen(story("lvm-physical-volume-back").session) as shown:
+        assert "vg0/wide       striped" in "\n".join(picture(shown))
+
+
+async def test_like_leaves_of_a_pool_without_a_fault_are_one_line() -> None:
+    async with screen(story("draid-mended").session, (160, 48)) as shown:
+        scene = shown.app.scene
+        assert scene is not None
+        drawn = pool_picture(None, scene)
+        assert drawn is not None
+        lines = ["".join(part.text for part in line) for line in drawn.draw(100, 14)]
+        assert any("58 disks" in line and "ONLINE" in line for line in lines), lines
+
+
+async def test_messages_around_those_of_a_finding_are_drawn_in_the_order_of_time() -> None:
+    async with screen(story("vm-kernel-ext4").session, (160, 48)) as shown:
+        lines = picture(shown)[1:]
+        times = [line[1:9] for line in lines if line.strip()]
+        assert times == sorted(times)
+        assert any("\u00d720 Buffer I/O error" in line for line in lines)
+        assert any("Aborting journal on device dm-0-8." in line for line in lines)

@@ -16,7 +16,10 @@ from tests.tui.rules import begun_between
 from tests.tui.screens import WIDE, FakeFeed, Screen, screen
 from tests.tui.walk import walk
 
-STORIES = ("clone-convoy", "draid-one-dimm", "aoe-flashcache", "scaleio-cloud")
+STORIES = (
+    "clone-convoy", "draid-one-dimm", "aoe-flashcache", "scaleio-cloud", "disks-failing", "lvm-failing",
+    "vm-kernel-ext4",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -51,7 +51,7 @@ def array_slots(finding: Finding, scene: Scene) -> Picture | None:
 
 def mapped_slots(finding: Finding, scene: Scene) -> Picture | None:
     """Return the slots of the LVM RAID volume that a finding is about, None if it is about none."""
-    rows = scene.window.rows(MappedRaidState).values()
+    rows = scene.rows(MappedRaidState)[0].values()
     row = next((each for each in rows if not {each.volume, each.device}.isdisjoint(finding.subjects)), None)
     if row is None or not row.health:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 from sdstop.analysis.cache_state import caches, split
@@ -20,6 +19,7 @@ from sdstop.tui.pictures.members import member_heat
 from sdstop.tui.pictures.packets import mtu_picture
 from sdstop.tui.pictures.passed import passed_picture
 from sdstop.tui.pictures.pool import pool_picture
+from sdstop.tui.pictures.quoted import evidence_picture
 from sdstop.tui.pictures.scaling import scaling_picture
 from sdstop.tui.pictures.slots import slot_picture
 from sdstop.tui.pictures.space import space_picture
@@ -33,7 +33,7 @@ from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.mixture import mixture_rows, mixture_title
 from sdstop.tui.views.path import stage_rows
 from sdstop.tui.views.path_strip import path_of
-from sdstop.tui.widgets.palette import FAINT, Line, text
+from sdstop.tui.widgets.palette import Line
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.roles import role
 
@@ -70,28 +70,6 @@ def _path(finding: Finding, scene: Scene) -> Picture | None:
     brief, full = (len(stage_rows(path, scene, 200, 99, noted=noted)) for noted in (False, True))
     title = f"Path of {name}: client to medium"
     return Picture(title, draw, tuple(sorted({*range(4, brief + 1), full})), whole=brief, is_path=True)
-
-
-def _evidence(finding: Finding, scene: Scene) -> Picture | None:
-    """Return the cited evidence, where nothing else can be drawn."""
-    if not finding.evidence:
-        return None
-
-    def drawn(width: int) -> list[Line]:
-        lines: list[Line] = []
-        for cite in finding.evidence:
-            lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
-            for row in cite.excerpt.splitlines()[:_QUOTED]:
-                parts = textwrap.wrap(scene.palette.word(row.strip(), 300), max(width - 5, 20)) or [""]
-                lines += [text(f"   {part}") for part in parts]
-        return lines
-
-    most = len(drawn(80))
-    return Picture("Evidence", lambda width, height: drawn(width)[:height], tuple(range(min(most, 2), most + 1)))
-
-
-_QUOTED = 12
-"""Maximum lines of one citation."""
 
 
 def _mixture(finding: Finding, scene: Scene) -> Picture | None:
@@ -158,7 +136,7 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "slow-device": (member_heat,),
     "mtu-misaligned": (frame_picture,),
     "cache-sub-block-io": (frame_picture,),
-    "cache-errors": (_evidence,),
+    "cache-errors": (evidence_picture,),
     "cache-bypassed": (frame_picture,),
     "dimm-too-few-channels": (slot_picture,),
     "dimm-unequal-sockets": (slot_picture,),
@@ -207,7 +185,7 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "tasks-stuck": (waiting_picture, _gauges),
     "io-stalled": (waiting_picture, _gauges),
 }
-_REST: Sequence[Maker] = (pool_picture, _evidence, load_picture)
+_REST: Sequence[Maker] = (pool_picture, evidence_picture, load_picture)
 """Pictures of a finding that no other can draw."""
 _BY_VIEW: dict[str, Sequence[Maker]] = {
     "caches": (frame_picture, _mixture),

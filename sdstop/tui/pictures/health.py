@@ -14,7 +14,7 @@ from sdstop.core.format import natural, percent, plural
 from sdstop.tui.pictures import Picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import ROLES
-from sdstop.tui.widgets.palette import FAINT, MARKS, Line, Palette, text
+from sdstop.tui.widgets.palette import FAINT, MARKS, Line, Palette, text, width_of
 from sdstop.tui.widgets.roles import role
 
 _NAME = 12
@@ -22,11 +22,15 @@ _MOST = 12
 
 
 class _Disk(Struct, frozen=True):
-    """A line: name, cells, the columns that a finding accuses, and severity; `good` if it has no sign of a fault."""
+    """A line: name, cells, the columns that a finding accuses, and severity; `good` if it has no sign of a fault.
+
+    `cause` is that of the worst finding.
+    """
 
     name: str
     cells: tuple[str, ...]
     severity: Severity | None
+    cause: str = ""
     accused: frozenset[int] = frozenset()
     good: bool = True
 
@@ -40,11 +44,11 @@ _RAID_SIZES = (10, 9, 10, 10, 5, 8)
 def health_picture(finding: Finding, scene: Scene) -> Picture | None:
     """Return the health of the node's disks, None if no disk that a finding is about has reported any."""
     names = set(finding.subjects)
-    health = scene.window.rows(DiskHealth).values()
+    health = scene.rows(DiskHealth)[0].values()
     if any(row.device in names for row in health):
         rows = [_disk(row, scene) for row in health]
         return _picture("Health, as the disks report it", _HEADS, _SIZES, rows, names, scene)
-    disks = scene.window.rows(RaidDisk).values()
+    disks = scene.rows(RaidDisk)[0].values()
     things = {row.disk for row in disks} | {row.volume for row in disks} | {row.controller for row in disks}
     if names.isdisjoint(things):
         return None
@@ -68,7 +72,7 @@ def _picture(
         lines: list[Line] = [text((f" {said}", role(color))) for said, color in above]
         lines.append(text((f"  {'DISK':<{name}}" + _cells(heads, sizes), role("dim"))))
         room = height - len(lines) - bool(folded)
-        lines += [_line(row, name, sizes, palette) for row in listed[: max(room, 0)]]
+        lines += [_line(row, name, sizes, palette, width) for row in listed[: max(room, 0)]]
         if folded:
             hidden = max(len(listed) - max(room, 0), 0)
             more = f"{plural(hidden, 'more disk')} with signs, " if hidden else ""
@@ -88,7 +92,7 @@ def _cells(said: Sequence[str], sizes: Sequence[int]) -> str:
     return f" {first[0]:<{first[1]}}" + "".join(f" {word:>{size}}" for word, size in rest)
 
 
-def _line(row: _Disk, name: int, sizes: Sequence[int], palette: Palette) -> Line:
+def _line(row: _Disk, name: int, sizes: Sequence[int], palette: Palette, width: int) -> Line:
     color = ROLES.get(row.severity) if row.severity is not None else None
     mark = MARKS.get(row.severity, " ") if row.severity is not None else " "
     parts = list(text((f" {mark}{palette.fit(palette.word(row.name, 60), name)}", role(color or "text"))))
@@ -96,6 +100,9 @@ def _line(row: _Disk, name: int, sizes: Sequence[int], palette: Palette) -> Line
         shown = palette.fit(palette.word(said, 30), size, right=at > 0)
         ink = color if color and at in row.accused else "text" if said not in {"-", "0"} else "dim"
         parts += text((f" {shown}", role(ink, bold=at in row.accused)))
+    cause = palette.word(row.cause, 80)
+    if cause and width_of(parts) + cell_len(cause) + 3 <= width:
+        parts += text((f"   {cause}", FAINT))
     return tuple(parts)
 
 
@@ -131,8 +138,7 @@ def _disk(row: DiskHealth, scene: Scene) -> _Disk:
     )  # fmt: skip
     told = [each for each in scene.in_force if each.subject == row.device and each.rule in _RULES]
     accused = frozenset(_FIELDS.index(name) for each in told for name in _accused(each, row))
-    worst = max((each.severity for each in told), key=lambda severity: severity.rank, default=None)
-    return _Disk(row.device, cells, worst, accused, good=not told)
+    return _Disk(row.device, cells, *_worst(told), accused=accused, good=not told)
 
 
 _RULES = frozenset({"disk-failing", *_BY_RULE})
@@ -156,22 +162,29 @@ def _is_past(value: Value) -> bool:
     return (above is not None and number > above) or (below is not None and number < below)
 
 
+def _worst(told: Sequence[Finding]) -> tuple[Severity | None, str]:
+    """Return severity and cause of the worst finding."""
+    worst = max(told, key=lambda finding: finding.severity.rank, default=None)
+    return (None, "") if worst is None else (worst.severity, worst.cause)
+
+
 def _raid_disk(row: RaidDisk, scene: Scene) -> _Disk:
     cells = (
         row.state or "?", _count(row.predicted), _count(row.media_errors), _count(row.other_errors),
         _degrees(row.temperature), (row.volume or "-").rpartition("/")[2],
     )  # fmt: skip
-    worst = scene.worst().get(row.disk)
+    worst, cause = _worst([each for each in scene.in_force if each.subject == row.disk])
     accused = {0} if row.good is False else set()
     accused |= {1} if row.predicted else set()
     accused |= {2} if row.media_errors and worst is not None else set()
-    return _Disk(row.disk, cells, worst, frozenset(accused), good=worst is None and row.good is not False)
+    good = worst is None and row.good is not False
+    return _Disk(row.disk, cells, worst, cause, frozenset(accused), good=good)
 
 
 def _controllers(names: Collection[str], scene: Scene) -> list[tuple[str, str]]:
     """Return a line for each controller of the named things, and for each of its volumes, with its role."""
     worst = scene.worst()
-    rows = scene.window.rows(RaidController)
+    rows = scene.rows(RaidController)[0]
     wanted = {name.partition("/")[0] for name in names}
     lines = []
     word = scene.palette.word
@@ -181,7 +194,7 @@ def _controllers(names: Collection[str], scene: Scene) -> list[tuple[str, str]]:
         facts = [controller.controller, controller.model or "", controller.state or ""]
         facts += [f"battery {controller.battery}"] if controller.battery else []
         lines.append((word("  ".join(each for each in facts if each), 78), _role(worst.get(controller.controller))))
-        for volume in scene.window.rows(RaidVolume).values():
+        for volume in scene.rows(RaidVolume)[0].values():
             if volume.controller == controller.controller:
                 cache = "" if volume.write_back is None else f"write cache {'on' if volume.write_back else 'OFF'}"
                 facts = [volume.volume, volume.device or "", volume.level or "", volume.state or "", cache]

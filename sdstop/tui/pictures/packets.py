@@ -48,7 +48,7 @@ def mtu_picture(finding: Finding, scene: Scene) -> Picture | None:
 
 
 def _paths(finding: Finding, scene: Scene) -> list[_Size]:
-    known = scene.window.rows(PathMtu).values()
+    known = scene.rows(PathMtu)[0].values()
     rows = [row for row in known if row.interface in finding.subjects and row.mtu < (row.interface_mtu or 0)]
     rows.sort(key=lambda row: (row.mtu, row.destination))
     return [_Size(f"to {row.destination}", row.mtu, accused=True, note=f"via {row.gateway}" if row.gateway else "")

@@ -76,7 +76,7 @@ def _folded(nodes: Sequence[VdevNode]) -> Iterator[_Line]:
 def _line(node: VdevNode, severity: Severity | None) -> _Line:
     vdev = node.vdev
     counts = (vdev.read_errors, vdev.write_errors, vdev.checksum_errors)
-    errors = " ".join("?" if count is None else str(count) for count in counts)
+    errors = " ".join("-" if count is None else str(count) for count in counts)
     return _Line(vdev.depth, vdev.vdev, vdev.state, errors, (vdev.note or "").removeprefix("block size: "), severity)
 
 
@@ -87,14 +87,8 @@ def _drawn(lines: Sequence[_Line], scene: Scene, width: int, height: int) -> lis
     name = min(max(cell_len(palette.word(each.name, 80)) + 2 * each.depth for each in kept), _NAME)
     state = max(len(each.state) for each in kept)
     errors = max([len(each.errors) for each in kept] + [5])
-    found = [
-        text(
-            (
-                f"  {'VDEV':<{name}} {'STATE':<{state}} {'R W C':<{errors}}  R W C: errors of reads, writes, checksums",
-                role("dim"),
-            )
-        )
-    ]
+    head = f"  {'VDEV':<{name}} {'STATE':<{state}} {'R W C':<{errors}}"
+    found = [text((head, role("dim")))]
     for each in kept:
         color = ROLES.get(each.severity, "text") if each.severity is not None else "text"
         mark = MARKS.get(each.severity, " ") if each.severity is not None else " "

@@ -122,15 +122,20 @@ def title_line(cause: Cause, width: int) -> Line:
     head = text((word, role(fore, ground, bold=True)), " ", (title, role(cause.role, bold=True)))
     since = _since(cause)
     room = width - width_of(head) - 2
-    subject = _subject(cause.entry, room, palette)
+    subject = _subject(cause, room, palette)
     line = (*head, *text((f"  {subject}", role(cause.role))))
     gap = width - width_of(line) - len(since) - 1
     return (*line, *text(" " * gap, (since, role("dim")))) if since and gap >= 1 else line
 
 
-def _subject(entry: FindingEntry, room: int, palette: Palette) -> str:
-    """Return the subject within `room` cells, the end of its name if it is longer."""
-    shown = palette.word(entry.subject, 100)
+def _subject(cause: Cause, room: int, palette: Palette) -> str:
+    """Return the subject within `room` cells, with the volume of a kernel name; the end of its name if it is longer."""
+    subject = cause.entry.subject
+    drive = cause.scene.drives().get(subject) if subject.startswith("dm-") else None
+    shown = palette.word(subject, 100)
+    if drive is not None and drive.volume:
+        known = f"{shown} ({palette.word(drive.volume, 60)})"
+        shown = known if cell_len(known) <= room else shown
     if cell_len(shown) > room:
         shown = shown.rpartition("/")[2]
     if cell_len(shown) > room:
@@ -186,7 +191,7 @@ def brief_line(cause: Cause, width: int) -> Line:
     since = _since(cause)
     since = since if width >= _ROOMY else since.partition(",")[0]
     room = width - width_of(head) - len(since) - 3
-    subject = _subject(cause.entry, room, palette)
+    subject = _subject(cause, room, palette)
     line = (*head, *text((f" {subject}", role(cause.role)))) if subject else head
     if cause.follows:
         line = (*line, *text((f" +{len(cause.follows)} follow", role("dim"))))

@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
-from sdstop.collectors.kernel.readings import KernelEvent, KernelLog
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.collectors.system.node import CpuActivity, Node
 from sdstop.collectors.system.pressure import Pressure
@@ -37,9 +36,7 @@ _LOGGED = 4
 class HostView(View):
     """Two columns on a wide screen, or else one of four pages, turned by the view's key."""
 
-    families = (
-        CpuActivity, Dimm, InterfaceNode, KernelEvent, KernelLog, MemorySocket, Node, NumaActivity, NumaNode, Pressure,
-    )  # fmt: skip
+    families = (CpuActivity, Dimm, InterfaceNode, MemorySocket, Node, NumaActivity, NumaNode, Pressure)
     tables = (COLUMNS, PROCESSES, SOURCES)
 
     @classmethod

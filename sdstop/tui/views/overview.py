@@ -18,7 +18,7 @@ from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, Proce
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.choice import picture_of
-from sdstop.tui.pictures.passed import passed_picture
+from sdstop.tui.pictures.passed import remaining_picture
 from sdstop.tui.pictures.traffic import load_picture, wait_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
@@ -128,7 +128,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
         second = room.take(needs.second.fit(room.left - 1) + 1)
     if not devices and not second:
         cause += room.take(needs.others - others)
-    if not wide:  # lines that would stay empty show further steps
+    if not wide or not (devices or second):  # lines that would stay empty show further steps
         for more in range(actions + 1, len(needs.body) + 1):
             grown = needs.body[more - 1] - needs.body[actions - 1]
             if 0 < grown <= room.left:
@@ -315,8 +315,9 @@ def _filling(plan: Plan, needs: Needs, finding: Finding | None, scene: Scene) ->
     if plan.devices - 2 - needs.devices > _SPARE and finding is not None:
         load = load_picture(finding, scene)
         return load if load is not None and (picture is None or load.title != picture.title) else None
-    spare = plan.picture - 1 - picture.steps[-1] if picture is not None else 0
-    return passed_picture(scene) if spare > _SPARE and not plan.devices else None
+    if picture is None or plan.devices or plan.picture - 1 - picture.steps[-1] <= _SPARE:
+        return None
+    return remaining_picture(finding, picture, scene)
 
 
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:

@@ -8,10 +8,6 @@ from typing import Any
 from textual.app import ComposeResult
 
 from sdstop.analysis.space import stores
-from sdstop.collectors.block.df import FilesystemSpace
-from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
-from sdstop.collectors.devicemapper.thin_pools import ThinPool
 from sdstop.core.format import (
     NONE,
     bytes_,
@@ -154,7 +150,7 @@ _COLUMNS = (
 class Volumes(View):
     """Volumes and their limits above, space that can run out, details of the volume under the cursor below."""
 
-    families = (ClusterVolume, FilesystemSpace, Limit, LimitUse, LogicalVolume, ThinPool, VolumeSnapshot)
+    families = (ClusterVolume, Limit, LimitUse)
     tables = (_COLUMNS,)
 
     @classmethod

@@ -1,0 +1,36 @@
+"""Quoted: the evidence that a finding cites, as it was recorded."""
+
+from __future__ import annotations
+
+import textwrap
+
+from sdstop.core.finding import Finding
+from sdstop.tui.pictures import Picture
+from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.palette import FAINT, Line, text
+
+_QUOTED = 12
+"""Maximum lines of one citation."""
+
+
+def quoted_lines(finding: Finding, scene: Scene, width: int) -> list[Line]:
+    """Return the lines of each citation below its key."""
+    lines: list[Line] = []
+    for cite in finding.evidence:
+        lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
+        for row in cite.excerpt.splitlines()[:_QUOTED]:
+            parts = textwrap.wrap(scene.palette.word(row.strip(), 300), max(width - 5, 20)) or [""]
+            lines += [text(f"   {part}") for part in parts]
+    return lines
+
+
+def evidence_picture(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the cited evidence, None without any."""
+    if not finding.evidence:
+        return None
+    most = len(quoted_lines(finding, scene, 80))
+    return Picture(
+        "Evidence",
+        lambda width, height: quoted_lines(finding, scene, width)[:height],
+        tuple(range(min(most, 2), most + 1)),
+    )
