@@ -29,6 +29,7 @@ SOURCES = (
     "network.paths",
     "network.sessions",
     "network.session_states",
+    "network.nvme_paths",
     "network.clients",
     "network.addresses",
     "network.interfaces_text",

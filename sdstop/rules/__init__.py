@@ -30,6 +30,7 @@ ORDER = (
     "volume_group_partial",
     "volume_unhealthy",
     "session_down",
+    "nvme_no_path",
     "stripe_convoy",
     "hot_stripe_member",
     "slow_stripe_member",
