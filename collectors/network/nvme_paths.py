@@ -1,8 +1,4 @@
-"""Paths of NVMe namespaces with native multipath: whether the target serves the namespace by each controller.
-
-Asymmetric namespace access (ANA, NVMe base specification 2.0, 8.1): a controller can be live and its target refuse the
-namespace there. With no path that is served, the kernel holds every request, and each controller still looks healthy.
-"""
+"""Paths of native NVMe multipath: the controllers that lead to a namespace, and the access that each one reports."""
 
 from __future__ import annotations
 
@@ -10,66 +6,104 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
-from sdstop.collectors.network.sessions import NVME
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Absent, Host
-from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Fact, Label, Name, Reading, Source, State
 
+BLOCK = "/sys/block"
+NVME = "/sys/class/nvme"
+SUBSYSTEMS = "/sys/class/nvme-subsystem"
 PACE = 5.0
-_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)")
+
+LIVE_STATE = "live"
+ACCESSIBLE = frozenset({"optimized", "non-optimized"})
+"""Access states in which a controller serves requests."""
+_PATH = re.compile(r"nvme(\d{1,9})c(\d{1,9})n(\d{1,9})")
 
 
 class NvmePath(Reading, frozen=True):
-    """A path to an NVMe namespace by one controller, of targets that report ANA.
+    """A path of an NVMe namespace that the kernel reaches through several controllers.
 
-    States (drivers/nvme/host/multipath.c: nvme_ana_state_names): optimized, non-optimized, inaccessible,
-    persistent-loss, change.
+    A hidden block device `nvmeXcYnZ`: subsystem X, controller Y, namespace Z (drivers/nvme/host/multipath.c:
+    nvme_mpath_set_disk_name). The access state is only there if the controller reports it (asymmetric namespace
+    access): optimized, non-optimized, inaccessible, persistent-loss, change.
     """
 
     family: ClassVar[str] = "nvme_path"
-    title: ClassVar[str] = "Paths of NVMe namespaces"
-    rows_of = Source(f"{NVME}/{{controller}}/{{path}}/ana_state")
+    title: ClassVar[str] = "NVMe paths"
+    fields_of: ClassVar = {
+        "access": Source(f"{BLOCK}/{{path}}/ana_state"),
+        "policy": Source(f"{SUBSYSTEMS}/{{subsystem}}/iopolicy"),
+    }
+    rows_of = Source(f"{NVME}/{{controller}}/state")
     things: ClassVar = {
-        "namespace": Identity(ThingKind.DEVICE, Naming.DEV),
-        "controller": Identity(ThingKind.SESSION, Naming.SESSION),
+        "path": Identity(None, Naming.DEV),
     }
 
-    path: Annotated[str, Label("Path", "Its name in sysfs: nvme0c1n1", names=Name.DEVICE)]
+    path: Annotated[str, Label("Path", "Kernel name of the hidden device: nvme0c1n1", names=Name.DEVICE)]
+    device: Annotated[str, Fact("Device", "Device that unites the paths: nvme0n1", names=Name.DEVICE)]
     controller: Annotated[str, Fact("Controller", "Controller of the path: nvme1", plain=True)]
-    namespace: Annotated[str, Fact("Namespace", "Device above all paths: nvme0n1", names=Name.DEVICE)]
-    state: Annotated[
+    subsystem: Annotated[str, Fact("Subsystem", "Its name in sysfs: nvme-subsys0", plain=True)]
+    state: Annotated[str | None, State("State", "State of the controller: live, connecting, resetting, dead ...")]
+    access: Annotated[
         str | None,
-        State("ANA state", "State that the target reports: optimized, non-optimized, inaccessible ..."),
+        State("Access", "Access that the controller reports: optimized, non-optimized, inaccessible, persistent-loss"),
+    ]
+    policy: Annotated[
+        str | None, Fact("Policy", "Choice among optimized paths: numa, round-robin, queue-depth", plain=True)
     ]
 
+    @property
+    def works(self) -> bool:
+        """Whether requests can take the path now."""
+        return self.state == LIVE_STATE and (self.access is None or self.access in ACCESSIBLE)
 
-def read(host: Host) -> Iterable[NvmePath]:
-    """Yield the paths of all controllers whose targets report ANA. Raises Absent without any.
+    @property
+    def failed(self) -> bool:
+        """Whether it is a fault that they cannot: a live controller may be inaccessible while another one serves."""
+        return self.state != LIVE_STATE or self.access == "persistent-loss"
 
-    /sys/class/nvme/nvme1/nvme0c1n1/ana_state holds `optimized`.
-    """
-    found = []
-    for controller in host.names(NVME):
-        for name in host.names(f"{NVME}/{controller}"):
-            match = _PATH.fullmatch(name)
-            state = host.maybe(f"{NVME}/{controller}/{name}/ana_state") if match is not None else None
-            if match is not None and state is not None:
-                found.append(NvmePath(name, controller, match[1] + match[2], state or None))
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return a row for each path. Raises Absent without any."""
+    entries = host.entries(BLOCK)
+    found = [match for entry in entries if (match := _PATH.fullmatch(entry)) is not None]
     if not found:
-        raise Absent(f"{NVME}/*/nvme*c*n*/ana_state", "no NVMe namespace with several paths")
-    return found
+        raise Absent(f"list:{BLOCK}", "no NVMe namespace with several controllers")
+    policies = {
+        number: host.maybe(f"{SUBSYSTEMS}/nvme-subsys{number}/iopolicy") or None
+        for number in dict.fromkeys(match[1] for match in found)
+    }
+    states = {
+        number: host.maybe(f"{NVME}/nvme{number}/state") or None
+        for number in dict.fromkeys(match[2] for match in found)
+    }
+    return [
+        NvmePath(
+            path=match[0],
+            device=f"nvme{match[1]}n{match[3]}",
+            controller=f"nvme{match[2]}",
+            subsystem=f"nvme-subsys{match[1]}",
+            state=states[match[2]],
+            access=host.maybe(f"{BLOCK}/{match[0]}/ana_state") or None,
+            policy=policies[match[1]],
+        )
+        for match in found
+    ]
 
 
 NVME_PATHS = Collector(
     "nvme-paths",
-    "Paths of NVMe namespaces",
+    "Paths of native NVMe multipath",
     read,
     (NvmePath,),
     (
-        Need(f"list:{NVME}", "which NVMe controllers there are"),
-        Need(f"list:{NVME}/*", "paths of a controller"),
-        Need(f"{NVME}/*/nvme*/ana_state", "whether the target serves a namespace there", filled=True),
+        Need(f"list:{BLOCK}", "which paths there are"),
+        Need(f"{NVME}/*/state", "whether a path's controller is live", filled=True),
+        Need(f"{BLOCK}/nvme*/ana_state", "access that a controller reports", filled=True),
+        Need(f"{SUBSYSTEMS}/*/iopolicy", "choice among the paths", filled=True),
     ),
     PACE,
+    deadline=5.0,
 )

@@ -69,35 +69,6 @@ def _target_dead(second: int) -> dict[str, str]:
     return files | _answer(tasks) | (_NVME if not second else {})
 
 
-_STANDBY = _NVME | {
-    "/sys/class/nvme/nvme2/transport": "tcp\n",
-    "/sys/class/nvme/nvme2/address": "traddr=10.20.0.8,trsvcid=4420,src_addr=10.20.0.21\n",
-    "/sys/class/nvme/nvme2/subsysnqn": "nqn.2026-11.example:fast\n",
-    "/sys/class/nvme/nvme2/nvme1c2n1/size": "4194304\n",
-}
-
-
-def _not_served(second: int, fails: int = _HANGS_AT) -> dict[str, str]:
-    """Let an array fail to move a namespace, with both controllers live; until then one of them is its standby."""
-    place = {"wait": "folio_wait_bit_common", "mount": "/var/lib/db", "filesystem": "xfs", "device": "nvme1n1",
-             "number": "259:3"}  # fmt: skip
-    done = 40_000 + 300 * min(second, fails)
-    row = f" 259       3 nvme1n1 {done} 0 {8 * done} {done} 0 0 0 0 0 {done} {done} 0 0 0 0 0 0\n"
-    refused = second >= fails
-    tasks = [_task(2200 + n, "mysqld", 900 + n, **place) for n in range(5)] if refused else []
-    files = {
-        "/sys/class/nvme/nvme1/state": "live\n", "/sys/class/nvme/nvme2/state": "live\n", "/proc/diskstats": row,
-        "/sys/class/nvme/nvme1/nvme1c1n1/ana_state": "inaccessible\n" if refused else "optimized\n",
-        "/sys/class/nvme/nvme2/nvme1c2n1/ana_state": "change\n" if refused and second // 5 % 2 else "inaccessible\n",
-    }  # fmt: skip
-    return files | _answer(tasks) | (_STANDBY if not second else {})
-
-
-def _standby(second: int) -> dict[str, str]:
-    """Let an array serve a namespace by one of its two controllers, which is no fault."""
-    return _not_served(second, _SECONDS + 1)
-
-
 _VOLUME = {
     "/sys/block/dm-2/dev": "253:2\n",
     "/sys/block/dm-2/dm/name": "vg0-mail\n",
@@ -170,8 +141,6 @@ STORIES: Stories = {
     "nfs-server-dead": _story(Shape("web3", cpus=2, load=263.0), _nfs),
     "tasks-stalled": _story(Shape("db4", cpus=4, iowait=0.6, load=8.0, stalled=0.75), _unplaced),
     "nvme-target-dead": _story(Shape("db5", cpus=8, iowait=0.4, load=5.0, stalled=0.9), _target_dead),
-    "nvme-not-served": _story(Shape("db6", cpus=8, iowait=0.4, load=5.0, stalled=0.9), _not_served),
-    "nvme-standby-path": _story(Shape("db6", cpus=8, iowait=0.02, load=0.8), _standby),
     "volume-left-suspended": _story(Shape("mail1", cpus=8, iowait=0.4, load=9.0, stalled=0.9), _left_suspended),
     "pressure-unexplained": _story(Shape("backup2", cpus=4, iowait=0.9, load=20.0, stalled=0.9), _pressure),
     "md-unjudged": _story(Shape("vault12", cpus=8), _unjudged),
