@@ -127,6 +127,29 @@ def resources(*told: dict[str, Any]) -> Judgement:
     return session.head().judgement
 
 
+OLD = "version: 8.4.11 (api:1/proto:86-101)\n 0: cs:{}\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "severity", "title"),
+    [
+        ("Unconfigured", "warning", "NOT CONFIGURED"),
+        ("Connected ro:Primary/Secondary ds:Diskless/Diskless C r-----", "critical", "I/O FAILS"),
+        ("WFConnection ro:Primary/Unknown ds:Failed/DUnknown C r-----", "critical", "I/O FAILS"),
+        ("Connected ro:Secondary/Secondary ds:Inconsistent/Inconsistent C r-----", "warning", None),
+        ("Connected ro:Primary/Secondary ds:Diskless/UpToDate C r-----", "critical", None),
+        ("Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----", None, None),
+    ],
+)
+def test_a_resource_of_version_8_without_data_is_not_whole(state: str, severity: str | None, title: str | None) -> None:
+    session = Session(Origin("n"), (DRBD,), [CLUSTER_DEGRADED])
+    session.feed(Frame(1, 1000.0, 0.0, (Evidence("/proc/drbd", data=OLD.format(state).encode()),)))
+    said = session.head().judgement
+    assert [finding.severity.value for finding in said.findings] == ([severity] if severity else [])
+    assert title is None or [finding.title for finding in said.findings] == [title]
+    assert bool(said.ruled_out) == (severity is None)
+
+
 @pytest.mark.parametrize(("told", "words"), [
     (resource(state="Connecting", peer_disk="DUnknown"), "20 GiB has a single reachable copy; store2 is"),
     (resource(state="Connecting", peer_disk="DUnknown"), "store2 is DUnknown"),
