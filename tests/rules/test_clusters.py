@@ -14,8 +14,10 @@ from sdstop.collectors.drbd.resources import DRBD
 from sdstop.collectors.powerflex.cluster import SCALEIO
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Finding
 from sdstop.core.session import Session
+from sdstop.readings.cluster import ClusterClient, ClusterDevice
 from sdstop.rules import RULES
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from tests.nodes.drbd import STATUS, resource, status, syncing
@@ -285,6 +287,27 @@ def test_nodes_without_a_reported_state_are_not_counted_as_healthy() -> None:
                 row.pop(key, None)
 
     assert good(judged(change), "cluster-degraded") == ["ClusteredNormal, all copies present"]
+
+
+def test_a_device_or_client_without_a_state_is_unknown() -> None:
+    def without(kind: str, key: str) -> Mapping[str, set[int | None]]:
+        story = _Cloud()
+        said, numbers = copy.deepcopy(story.objects()), story.numbers(0)
+        for row in said[kind]:
+            row.pop(key, None)
+        known = {
+            "http:GET /api/instances": json.dumps(said),
+            "http:POST /api/instances/querySelectedStatistics": json.dumps(numbers),
+        }
+        rows = list(SCALEIO.read(EvidenceHost.of(known)))
+        return {
+            "devices": {row.healthy for row in rows if isinstance(row, ClusterDevice)},
+            "clients": {row.healthy for row in rows if isinstance(row, ClusterClient)},
+        }
+
+    assert without("deviceList", "deviceState")["devices"] == {None}  # errorState None is no state
+    assert without("sdcList", "mdmConnectionState")["clients"] == {None}  # approved is not connected
+    assert without("volumeList", "name") == {"devices": {1}, "clients": {1}}
 
 
 # --- mdm-no-redundancy --------------------------------------------------------------------------------------
