@@ -75,8 +75,6 @@ writers() {
 }
 no_writers() { on 'for p in $(ps ax -o pid,args | sed -n "s/^ *\([0-9]*\) .*while :.*/\1/p"); do kill $p; done; pkill -f "sh.*while" ; pkill dd; :'; }
 
-# Says how the target serves the namespace by both ports: ana optimized|non-optimized|inaccessible|change [PORT...]
-ana() { local state=$1; shift; on "for p in ${*:-1 2}; do echo $state >$NVMET/ports/\$p/ana_groups/1/ana_state; done"; }
 links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; done"; }
 
 # Node 1 is the initiator (the guest itself), node 2 the target: its network namespace, under a host name of its own. Both
@@ -85,7 +83,7 @@ record() {
   local node=$1 directory=$2 inside=/run/capture-$1; shift 2
   local sdstop="python3 -m sdstop capture -o $inside $*" sources=node,addresses,interfaces
   case $node in
-    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,nvme-paths,sessions,multipath,tasks" ;;
+    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,multipath,tasks" ;;
     2) sdstop="ip netns exec tgt unshare -u sh -c 'hostname target; mount -t configfs c /sys/kernel/config; $sdstop --collectors $sources,exports'" ;;
   esac
   on "rm -rf $inside; $sdstop >$inside.txt 2>&1 || { cat $inside.txt; exit 1; }
