@@ -366,7 +366,7 @@ def _recovered(history: ET.Element | None) -> frozenset[tuple[str, str]]:
           <operation_history task="monitor" rc="7" interval="2000ms" last-rc-change="2026-11-23 19:13:53Z"/>
           <operation_history task="monitor" rc="0" interval="2000ms" last-rc-change="2026-11-23 19:14:01Z"/>
 
-    The order of the lines says nothing; at the same time the failure counts.
+    The order of the lines has no meaning; at equal times the failure counts.
     """
     found = set()
     for node in history if history is not None else ():

@@ -35,7 +35,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     ended = {row.name for row in window.rows(CephDaemon).values() if row.running == 0}
     up = [subject_of(row) for row in devices if row.state and "down" not in words_of(row)]
     yield from passed((name for name in up if name not in ended), "up")
-    # Without another OSD nobody reports the end of the last ones: Ceph counts them as up for a quarter of an hour.
+    # OSDs report each other: if the last ones end together, Ceph counts them as up for a quarter of an hour.
     yield from unchecked((name for name in up if name in ended), "counted as up; its process does not run here")
     yield from unchecked(
         (subject_of(row) for row in devices if not row.state), "state in the cluster unavailable", calm=True
