@@ -149,7 +149,7 @@ def _compare(host: Host, answers: Mapping[str, str], osds: Sequence[Osd], name: 
         key = key_of((), answers[table])
         try:
             key, other = _rows(*query_monitors(host, (), answers[table]))
-        except (Malformed, Unanswered) as error:
+        except (Malformed, MonitorsUnreachable) as error:
             host.defect(key, str(error), name)
             continue
         differing = [osd.name for osd in other.osds if osd.up is not None and states.get(osd.number) is not osd.up]
