@@ -20,6 +20,9 @@ LOCAL = "/var/lib/ceph"
 DEADLINE = 12.0
 """Command timeout in seconds; the command itself stops searching for monitors after five."""
 
+_REJECTED = "handle_auth_bad_method"
+"""In messages about a key that the monitors do not accept: changed, of another cluster, or with clocks far apart."""
+
 T = TypeVar("T")
 _IDENTITY = expression(rb"^\s*(?:fsid|mon[ _]host|mon[ _]initial[ _]members)\s*=.*$", re.MULTILINE)
 _ADDRESS = expression(r"\[[^\]]*v[12]:[^\]]*\](?!:)|[^\s,;]+")
@@ -90,10 +93,16 @@ def reachable(host: Host) -> None:
 
 
 def text_of(key: str, output: Output) -> str:
-    """Return the tool's output; if it failed, raise Denied, MonitorsUnreachable or Failed by its error message."""
+    """Return the tool's output; if it failed, raise Denied, MonitorsUnreachable or Failed by its error message.
+
+    A rejected key is a failure: more privileges do not help.
+    """
     if output.exit == 0:
         return output.text
-    said = output.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    every = output.stderr.decode("utf-8", "replace").strip()
+    said = every.rpartition("\n")[2]
+    if _REJECTED in every:  # "permission denied" follows, as for a keyring that may not be read
+        raise Failed(key, "the monitors reject the key of this node's keyring")
     if "ermission denied" in said or "EACCES" in said:
         raise Denied(key, "the keyring may not be read: start sdstop with sudo")
     if "timed out" in said or "TimedOut" in said or "ETIMEDOUT" in said:

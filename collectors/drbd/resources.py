@@ -192,6 +192,8 @@ _REPLICATING = SYNCING | PAUSED | VERIFYING | frozenset({
 
 def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
     """Yield the faults: DRBD's state word and a description."""
+    if resource.role is None and not resource.volumes and not resource.peers:
+        yield UNCONFIGURED, "neither a disk nor a connection is configured"
     yield from _stopped(resource)
     for volume in resource.volumes:
         if volume.disk not in GOOD_DISKS and not volume.diskless:
@@ -214,16 +216,31 @@ def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
 def _stopped(resource: Resource) -> Iterator[tuple[str, str]]:
     """Yield the reason for which requests wait or fail, or would."""
     quorum = all(volume.quorum is not False for volume in resource.volumes)
+    lost = any(  # of a known size it is counted as data that cannot be reached
+        volume.size is None and GOOD_DISKS.isdisjoint(_reachable(resource, volume)) for volume in resource.volumes
+    )
     if resource.suspended:
         yield "suspended", f"{SUSPENDED}: {resource.why}" if resource.why else SUSPENDED
     elif resource.failing:
         yield "failing", f"{FAILS}: made Secondary by force while in use"
+    elif lost and resource.role == "Primary":
+        yield "failing", f"{FAILS}: no disk with current data is reachable"
     elif not quorum and resource.role == "Primary":
         yield "no-quorum", f"{FAILS}: no quorum"
     elif not quorum:
         yield "no-quorum", "no quorum: this node cannot become Primary"
 
 
+def _reachable(resource: Resource, volume: Volume) -> Iterator[str]:
+    """Yield the states of the disks of a volume, here and on connected peers."""
+    yield volume.disk
+    for peer in resource.peers:
+        if peer.state == "Connected":
+            yield from (far.disk for far in peer.volumes if far.number == volume.number)
+
+
+UNCONFIGURED = "Unconfigured"
+"""State of a minor of version 8 that exists without a disk and a connection."""
 SUSPENDED, FAILS = "I/O is suspended", "I/O fails"
 """Beginnings of faults that stop the I/O of a resource."""
 _COMPARED = VERIFYING | {"Established"}
@@ -258,8 +275,7 @@ def _failed(resource: Resource) -> int | None:
     """Return the size of the volumes without valid data on any reachable node."""
     lost = 0
     for volume in resource.volumes:
-        far = [v.disk for p in resource.peers if p.state == "Connected" for v in p.volumes if v.number == volume.number]
-        if not GOOD_DISKS & {volume.disk, *far}:
+        if GOOD_DISKS.isdisjoint(_reachable(resource, volume)):
             if volume.size is None:
                 return None
             lost += volume.size

@@ -197,7 +197,7 @@ def _devices(host: Host, system: System, here: LocalNode) -> Iterator[ClusterDev
             path=path,
             original=original,
             state=", ".join(bad) or state,
-            healthy=None if state is None and error is None else int(not bad),
+            healthy=0 if bad else None if state is None else 1,  # without an error it can be out of service
             media=text(row.get("mediaType")) or text(row.get("autoDetectMediaType")),
             model=" ".join(filter(None, (text(row.get("vendorName")), text(row.get("modelName"))))) or None,
             serial=text(row.get("serialNumber")),

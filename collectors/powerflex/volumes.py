@@ -123,9 +123,7 @@ def client_rows(system: System, here: LocalNode) -> Iterator[ClusterClient]:
             ident=ident,
             address=text(row.get("sdcIp")),
             state="not approved" if approved is False else state,
-            healthy=None
-            if state is None and approved is None
-            else int(state in {None, "Connected"} and approved is not False),
+            healthy=0 if approved is False else None if state is None else int(state == "Connected"),
             volumes=mapped.get(ident, 0),
             version=text(row.get("softwareVersionInfo")) or text(row.get("versionInfo")),
             reads=reads,

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sdstop.analysis.ceph_codes import FOLLOWS
 from sdstop.analysis.ceph_effect import effect_of, last_copies, states_in, things_in
+from sdstop.collectors.ceph import answers
 from sdstop.collectors.ceph.blocking import CephBlocker
-from sdstop.collectors.ceph.cluster import KIND, NO_ANSWER, NO_QUORUM
+from sdstop.collectors.ceph.cluster import CEPH, KIND, NO_ANSWER, NO_QUORUM
 from sdstop.collectors.ceph.health import flags_in, osds_in
-from sdstop.collectors.ceph.readings import CephCheck, CephPool
+from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.expression import expression
+from sdstop.core.evidence import Outcome, command_key
 from sdstop.core.finding import (
     Covers,
     Damage,
@@ -61,6 +63,7 @@ def pools_of(window: Window, cluster: str) -> dict[int, CephPool]:
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
+    yield from _hung(window)
     for cluster in window.rows(Cluster).values():
         if not is_ceph(cluster):
             continue
@@ -138,6 +141,42 @@ def _silent_manager(window: Window, cluster: Cluster) -> Iterator[Finding]:
             )
 
 
+def _hung(window: Window) -> Iterator[Finding]:
+    """Yield clusters whose monitors did not answer, and whose monitor on this node, asked by its socket, hangs."""
+    ran = window.now.runs.get(CEPH.name)
+    asked = window.evidence(command_key(answers.STATUS))
+    if ran is None or ran.outcome is not Outcome.TIMEOUT or asked is None:
+        return
+    if asked.outcome is not Outcome.OK or asked.exit == 0:
+        return
+    local = [row for row in window.rows(CephDaemon).values() if row.kind == "mon" and row.running]
+    for name in dict.fromkeys(row.cluster for row in local):
+        monitors = [row for row in local if row.cluster == name]
+        hung = ", ".join(human.safe(row.daemon, 30) for row in monitors)
+        yield Finding(
+            severity=Severity.CRITICAL,
+            subject=name,
+            title="MONITORS DO NOT ANSWER",
+            cause=fitting(
+                f"No monitor answered within 5 s, and {hung} of this node hangs.",
+                "No monitor answered within 5 s, and that of this node hangs.",
+            ),
+            impact=_NO_MONITORS,
+            values=(Value("monitors", "monitors of this node", hung), Value("source", "source", ran.outcome.value)),
+            evidence=cites(*(window.cite(row) for row in monitors)),
+            advice=(
+                "Check this node first: the process of the monitor runs and does not answer.",
+                run("journalctl", "-u", f"ceph-mon@{monitors[0].ident}", "-n", "50"),
+                run("systemctl", "status", "ceph-mon.target", note="on the nodes of the monitors"),
+            ),
+            refuted_by="an answer to ceph -s",
+            damage=Damage.AVAILABILITY,
+        )
+
+
+_NO_MONITORS = "Commands and new clients wait; so does I/O after the next change."
+
+
 def _unanswered(window: Window, cluster: Cluster) -> Finding:
     total = cluster.managers
     nodes = [row for row in window.rows(ClusterNode).values() if row.cluster == cluster.cluster and row.role == "mon"]
@@ -156,7 +195,7 @@ def _unanswered(window: Window, cluster: Cluster) -> Finding:
         subject=cluster.cluster,
         title=title,
         cause=cause,
-        impact="Commands and new clients wait; so does I/O after the next change.",
+        impact=_NO_MONITORS,
         values=(
             Value("managers", "monitors up", cluster.managers_up, "", of=total),
             Value("missing", "not reached", ", ".join(missing[:_LISTED]) or None),
@@ -321,6 +360,7 @@ CEPH_HEALTH = Rule(
     (Cluster, CephCheck),
     covers=(Covers(Cluster, where=is_ceph), Covers(CephCheck, subject="{cluster}/{code}")),
     explains=("mdm-no-redundancy",),
+    instead=(CephDaemon,),
     damage=Damage.REDUNDANCY,
     view="cluster",
 )

@@ -67,11 +67,7 @@ def _record(lab: Lab, chosen: list[scenario.Scenario], *, keeping: bool) -> int:
         with tempfile.TemporaryDirectory(prefix="sdstop-cluster-") as folder:
             for one in chosen:
                 try:
-                    lab.enter(one)
-                    try:
-                        captures = lab.record(one, Path(folder))
-                    finally:
-                        lab.leave(one)
+                    captures = lab.state(one, Path(folder))
                 except Failed as error:
                     failed += 1
                     sys.stdout.write(f"{one.name}: failed\n  {error}\n")

@@ -91,6 +91,20 @@ class Lab:
                 _wait(step)
         return found
 
+    def state(self, scenario: Scenario, folder: Path) -> dict[int, Path]:
+        """Enter a state, record it and leave it, also if it could not be reached. Raises Failed."""
+        try:
+            self.enter(scenario)
+            captures = self.record(scenario, folder)
+        except Failed as error:
+            try:
+                self.leave(scenario)
+            except Failed as also:
+                raise Failed(f"{error}; then {also}") from error
+            raise
+        self.leave(scenario)
+        return captures
+
     def run(self, shell: str) -> str:
         """Run shell with the system's functions; return what it printed. Raises Failed."""
         return _wait(self._start(shell))

@@ -45,9 +45,5 @@ def test_a_state_is_judged_as_expected(one: Scenario, labs: dict[str, Lab], tmp_
         lab.up()
         labs[one.system] = lab
     lab = labs[one.system]
-    lab.enter(one)
-    try:
-        captures = lab.record(one, tmp_path)
-    finally:
-        lab.leave(one)
+    captures = lab.state(one, tmp_path)
     assert judge(one, captures) == []

@@ -72,3 +72,13 @@ def lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.parametrize("leave", ["echo well >state", "echo well >state; broken_mend"])
+def test_a_state_that_is_not_reached_is_left_too(nothing: Lab, tmp_path: Path, leave: str) -> None:
+    nothing.up()
+    one = scenario.Scenario("nothing", "ill", "a", "echo ill >state; false", leave)
+    with pytest.raises(Failed, match=r"echo ill >state; false: exit 1.*(broken_mend)?") as failed:
+        nothing.state(one, tmp_path)
+    assert ("broken_mend" in str(failed.value)) == ("broken_mend" in leave)
+    assert (nothing.folder / "state").read_text() == "well\n"

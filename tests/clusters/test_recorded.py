@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sdstop.cli import command
 from sdstop.readings.cluster import ClusterPool
 from tests.clusters import scenario
 from tests.clusters.scenario import HEALTHY, RECORDED, Scenario
@@ -45,6 +46,12 @@ def test_nothing_is_said_of_a_healthy_powerflex_for_minutes() -> None:
     assert loads
     good = {each.rule for each in said.judgements[-1].ruled_out}
     assert {"cluster-degraded", "mdm-no-redundancy", "spare-below-fault-set", "capacity-near-full"} <= good
+
+
+def test_a_cluster_that_rejects_the_key_of_this_node_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    path = RECORDED / "ceph-key-rejected.tar.gz"
+    assert command.execute(["check", "--from", str(path)]) == 3
+    assert "the monitors reject the key of this node's keyring" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

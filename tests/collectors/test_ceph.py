@@ -230,6 +230,14 @@ def test_the_tool_is_told_to_give_up() -> None:
     ("stderr", "error", "said"),
     [
         (b"[errno 13] RADOS permission denied (error connecting to the cluster)", Denied, "sudo"),
+        (
+            (
+                b"monclient(hunting): handle_auth_bad_method server allowed_methods [2] but i only support [2]\n"
+                b"[errno 13] RADOS permission denied (error connecting to the cluster)\n"
+            ),
+            Failed,
+            "reject the key",
+        ),
         (b"something else", Failed, "exit 1"),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.analysis.ceph_codes import EFFECTS
 from sdstop.collectors.ceph.blocking import CephBlocker
@@ -15,8 +16,10 @@ from sdstop.collectors.ceph.health import HARMLESS, osds_in
 from sdstop.collectors.ceph.local import CEPH_DAEMONS, daemon_id, running
 from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.collectors.ceph.readings import CephDaemon
+from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.session import Session
 from sdstop.rules.ceph_daemon_down import CEPH_DAEMON_DOWN
 from sdstop.rules.ceph_health import CEPH_HEALTH
 from sdstop.rules.osd_down import OSD_DOWN
@@ -40,7 +43,7 @@ from tests.nodes.ceph import (
     tree,
     usage,
 )
-from tests.nodes.frames import Judged
+from tests.nodes.frames import Judged, check, frames
 from tests.stories.texts import faults
 
 RULED = (CEPH_DAEMON_DOWN, OSD_DOWN, OSD_SLOW, CEPH_HEALTH, SPARE_BELOW_FAULT_SET)
@@ -348,6 +351,50 @@ def test_a_daemon_with_data_here_has_to_run() -> None:
     assert "smartctl -x /dev/sdb" in finding.steps
     said.of(f"{NAME}/store0/mon.store0")
     assert daemons("osd.0").finding(f"{NAME}/store0/mon.store0").title == "MON NOT RUNNING"
+
+
+def test_an_osd_that_ended_is_not_up_because_the_cluster_counts_it_so() -> None:
+    rows = [{"kind": "mon", "id": "store0"}]
+    said = judged({**FOLDERS, "answer:ceph.daemons": json.dumps(rows)})
+    assert severities(said) == {f"{NAME}/store0/osd.0": "warning"}
+    assert said.unchecked(f"{NAME}/store0/osd.0", "osd-down").reason == "counted as up; its process does not run here"
+    rows.append({"kind": "osd", "id": "0"})
+    good = judged({**FOLDERS, "answer:ceph.daemons": json.dumps(rows)})
+    assert isinstance(good.of(f"{NAME}/store0/osd.0", "osd-down"), RuledOut)
+
+
+@pytest.mark.parametrize(
+    ("status_of", "monitor", "running", "fires"),
+    [
+        ("unanswered", Outcome.TIMEOUT, "mon.store0", True),
+        ("unanswered", Outcome.TIMEOUT, "osd.0", False),
+        ("hangs", Outcome.TIMEOUT, "mon.store0", False),
+        ("answered", Outcome.OK, "mon.store0", False),
+    ],
+)
+def test_a_monitor_of_this_node_that_hangs_when_no_other_answers(
+    status_of: str,
+    monitor: Outcome,
+    running: str,
+    fires: bool,  # noqa: FBT001  # a table
+) -> None:
+    kind, _, ident = running.partition(".")
+    files = {**HERE, **FOLDERS, "answer:ceph.daemons": json.dumps([{"kind": kind, "id": ident}])}
+    (first,) = frames([(0.0, files)])
+    asked = {
+        "unanswered": Evidence(STATUS, data=b"", stderr=b"[errno 110] RADOS timed out (error connecting)", exit=1),
+        "hangs": Evidence(STATUS, Outcome.TIMEOUT, detail="timed out after 12 s"),
+        "answered": Evidence(STATUS, data=status().encode()),
+    }[status_of]
+    local = Evidence("cmd:ceph daemon mon.store0 mon_status", monitor, b"{}", detail="timed out after 12 s")
+    session = Session(Origin("n"), (CEPH, CEPH_DAEMONS), [CEPH_HEALTH])
+    session.feed_all([replace(first, evidence=(*first.evidence, asked, local))])
+    found = session.head().judgement.findings
+    assert bool(found) == fires
+    for finding in found:
+        check(finding)
+        assert (finding.subject, finding.title) == (NAME, "MONITORS DO NOT ANSWER")
+        assert finding.cause == "No monitor answered within 5 s, and mon.store0 of this node hangs."
 
 
 def test_an_empty_directory_is_no_daemon() -> None:

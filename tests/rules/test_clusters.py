@@ -14,8 +14,10 @@ from sdstop.collectors.drbd.resources import DRBD
 from sdstop.collectors.powerflex.cluster import SCALEIO
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Finding
 from sdstop.core.session import Session
+from sdstop.readings.cluster import ClusterClient, ClusterDevice
 from sdstop.rules import RULES
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from tests.nodes.drbd import STATUS, resource, status, syncing
@@ -125,6 +127,29 @@ def resources(*told: dict[str, Any]) -> Judgement:
     known = {"/proc/drbd": "version: 9.2.4 (api:2)\n", STATUS: status(*told), "/proc/sys/kernel/hostname": "store1\n"}
     session.feed(Frame(1, 1000.0, 1.0, tuple(Evidence(key, data=text.encode()) for key, text in known.items())))
     return session.head().judgement
+
+
+OLD = "version: 8.4.11 (api:1/proto:86-101)\n 0: cs:{}\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "severity", "title"),
+    [
+        ("Unconfigured", "warning", "NOT CONFIGURED"),
+        ("Connected ro:Primary/Secondary ds:Diskless/Diskless C r-----", "critical", "I/O FAILS"),
+        ("WFConnection ro:Primary/Unknown ds:Failed/DUnknown C r-----", "critical", "I/O FAILS"),
+        ("Connected ro:Secondary/Secondary ds:Inconsistent/Inconsistent C r-----", "warning", None),
+        ("Connected ro:Primary/Secondary ds:Diskless/UpToDate C r-----", "critical", None),
+        ("Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----", None, None),
+    ],
+)
+def test_a_resource_of_version_8_without_data_is_not_whole(state: str, severity: str | None, title: str | None) -> None:
+    session = Session(Origin("n"), (DRBD,), [CLUSTER_DEGRADED])
+    session.feed(Frame(1, 1000.0, 0.0, (Evidence("/proc/drbd", data=OLD.format(state).encode()),)))
+    said = session.head().judgement
+    assert [finding.severity.value for finding in said.findings] == ([severity] if severity else [])
+    assert title is None or [finding.title for finding in said.findings] == [title]
+    assert bool(said.ruled_out) == (severity is None)
 
 
 @pytest.mark.parametrize(("told", "words"), [
@@ -262,6 +287,27 @@ def test_nodes_without_a_reported_state_are_not_counted_as_healthy() -> None:
                 row.pop(key, None)
 
     assert good(judged(change), "cluster-degraded") == ["ClusteredNormal, all copies present"]
+
+
+def test_a_device_or_client_without_a_state_is_unknown() -> None:
+    def without(kind: str, key: str) -> Mapping[str, set[int | None]]:
+        story = _Cloud()
+        said, numbers = copy.deepcopy(story.objects()), story.numbers(0)
+        for row in said[kind]:
+            row.pop(key, None)
+        known = {
+            "http:GET /api/instances": json.dumps(said),
+            "http:POST /api/instances/querySelectedStatistics": json.dumps(numbers),
+        }
+        rows = list(SCALEIO.read(EvidenceHost.of(known)))
+        return {
+            "devices": {row.healthy for row in rows if isinstance(row, ClusterDevice)},
+            "clients": {row.healthy for row in rows if isinstance(row, ClusterClient)},
+        }
+
+    assert without("deviceList", "deviceState")["devices"] == {None}  # errorState None is no state
+    assert without("sdcList", "mdmConnectionState")["clients"] == {None}  # approved is not connected
+    assert without("volumeList", "name") == {"devices": {1}, "clients": {1}}
 
 
 # --- mdm-no-redundancy --------------------------------------------------------------------------------------

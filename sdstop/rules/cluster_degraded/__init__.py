@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.cluster_manager import PACEMAKER, manager_verdict
 from sdstop.analysis.gluster_pool import GLUSTER, pool_verdict
-from sdstop.collectors.drbd.resources import FAILS, SUSPENDED
+from sdstop.collectors.drbd.resources import FAILS, SUSPENDED, UNCONFIGURED
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.evidence import Cite
@@ -167,7 +167,7 @@ def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDev
 
 def _sentence(text: str) -> str:
     """Return a sentence; the name of a node at its beginning stays as it is."""
-    begins = text.partition(" ")[0] in {"the", "this", "volume", "no"}
+    begins = text.partition(" ")[0] in {"neither", "no", "the", "this", "volume"}
     return f"{text[:1].upper() if begins else text[:1]}{text[1:]}."
 
 
@@ -181,6 +181,8 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
     if cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
         stops = next((begins for begins in _STOPPED if says.startswith(begins)), None)
         title, impact = _STOPPED.get(stops or "", ("REPLICATION FAULT", "The sides no longer have the same data."))
+        if cluster.state == UNCONFIGURED:
+            title, impact = "NOT CONFIGURED", "This node has no copy of the data, and replicates nothing."
         yield _Part(
             Severity.CRITICAL if stops else Severity.WARNING,
             Damage.AVAILABILITY if stops else Damage.REDUNDANCY,
