@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from sdstop.cli.check import verdict
 from sdstop.cli.doctor import examination
 from sdstop.collectors.system.processes import PROCESSES, ProcessIo, ProcessSummary
 from sdstop.core.collector import Collector
@@ -18,6 +17,7 @@ from sdstop.core.model import Reading
 from sdstop.core.replay import Replay
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Run
+from sdstop.exporters.plugin import verdict
 from sdstop.exporters.report.document import document
 from sdstop.exporters.report.text import text_report
 from tests.exporters.meters import Meter, Mood

@@ -6,6 +6,7 @@ The service never reads the node itself, so that a source that hangs can delay n
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 import os
 import signal
@@ -21,6 +22,7 @@ from sdstop.core.evidence import Frame
 from sdstop.core.format import duration, safe
 from sdstop.core.judging import Judging
 from sdstop.core.output_file import READABLE, OutputFile
+from sdstop.exporters.local.service import LocalService
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, PageSelection
 from sdstop.exporters.web.guard import RequestGuard
@@ -149,16 +151,19 @@ class Server:
         say: Callable[[str], None],
         web: RequestGuard | None = None,
         reload: Reload | None = None,
+        local: LocalService | None = None,
     ) -> None:
         """Receive frames from `feed` (None: no new frames); `say` prints one line for the operator.
 
-        `web` is the access control; `reload` is called on SIGHUP, None: SIGHUP ends the server.
+        `web` is the access control; `reload` is called on SIGHUP, None: SIGHUP ends the server. `local` is the socket
+        for programs on the same node.
         """
         self._exposition = exposition
         self._feed = feed
         self._say = say
         self._web = web or RequestGuard(None, say, time.monotonic)
         self._reload = reload
+        self._local = local
         self._good = True
         self._notifier = Notifier(os.environ)
         self._url = ""
@@ -197,6 +202,8 @@ class Server:
                     signal.siginterrupt(number, False)  # noqa: FBT003  # takes no keyword
         if self._reload is not None:
             loop.add_signal_handler(signal.SIGHUP, self._reread, self._reload)
+        if self._local is not None:
+            await self._open(self._local)
         if self._feed is not None:
             self._judging = judging = Judging(
                 self._exposition.feed, self._exposition.session.guard, self._exposition.interval
@@ -214,8 +221,19 @@ class Server:
             if server is not None:
                 server.close()
             connections.drop_all()
+            if self._local is not None:
+                self._local.close()
             self._web.close()
             self._notifier.stopping()
+
+    async def _open(self, local: LocalService) -> None:
+        """Open the local socket; without it the exporter works, and checks sample for themselves."""
+        try:
+            await local.open()
+        except OSError as error:
+            self._local = None
+            if local.wanted or error.errno not in {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS}:
+                self._say(f"sdstop: no local socket at {safe(local.path)}: {error.strerror or error}")
 
     async def _beat(self, ended: asyncio.Future[int]) -> int:
         """Once a second until the end: close timed-out connections, notify systemd, write the textfile."""
@@ -252,6 +270,8 @@ class Server:
     def _judged(self, judging: Judging[None]) -> None:
         judging.take()
         self._exposition.late = judging.late
+        if self._local is not None:
+            self._local.judged()
 
     @property
     def _status(self) -> str:

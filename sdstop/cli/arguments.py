@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import sdstop
 from sdstop.core.suggestion import nearest, quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DASHBOARD = ""
 """The command without a name."""
@@ -19,6 +21,8 @@ COMMANDS: Mapping[str, str] = {
     DASHBOARD: "live dashboard of this node or of a capture; text report without a terminal",
     "report": "one-shot diagnostic report",
     "capture": "record raw evidence and findings to a file",
+    "record": "record evidence for days, bounded in age and size",
+    "unpack": "write a part of a recording as a capture",
     "check": "monitoring check: one line; exit 0 ok, 1 warning, 2 critical, 3 unknown",
     "export": "Prometheus exporter",
     "fleet": "dashboard of all nodes, from a Prometheus-compatible server",
@@ -59,8 +63,8 @@ class Parser(argparse.ArgumentParser):
             message = found[1] + (
                 _suggestion(found[2], re.findall(r"[\w-]+", found[3])) or f" (choose from {found[3]})"
             )
-        elif found := re.fullmatch(r"the following arguments are required: (\S+)", message):
-            message = f"missing option {found[1]}"
+        elif found := re.fullmatch(r"the following arguments are required: (.+)", message):
+            message = f"missing {'option ' if found[1][0] == '-' else ''}{found[1].replace(', ', ' and ')}"
         raise UsageError(f"{message}; run '{self.prog} --help'")
 
 
@@ -71,7 +75,9 @@ def _suggestion(word: str, known: Iterable[str]) -> str:
 
 def _unknown_command(word: str) -> str:
     known = [*filter(None, COMMANDS), *_ALIASES]
-    if "/" in word or Path(word).exists():
+    if "/" in word or os.path.exists(word):  # noqa: PTH110  # pathlib takes 3 ms
+        import shlex
+
         return f"unknown command {quoted(word)}; open a capture with --from {shlex.quote(word)}"
     return f"unknown command {quoted(word)}{_suggestion(word, known)}"
 
@@ -87,6 +93,18 @@ def duration(text: str) -> float:
     if found is None:
         raise argparse.ArgumentTypeError(f"invalid duration {quoted(text)}; use 10s, 1m, 1h or seconds")
     return float(found[1]) * _UNITS[found[2] or ""]
+
+
+def size(text: str) -> int:
+    """Return bytes: `1GiB`, `500MB`, or a plain number of bytes; at least 1 MiB."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?) ?(?:([kMGT])(i?)B?|B)?", text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"invalid size {quoted(text)}; use 1GiB, 500MiB or bytes")
+    power = " kMGT".index(found[2] or " ")
+    count = int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+    if count < 1 << 20:
+        raise argparse.ArgumentTypeError(f"size {quoted(text)} is below 1MiB")
+    return count
 
 
 def watching(text: str) -> float:
@@ -113,11 +131,19 @@ def address(text: str) -> tuple[str, int]:
     return found[1] or found[2] or "", int(found[3])
 
 
+def _path(text: str) -> Path:
+    """Return a path; pathlib takes 3 ms to import."""
+    from pathlib import Path
+
+    return Path(text)
+
+
 def _options(parser: Parser, command: str) -> None:
     """Declare the options of a command."""
     add = parser.add_argument
     if command in _WATCHING:
         _watching_options(parser)
+    _recording_options(parser, command)
     if command == "report":
         add(
             "--format",
@@ -137,12 +163,9 @@ def _options(parser: Parser, command: str) -> None:
             default=None,
             help="count requests by size in the kernel (root)",
         )
-    if command in {*_TIMED, "export"}:
+    if command in {*_TIMED, "export", "record"}:
         add("--interval", type=interval, metavar="TIME", help="sampling interval (default 1s)")
-    if command == "check":
-        add("--rule", action="append", metavar="PATTERN", help="judge only by these rules; repeatable")
-        add("--subject", action="append", metavar="PATTERN", help="judge only these subjects; repeatable")
-        add("--strict", action="store_true", help="report UNKNOWN if any source is denied, fully or partly")
+    _local_options(parser, command)
     if command == "export":
         _export_options(parser)
     if command == "fleet":
@@ -157,13 +180,26 @@ def _options(parser: Parser, command: str) -> None:
             choices=("auto", "dark", "light", "terminal"),
             help="color theme (default auto; terminal: its own 16 colors)",
         )
-    if command != "fleet":  # it reads no node
+    if command not in {"fleet", "unpack"}:  # they read no node
         add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
         add("--collectors", metavar="LIST", help="comma-separated list of sources to read")
-    add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
+    add("--config", type=_path, metavar="FILE", help="TOML file with thresholds and settings")
     add("--no-color", dest="no_color", action="store_true", help="disable colors (also: NO_COLOR)")
     add("-V", "--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
     add("-h", "--help", action="help", help="show this help")
+
+
+def _local_options(parser: Parser, command: str) -> None:
+    """Declare the options of the commands that meet at the exporter's local socket, and those of `check`."""
+    add = parser.add_argument
+    if command in {DASHBOARD, "check", "export"}:
+        add("--socket", metavar="PATH", help="local socket of the exporter (default /run/sdstop/exporter.sock)")
+    if command == "check":
+        add("--rule", action="append", metavar="PATTERN", help="judge only by these rules; repeatable")
+        add("--subject", action="append", metavar="PATTERN", help="judge only these subjects; repeatable")
+        add("--strict", action="store_true", help="report UNKNOWN if any source is denied, fully or partly")
+    if command == DASHBOARD:
+        add("--attach", action="store_true", help="show the samples of the exporter that runs on this node")
 
 
 def _export_options(parser: Parser) -> None:
@@ -171,7 +207,7 @@ def _export_options(parser: Parser) -> None:
     add("--listen", type=address, metavar="ADDR:PORT", help="address to listen on (default 127.0.0.1:10042)")
     add(
         "--web-config",
-        type=Path,
+        type=_path,
         metavar="FILE",
         help="TLS and authentication file (Prometheus web-config format)",
     )
@@ -191,6 +227,34 @@ def _watching_options(parser: Parser) -> None:
         help="open a capture or sosreport (file or directory); - reads pasted text from stdin; "
         "report and check open several nodes together",
     )
+    add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
+    add("--no-smart", dest="no_smart", action="store_true", default=None, help="never query disks (SMART, NVMe log)")
+
+
+def _period_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--since",
+        metavar="TIME",
+        help="begin at TIME of a recording or capture: 03:10, 2026-11-21 03:10, or 2h before the end",
+    )
+    end = parser.add_mutually_exclusive_group()
+    end.add_argument("--until", metavar="TIME", help="end at TIME")
+    end.add_argument("--at", metavar="TIME", help="the node as it was at TIME (like --until)")
+
+
+def _recording_options(parser: Parser, command: str) -> None:
+    add = parser.add_argument
+    if command in {DASHBOARD, "report", "check", "capture", "unpack"}:
+        _period_options(parser)
+    if command == "unpack":
+        add("source", metavar="RECORDING", help="recording, or a capture")
+        add("output", metavar="PATH", help="new directory or FILE.tar.gz; never overwrites")
+    if command != "record":
+        return
+    add("-o", dest="output", metavar="FILE", required=True, help="recording; an existing one is continued")
+    add("--keep", type=duration, default=7 * 86400.0, metavar="TIME", help="age of the oldest frames (default 7d)")
+    add("--max-size", type=size, default=1 << 30, metavar="SIZE", help="largest size of FILE (default 1GiB)")
     add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
     add("--no-smart", dest="no_smart", action="store_true", default=None, help="never query disks (SMART, NVMe log)")
 
@@ -216,7 +280,7 @@ def _fleet_options(parser: Parser) -> None:
     add = parser.add_argument
     servers = "Prometheus, Thanos, Mimir, VictoriaMetrics"
     add("--prometheus", metavar="URL", required=True, help=f"server URL ({servers}), with its path prefix")
-    add("--http-config", type=Path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
+    add("--http-config", type=_path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
     add("--match", default="", metavar="SELECTOR", help="label matchers, e.g. 'cluster=\"a\"'")
     add("--peers", type=_labels, default=(), metavar="LABELS", help="compare nodes only within groups of these labels")
     add("--interval", type=_refresh, default=30.0, metavar="TIME", help="refresh interval (default 30s)")
@@ -326,15 +390,31 @@ def _agree(options: argparse.Namespace) -> None:
     given: Any = vars(options)
     if options.command == "fleet":
         return
+    if options.command in {"record", "unpack"}:
+        return
     _sources(options, given.get("source") or [])
+    if options.source is None and any(given.get(name) for name in ("since", "until", "at")):
+        raise UsageError("--since, --until and --at require --from (they choose a part of a recording or capture)")
+    _agree_on_source(options)
+    _agree_on_time(options)
+
+
+def _agree_on_source(options: argparse.Namespace) -> None:
+    given: Any = vars(options)
     if options.source is not None:
         for name, why in _LIVE.items():
             if given.get(name) is not None:
                 raise UsageError(f"cannot use --{name.replace('_', '-')} with --from ({why})")
         if options.command == "capture" and options.collectors is not None:
             raise UsageError("cannot use --collectors with --from when copying a capture")
+    if given.get("attach"):
+        _check_attached(given)
     if given.get("io_sizes") and given.get("root") is not None:
         raise UsageError("cannot use --io-sizes with --root (it counts on this machine)")
+
+
+def _agree_on_time(options: argparse.Namespace) -> None:
+    given: Any = vars(options)
     for name in ("listen", "web_config"):
         if given.get("once") and given.get(name):
             raise UsageError(f"cannot use --{name.replace('_', '-')} with --once")
@@ -345,6 +425,15 @@ def _agree(options: argparse.Namespace) -> None:
         raise UsageError(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
 
 
+def _check_attached(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that have no effect on another process's samples."""
+    for name in ("source", "root", "collectors", "io_sizes", "no_smp", "no_smart"):
+        if given.get(name):
+            raise UsageError(f"cannot use --{_WORDS.get(name, name).replace('_', '-')} with --attach")
+
+
+_WORDS = {"source": "from"}
+"""Options whose name in the program is another one."""
 _SEVERAL = frozenset({"report", "check"})
 _ALONE = {
     DASHBOARD: "the dashboard shows one node",

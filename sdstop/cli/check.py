@@ -1,81 +1,93 @@
 """`sdstop check`: one line and an exit code, as expected from a monitoring plugin.
 
-The line has the number of findings and the worst one; details follow on separate lines, which monitoring systems
-show on request.
+The exporter that runs on the same node is asked first, through its local socket. Without a recent answer, and with
+options that it does not know, the check samples for itself. Details below the line say which:
 
-    SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ...; 2 rules not checked | critical=1 warning=0 info=0 unchecked=2
-    PARTIAL DATA: processes (denied for 3 of 90 processes)
-    NOT CHECKED: device-hung, rebuild-slow (needs 10 s of frames, has 2 s)
-
-With several captures the line is that of all nodes and between them; findings and sources have the name of their node.
+    SDSTOP OK - no findings | critical=0;;0 warning=0;0 info=0 unchecked=0
+    SAMPLED BY: exporter, 0.4 s ago
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from sdstop.cli import output
 from sdstop.cli.problem import Problem
-from sdstop.cli.report import seen, whole
-from sdstop.cli.watch import begin
-from sdstop.core.account import not_understood
-from sdstop.core.config_error import unknown
-from sdstop.core.diagnosis import Judgement
-from sdstop.core.finding import Finding, Severity
-from sdstop.core.finding_text import accepted_text, finding_text, subject_text
-from sdstop.core.format import safe
-from sdstop.core.headline import LONGEST, WORDS, Headline, SeenNode, by_reason
-from sdstop.core.placement import place_lines
-from sdstop.core.session import Session
-from sdstop.core.site_session import SiteSession
+from sdstop.cli.stdout import write
+from sdstop.exporters.local.client import SOCKET, LocalError
+from sdstop.exporters.local.client import check as asked_of
+
+if TYPE_CHECKING:
+    from sdstop.core.diagnosis import Judgement
+    from sdstop.exporters.plugin import CheckLine
 
 SECONDS = 8.0
 """Duration of a live check in seconds, so that it answers within 10: monitoring systems wait no longer by default."""
 
 MARGIN = 2.0
 """Seconds of it that a source may start late: the span between its first and last sample is at least the rest."""
-_LONGEST_LINE = 1000
-"""Characters of the first line: old versions of NRPE cut the output at 1024 bytes."""
-_LINES = 50
-"""Maximum detail lines, because monitoring systems often limit the output."""
-
-
-class CheckLine(Struct, frozen=True):
-    """Check result: exit code, text of the first line, and detail lines."""
-
-    code: int
-    said: str
-    details: tuple[str, ...] = ()
+_SOURCE = "SAMPLED BY: "
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
+    began = time.monotonic()
+    lacking = ""
+    if options.source is None and not (options.root or options.config or options.collectors):
+        try:
+            return _asked(options)
+        except LocalError as error:
+            lacking = str(error)
+    return _judged(options, began, lacking)
+
+
+def _asked(options: argparse.Namespace) -> int:
+    """Print the answer of the exporter. Raises LocalError."""
+    asked = {"rule": options.rule, "subject": options.subject, "strict": options.strict}
+    code, text, age = asked_of(options.socket or SOCKET, asked)
+    first, _, details = text.partition("\n")
+    write(f"{first}\n{_SOURCE}exporter, {age:.1f} s ago\n{details}")
+    return code
+
+
+def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
+    """Sample, or read captures, judge and print. Raises Problem."""
+    from sdstop.cli.watch import begin
+
     _check_rules(options.rule or ())
     if len(options.sources) > 1:
         from sdstop.cli.several import together
+        from sdstop.exporters.plugin import narrowed, site_verdict
 
         site = together(options)
         judgement = narrowed(site.whole(), options.rule, options.subject)
         return _written(site_verdict(site, judgement, strict=options.strict), judgement)
     with begin(options) as watch:
+        from sdstop.cli.report import seen, whole
+        from sdstop.exporters.plugin import narrowed, verdict
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
         # Rules that remember what vanished judge every frame; the others only the last window.
         remembering = tuple(rule for rule in RULES if rule.remembers)
-        session = seen(watch, watch.session(whole(watch), rules=remembering), SECONDS)
-        judgement = watch.judge(session.head().window, SECONDS - MARGIN)
+        seconds = SECONDS - (time.monotonic() - began if lacking else 0.0)
+        session = seen(watch, watch.session(whole(watch), rules=remembering), seconds)
+        judgement = watch.judge(session.head().window, seconds - MARGIN)
         judgement = narrowed(judgement, options.rule, options.subject)
-    return _written(verdict(session, judgement, strict=options.strict), judgement)
+        live = watch.sampler is not None
+    answer = verdict(session, judgement, strict=options.strict)
+    why = f" ({lacking})" if lacking else ""
+    return _written(answer, judgement, (f"{_SOURCE}check, for {seconds:.1f} s{why}",) if live else ())
 
 
 def _check_rules(patterns: Sequence[str]) -> None:
     """Raise Problem for a pattern that matches no rule."""
     if patterns:
+        from fnmatch import fnmatchcase
+
+        from sdstop.core.config_error import unknown
+        from sdstop.core.format import safe
         from sdstop.rules import EVERY
 
         names = {rule.id for rule in EVERY}
@@ -84,126 +96,8 @@ def _check_rules(patterns: Sequence[str]) -> None:
                 raise Problem(f"--rule {safe(pattern)}: {unknown('rule', pattern, names, 'see `sdstop rules`')}", 2)
 
 
-def _written(answer: CheckLine, judgement: Judgement) -> int:
-    output.write(line(answer.code, answer.said, numbers(judgement)) + below(answer.details))
+def _written(answer: CheckLine, judgement: Judgement, first: Sequence[str] = ()) -> int:
+    from sdstop.exporters.plugin import below, line, numbers
+
+    write(line(answer.code, answer.said, numbers(judgement)) + below((*first, *answer.details)))
     return answer.code
-
-
-def line(code: int, said: str, counts: Iterable[str] = ()) -> str:
-    """Return the first line; bars in the text are replaced, because a bar starts the performance data.
-
-    Performance data end before the first that would make the line too long.
-    """
-    text = f"SDSTOP {WORDS[code]} - {safe(said, 1000).replace('|', '/')}"
-    mark = " | "
-    for count in counts:
-        if len(text) + len(mark) + len(count) >= _LONGEST_LINE:
-            break
-        text += mark + count
-        mark = " "
-    return f"{text}\n"
-
-
-def below(details: Sequence[str]) -> str:
-    """Return the detail lines; bars are replaced, because a bar starts the performance data."""
-    shown = list(details[:_LINES])
-    if len(details) > _LINES:
-        shown.append(f"{len(details) - _LINES} more; see 'sdstop report'")
-    return "".join(f"{safe(detail, 1000).replace('|', '/')}\n" for detail in shown)
-
-
-def narrowed(judgement: Judgement, rules: Sequence[str] | None, subjects: Sequence[str] | None) -> Judgement:
-    """Return the part of a judgement by rules and about subjects that match the patterns; None: all.
-
-    A folded finding counts if the pattern matches its subject or a member. An omission of the whole node counts for
-    every subject.
-    """
-    if not rules and not subjects:
-        return judgement
-
-    def chosen(rule: str, names: Sequence[str]) -> bool:
-        by_rule = not rules or any(fnmatchcase(rule, pattern) for pattern in rules)
-        return by_rule and (not subjects or any(fnmatchcase(name, pattern) for name in names for pattern in subjects))
-
-    return Judgement(
-        tuple(finding for finding in judgement.findings if chosen(finding.rule, finding.subjects)),
-        tuple(verdict for verdict in judgement.ruled_out if chosen(verdict.rule, verdict.subjects)),
-        tuple(
-            verdict
-            for verdict in judgement.unchecked
-            if chosen(verdict.rule, verdict.subjects)
-            or (not verdict.subjects and not verdict.calm and chosen(verdict.rule, ("",)))
-        ),
-        tuple(rule for rule in judgement.ran if not rules or any(fnmatchcase(rule, pattern) for pattern in rules)),
-    )
-
-
-_LIMITS = {Severity.CRITICAL: ";;0", Severity.WARNING: ";0", Severity.INFO: ""}
-"""Thresholds of the counts: a critical finding is critical, a warning is a warning."""
-_UNITS = {"seconds": "s", "bytes": "B", "": "", "ratio": "", "bytes_per_second": "", "per_second": ""}
-"""Units of values as performance data; those without one there have none."""
-
-
-def numbers(judgement: Judgement) -> Iterator[str]:
-    """Yield performance data: the findings by severity, the things not checked, and values with their thresholds."""
-    count = Counter(finding.severity for finding in judgement.findings)
-    yield from (f"{severity}={count[severity]}{_LIMITS[severity]}" for severity in reversed(Severity))
-    yield f"unchecked={sum(max(len(verdict.subjects), 1) for verdict in judgement.unchecked)}"
-    yield from _values(judgement)
-
-
-def _values(judgement: Judgement) -> Iterator[str]:
-    """Yield the numbers that warnings and critical findings compared: 'RULE SUBJECT VALUE'=3.2s;2 or ;;2, ;@0:2."""
-    for finding in judgement.findings:
-        if finding.severity is Severity.INFO:
-            continue
-        for value in finding.values:
-            limit = value.above if value.above is not None else value.below
-            if limit is None or value.value is None or isinstance(value.value, str):
-                continue
-            name = safe(f"{finding.rule} {finding.subject} {value.name}", 100).replace("'", "").replace("=", " ")
-            shown = f"{limit:.6g}" if value.above is not None else f"{limit:.6g}:"
-            place = f";;{shown}" if finding.severity is Severity.CRITICAL else f";{shown}"
-            yield f"'{name.replace('|', '/')}'={value.value:.6g}{_UNITS.get(value.unit, '')}{place}"
-
-
-def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLine:
-    """Return the check result: findings, worst first, and sources without data."""
-    look = session.head()
-    seen = SeenNode("", look.now.runs, session.collectors, session.origin, not_understood(session.origin, look.now))
-    return _verdict(session.headline(judgement, strict=strict), judgement, (seen,))
-
-
-def site_verdict(site: SiteSession, judgement: Judgement, *, strict: bool) -> CheckLine:
-    """Return the check result of several nodes: findings on and between them."""
-    seen = [member.seen() for member in site.members]
-    return _verdict(site.headline(judgement, strict=strict), judgement, seen)
-
-
-def _verdict(said: Headline, judgement: Judgement, nodes: Sequence[SeenNode]) -> CheckLine:
-    bad = [finding for finding in judgement.findings if finding.severity is not Severity.INFO]
-    lines = [f"{finding.severity.upper()}: {_placed(finding)}" for finding in bad]
-    whole = len(bad) <= 1 and all(
-        _placed(finding) == finding_text(finding) and len(finding_text(finding)) <= LONGEST for finding in bad
-    )
-    details = [] if whole else lines
-    details += [
-        f"ACCEPTED: {finding.rule} {subject_text(finding)}: {accepted_text(finding)}"
-        for finding in judgement.findings
-        if finding.accepted is not None
-    ]
-    details += [
-        f"NO USABLE DATA: {name} ({why})" if why else f"NO USABLE DATA: {name}" for name, why in said.unseen.items()
-    ]
-    for node in nodes:
-        partly = {node.called(name): run.reason for name, run in node.runs.items() if run.partial}
-        details += [f"PARTIAL DATA: {name} ({why})" for name, why in partly.items() if name not in said.unseen]
-    reasons = by_reason(judgement.unchecked).items()
-    details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
-    details += [f"NOT RECORDED: {', '.join(said.lacking)}"] if said.lacking else []
-    return CheckLine(said.code, said.text, tuple(details))
-
-
-def _placed(finding: Finding) -> str:
-    """Return the finding with the owner of its thing and those affected."""
-    return "; ".join([finding_text(finding), *(f"{title.lower()} {names}" for title, names in place_lines(finding))])

@@ -13,7 +13,8 @@ from sdstop.cli.arguments import DASHBOARD, UsageError, parse, split
 from sdstop.cli.problem import Problem
 
 _MODULES = {
-    DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "check": "check:run",
+    DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "record": "record:run",
+    "unpack": "record:unpack", "check": "check:run",
     "export": "export:run", "fleet": "fleet:run", "doctor": "doctor:run", "rules": "lists:rules",
     "config": "lists:config", "metrics": "lists:metrics",
 }  # fmt: skip
@@ -46,9 +47,9 @@ def execute(argv: Sequence[str]) -> int:
     except Problem as problem:
         return _tell(str(problem), problem.code, judge=judge)
     except BrokenPipeError:
-        from sdstop.cli import output
+        from sdstop.cli.stdout import discard_output
 
-        output.discard_output()
+        discard_output()
         return 3 if judge else HUNG_UP
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -73,8 +74,8 @@ def _tell(text: str, code: int, *, judge: bool) -> int:
     if not judge:
         output.say(f"sdstop: {text}")
         return code
-    from sdstop.cli.check import line
     from sdstop.core.headline import UNKNOWN
+    from sdstop.exporters.plugin import line
 
     with contextlib.suppress(Problem, BrokenPipeError):
         output.write(line(UNKNOWN, text))

@@ -9,7 +9,7 @@ import sdstop
 from sdstop.cli import output
 from sdstop.cli.arguments import SECONDS
 from sdstop.cli.config import appearance
-from sdstop.cli.watch import begin
+from sdstop.cli.watch import attached, begin
 from sdstop.core.format import times_in
 from sdstop.core.zone import zone_for
 from sdstop.tui.settings import UiSettings, remembered_columns
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     reason = usable_terminal()
     ui = appearance(options)
     options.interval = ui.interval
-    with begin(options) as watch:
+    with attached(options) if options.attach else begin(options) as watch:
         if reason is not None:
             output.say(f"sdstop: {reason}; printing the text report")
             from sdstop.cli import report

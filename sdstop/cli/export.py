@@ -6,6 +6,7 @@ import argparse
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sdstop.cli import output
 from sdstop.cli.arguments import ONCE_SECONDS
@@ -13,8 +14,12 @@ from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin, configured, exported
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
+from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
 from sdstop.exporters.prometheus.metrics import Exposition
+
+if TYPE_CHECKING:
+    from sdstop.exporters.local.service import LocalService
 
 LISTEN = ("127.0.0.1", 10042)
 
@@ -22,7 +27,8 @@ LISTEN = ("127.0.0.1", 10042)
 def run(options: argparse.Namespace) -> int:
     """Serve, or print once. Raises Problem."""
     with begin(options) as watch:
-        exposition = Exposition(watch.session(), BUILTIN, exported(options, watch.config), watch.interval)
+        kept = KEEP if _has_socket(options, watch) else 0.0
+        exposition = Exposition(watch.session(kept), BUILTIN, exported(options, watch.config), watch.interval)
         if options.once:
             return _once(options, watch, exposition)
         if watch.sampler is None:
@@ -46,6 +52,22 @@ def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> 
 
 def _target(textfile: str | None) -> output.Target:
     return output.Target(textfile, mode=READABLE, streams=textfile is None)
+
+
+def _local(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> LocalService | None:
+    """Return the local socket, None without one."""
+    from sdstop.exporters.local.client import SOCKET
+    from sdstop.exporters.local.service import LocalService
+
+    if not _has_socket(options, watch):
+        return None
+    return LocalService(exposition, Path(options.socket or SOCKET), wanted=options.socket is not None)
+
+
+def _has_socket(options: argparse.Namespace, watch: Watch) -> bool:
+    """Return whether there is a local socket; an exporter of a part of a node has none unless the path is given."""
+    whole = not (options.root or options.collectors)
+    return watch.sampler is not None and not options.once and (whole or options.socket is not None)
 
 
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
@@ -79,7 +101,8 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
 
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
-        server = Server(exposition, watch.sampler, output.say, web, None if served else reload)
+        local = _local(options, watch, exposition)
+        server = Server(exposition, watch.sampler, output.say, web, None if served else reload, local)
         ended = server.run(address, textfile)
     except OSError as error:
         host, port = address or LISTEN

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sdstop.core.finding import Rule
     from sdstop.core.history import Window
     from sdstop.core.session import Look, Session
+    from sdstop.exporters.local.attached import AttachedFrames
     from sdstop.exporters.prometheus.choice import Choice
     from sdstop.node.gateway.client import GatewayClient
     from sdstop.node.live import LiveHost
@@ -56,7 +57,8 @@ class Watch:
 
     def __init__(
         self, origin: Origin, collectors: Sequence[Collector], config: Config, interval: float,
-        sampler: Sampler | None = None, recorded: Sequence[Frame] = (), counting: SizeCounting | None = None,
+        sampler: Sampler | AttachedFrames | None = None, recorded: Sequence[Frame] = (),
+        counting: SizeCounting | None = None,
     ) -> None:  # fmt: skip
         """Use a started sampler and its kernel counting, or all frames of a capture."""
         self.origin = origin
@@ -73,10 +75,17 @@ class Watch:
     def redact(self, redactor: Redactor) -> None:
         """Replace names in the origin and in all following frames."""
         self.redactor = redactor
-        redactor.learn_host(self.origin.name)
+        redactor.learn_origin(self.origin)
         for frame in self._recorded:
             redactor.learn(frame)
         self.origin = redactor.origin(self.origin)
+
+    @property
+    def live(self) -> Sampler:
+        """The sampler of a live watch."""
+        if self.sampler is None:
+            raise TypeError("a capture has no sampler")
+        return self.sampler
 
     def __enter__(self) -> Self:
         return self
@@ -191,6 +200,28 @@ def begin(options: argparse.Namespace) -> Watch:
     return watch
 
 
+def attached(options: argparse.Namespace) -> Watch:
+    """Connect to the exporter of this node. Its policy, and that of `--config`, hold. Raises Problem."""
+    from sdstop.exporters.local.attached import AttachedFrames
+    from sdstop.exporters.local.client import SOCKET, LocalError
+    from sdstop.rules import EVERY
+
+    path = options.socket or SOCKET
+    try:
+        frames = AttachedFrames(path)
+    except LocalError as error:
+        raise Problem(f"cannot attach to {safe(path)}: {safe(error, 200)}") from error
+    sent = frames.header.origin
+    names = frozenset(sent.collectors)
+    origin = Origin(sent.name, live=True, privileged=sent.privileged, facts=sent.facts, collectors=names or None)
+    try:
+        config, _ = with_recorded(load([options.config] if options.config else [], EVERY), origin.facts, EVERY)
+    except ConfigError as error:
+        raise Problem(safe(error, 500), 2) from error
+    collectors = tuple(collector for collector in BUILTIN if collector.name in names)
+    return Watch(origin, collectors, config, frames.interval, frames)
+
+
 def _begin(options: argparse.Namespace) -> Watch:
     """Open the source that the options name. Forks the sampler if live: do not import large modules before.
 
@@ -201,13 +232,15 @@ def _begin(options: argparse.Namespace) -> Watch:
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
         from sdstop.capture.reader import OpenError, open_capture, open_pasted
+        from sdstop.core.period import Period
 
         texts = texts_of(BUILTIN)
+        period = Period(*(getattr(options, name, None) for name in ("since", "until", "at")))
         try:
             if options.source == "-":
                 origin, frames = _stdin(lambda stream: open_pasted(stream, texts))
             else:
-                origin, frames = open_capture(options.source, texts)
+                origin, frames = open_capture(options.source, texts, period)
         except OpenError as error:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials

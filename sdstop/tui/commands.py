@@ -272,7 +272,8 @@ class Commands(TimeTravel):
         """Run every collector immediately."""
         if self.feed is not None:
             self.feed.rescan()
-            self.foot.say("refreshing all sources")
+            fixed = getattr(self.feed, "fixed", False)
+            self.foot.say("sources are read by the exporter" if fixed else "refreshing all sources")
 
     def command(self, line: str) -> None:
         """Run a typed command."""

@@ -139,6 +139,9 @@ class TimeTravel(Shell):
             self.foot.say(f"playback at {self.playback.speed:g}x{'' if self.playback.playing else '; Space plays'}")
             self.paint()
             return
+        if getattr(self.feed, "fixed", False):
+            self.foot.say(f"interval {self.interval:g} s, set by the exporter")
+            return
         self.pace(stepped(INTERVALS, self.interval, direction))
         self.feed.set_interval(self.interval)
         self.foot.say(f"interval {self.interval:g} s")

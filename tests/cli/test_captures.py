@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sdstop.cli import check
 from sdstop.cli.command import execute
 from sdstop.core.evidence import Evidence, Outcome
+from sdstop.exporters import plugin as check
 from tests.cli.run import CALM, CRITICAL, MARK, WARNING, Make, one_line, run
 from tests.exporters.meters import SIDE, Meter, Mood, frame, refusal
 

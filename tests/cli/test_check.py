@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sdstop.cli.check import narrowed, numbers
+from sdstop.exporters.plugin import narrowed, numbers
 from tests.fixtures import FIXTURES, story
 
 

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from sdstop.capture.contents import Contents
 from sdstop.capture.reader import read_capture
-from sdstop.cli.check import verdict
 from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import judge
 from sdstop.core.evidence import Evidence, Frame, Outcome
@@ -25,6 +24,7 @@ from sdstop.core.headline import OK
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
+from sdstop.exporters.plugin import verdict
 from sdstop.exporters.report.text import outlook
 from sdstop.readings.disk import Disk
 from sdstop.rules import RULES

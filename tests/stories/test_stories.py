@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from sdstop.capture.reader import PACKED, open_capture
-from sdstop.cli import check
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.core.coverage import NO_VERDICT
@@ -28,6 +27,7 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Damage, Finding, Severity
 from sdstop.core.headline import NOT_YET
 from sdstop.core.session import Session
+from sdstop.exporters import plugin as check
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.readings.disk import DiskActivity
