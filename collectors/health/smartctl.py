@@ -123,7 +123,8 @@ def _of_document(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 _MASKED = re.compile(
-    r".*(?:[xX]{3}|[*#?]{2}).*|[0.-]+|[<\[(]?(?:redacted|removed|hidden|masked|deleted|censored|serial|s/?n)\b.*", re.IGNORECASE
+    r".*(?:[xX]{3}|[*#?]{2}).*|[0.-]+|[<\[(]?(?:redacted|removed|hidden|masked|deleted|censored|serial|s/?n)\b.*",
+    re.IGNORECASE,
 )
 
 

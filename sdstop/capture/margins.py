@@ -59,9 +59,7 @@ def removed(text: str, begins: Callable[[str], bool], understood: Callable[[str]
     return "\n".join(lines)
 
 
-def _without_one(
-    lines: list[str], begins: Callable[[str], bool], understood: Callable[[str], int]
-) -> list[str] | None:
+def _without_one(lines: list[str], begins: Callable[[str], bool], understood: Callable[[str], int]) -> list[str] | None:
     """Return a text without one margin, None if no more of it is understood then."""
     before = -1
     for kind in _KINDS:
@@ -215,7 +213,9 @@ def _columns(lines: Sequence[str]) -> Iterator[Region]:
     """Yield the regions with a bar in one column: a border, or the one between two terminals."""
     at = 0
     while at < len(lines):
-        best = max(((_barred(lines, at, bar.start()), bar.start()) for bar in _BARS.finditer(lines[at])), default=(0, 0))
+        best = max(
+            ((_barred(lines, at, bar.start()), bar.start()) for bar in _BARS.finditer(lines[at])), default=(0, 0)
+        )
         end, column = best
         if end - at < (_LEAST_BARS if lines[at][column : column + 1] == "|" else _LEAST):
             at += 1

@@ -187,10 +187,10 @@ TOOLS: dict[str, Mangler] = {
     "ellipsis": lambda text: text.replace("...", "\u2026"),
     "ligatures": lambda text: text.replace("fi", "\ufb01").replace("fl", "\ufb02"),
     "cat-n": _numbered("{at:6}\t"),
-    "cat-n-as-blanks": lambda text: _numbered("{at:6}\t")(text).expandtabs(8),  # type: ignore[union-attr]
+    "cat-n-as-blanks": lambda text: _numbered("{at:6}\t")(text).expandtabs(8),
     "grep-n": _numbered("{at}:"),
     "grep-file": _each(lambda line: f"out.txt:{line}"),
-    "grep-file-n": _numbered("/tmp/ticket.txt:{at}:"),
+    "grep-file-n": _numbered("/srv/ticket.txt:{at}:"),
     "numbered-list": _numbered("{at}. "),
     "editor-numbers": _numbered("{at:4} "),
     "ts": _each(lambda line: f"Nov 23 12:03:04 {line}"),
@@ -226,7 +226,9 @@ TOOLS: dict[str, Mangler] = {
     "ascii-box": _boxed("| ", " |", "-"),
     "side-by-side": _beside(" | "),
     "side-by-side-tmux": _beside("\u2502"),
-    "quoted-partly": _lines_as(lambda lines: "\n".join(f"> {line}" if at % 3 else line for at, line in enumerate(lines))),
+    "quoted-partly": _lines_as(
+        lambda lines: "\n".join(f"> {line}" if at % 3 else line for at, line in enumerate(lines))
+    ),
     "quoted-second-half": _lines_as(
         lambda lines: "\n".join(f"> {line}" if at > len(lines) // 2 else line for at, line in enumerate(lines))
     ),
@@ -254,7 +256,7 @@ TOOLS: dict[str, Mangler] = {
     "clock-prompt": _prompts("12:03:04 root@san1:~ #"),
     "history-prompt": _prompts("[root@san1 12:03:04 ~ !501]#"),
     "percent-prompt": _prompts("san1%"),
-    "bare-prompt-after": lambda text: "# date\n\n" + _prompts("#")(text).rstrip() + "\n# \n",  # type: ignore[operator,union-attr]
+    "bare-prompt-after": lambda text: "# date\n\n" + _prompts("#")(text).rstrip() + "\n# \n",  # type: ignore[operator]
     "serial": lambda text: "\x1b[?2004h" + text.replace("\n", "\x1b[K\r\n\x1b[0m"),
     "serial-title": lambda text: _KNOWN_PROMPT.sub(lambda found: f"\x1b]0;root@san1:~\x07{found[0]}", text),
     "shown-cr": _each(lambda line: f"{line}^M"),
