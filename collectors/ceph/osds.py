@@ -18,7 +18,7 @@ from sdstop.collectors.ceph.tool import (
     CONFIG_FILE,
     DEADLINE,
     LOCAL,
-    Unanswered,
+    MonitorsUnreachable,
     answers_of,
     configured,
     key_of,
@@ -73,7 +73,7 @@ def read(host: Host) -> Iterable[Reading]:
             return list(_carried(host, here))
     try:
         key, tree, current = _tree(host, answers)
-    except Unanswered:
+    except MonitorsUnreachable:
         if not here:
             raise
         return list(_carried(host, here))
@@ -128,7 +128,7 @@ def _tree(host: Host, answers: Mapping[str, str]) -> tuple[str, osd_tables.Tree,
     if not answers or "tree" in answers:
         try:
             key, text = query_monitors(host, ceph.TREE, answers.get("tree"))
-        except Unanswered:
+        except MonitorsUnreachable:
             if answers and "places" not in answers:
                 raise
         else:

@@ -129,7 +129,7 @@ _MASKED = re.compile(
 
 
 def _serial(text: str | None) -> str | None:
-    """Return a serial number, None if somebody has masked it: several disks would have the same one."""
+    """Return a serial number, None if it is masked: several disks would have the same one."""
     return None if text is None or _MASKED.fullmatch(text.strip()) else text
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from sdstop.capture import margins, terminal
 from sdstop.capture.fence import Fence, Fences, is_fence
-from sdstop.capture.prompt import Typed, command, typed
+from sdstop.capture.prompt import TypedCommand, command, typed
 from sdstop.core.collector import Texts
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 
@@ -40,7 +40,7 @@ class TextOutput(Struct):
 
     key: str
     line: int
-    typed: Typed | None = None
+    typed: TypedCommand | None = None
     form: Form | None = None
     lines: list[str] = field(default_factory=list)
     end: str = ""
@@ -83,7 +83,7 @@ class TextOutput(Struct):
         return next((line.strip() for line in self.lines if line.strip()), self.typed.program if self.typed else "")
 
 
-class Usable(Struct, frozen=True):
+class UsableText(Struct, frozen=True):
     """Text of an output, why it is not complete ("" if it is), and whether it misleads and must not be used."""
 
     text: str
@@ -136,7 +136,7 @@ class Division:
             line = lines[at]
             begun = self._begun(text, lines, at, starts[at], current)
             if begun is None and line.rstrip() in prompts:
-                begun = TextOutput("", at + 1, Typed("", "", ends_only=True))
+                begun = TextOutput("", at + 1, TypedCommand("", "", ends_only=True))
             elif begun is not None and begun.typed is not None and not begun.alone:
                 prompts |= _bare_prompt(line, begun.typed)
             fence = fences.meaning(at, line, in_output=bool(current.key and current.text))
@@ -240,7 +240,7 @@ class Division:
             return TextOutput(found.key, at + 1, found, alone=True)
         return None
 
-    def _shows(self, found: Typed, text: str) -> bool:
+    def _shows(self, found: TypedCommand, text: str) -> bool:
         """Return whether a text begins with an output of a command, after blank lines and fences."""
         lines = [line for line in text.split("\n") if line.strip() and not is_fence(line)]
         if not lines:
@@ -293,7 +293,7 @@ class Division:
         return at + 1
 
 
-def _bare_prompt(line: str, asked: Typed) -> set[str]:
+def _bare_prompt(line: str, asked: TypedCommand) -> set[str]:
     """Return the prompt before a command line, which shows the end of the last output if nothing follows it."""
     before = line.rstrip().removesuffix(asked.asked).rstrip()
     return {before} if asked.asked and before[-1:] in _PROMPT_ENDS and len(before) < len(line.rstrip()) else set()
@@ -317,7 +317,7 @@ def _alternatives(forms: tuple[Form, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<f{at}>{form.first})" for at, form in enumerate(forms)) or "(?!)", re.MULTILINE)
 
 
-def usable(output: TextOutput) -> Usable:
+def usable(output: TextOutput) -> UsableText:
     """Return the text of an output and why it is incomplete; of its unwrapped variants the first one without fault."""
     text = _rejoined(output)
     fault = _fault(output, text)
@@ -334,7 +334,7 @@ def usable(output: TextOutput) -> Usable:
     fault = fault or _cut_lines(output, text)
     holed = output.holed and not (form is not None and form.by_line)
     part = form is not None and (form.whole or (fault == NOT_BEGUN and not form.by_line))
-    return Usable(text, fault, misleads=bool(fault) and (holed or part))
+    return UsableText(text, fault, misleads=bool(fault) and (holed or part))
 
 
 def _rejoined(output: TextOutput) -> str:

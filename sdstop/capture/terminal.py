@@ -55,7 +55,7 @@ _BOLD = re.compile(r"(\*\*|__)(?=\w)([^*\n]{1,80}?)(?<=[\w)])\1(?!\w)")
 _NOTE = re.compile(
     r"(?<=\S)[ \t]+(?:<-{2,}|<={2,}|<{3,}|\u2190|\u21d0|\u27f5|[ \t]# (?=[a-z]))[^\n]{0,200}$", re.MULTILINE
 )
-"""Remark that somebody added to a line: `  <-- here`, `   # broken since noon`."""
+"""Remark added to a line: `  <-- here`, `   # broken since noon`."""
 _FOOTER = re.compile(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
 _QUOTED = re.compile(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6

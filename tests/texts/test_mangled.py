@@ -99,7 +99,7 @@ def _things(said: Iterable[str]) -> set[str]:
     return set(map(_thing, every)) | {_thing(f"{each.split(' ')[-2]} ") for each in every}
 
 
-PARTS = 8
+PARTS = 16
 """Number of parts of all changes; each text has one of them by default, and all others with `-m slow`."""
 
 
