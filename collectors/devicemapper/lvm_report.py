@@ -66,6 +66,10 @@ _NOTICE = expression(
 """Lines on standard error, which terminals and sosreports show between the rows, and a prompt after the last one."""
 
 
+LOST = "lost"
+"""Key of rows without some of their cells, which could not be assigned to headings."""
+
+
 def rows(output: RecordedOutput) -> list[Row]:
     """Return the rows by field name, `lv_name` as in lvmreport(7). Raises Malformed for a text without a table."""
     text, options = output.text, output.options
@@ -120,7 +124,7 @@ def _shaped(names: Sequence[str], line: str) -> Row:
     if len(words) == len(names):
         return dict(zip(names, words, strict=True))
     if list(names[:4]) == ["LV", "VG", "Attr", "LSize"] and len(words) >= 4 and _ATTRIBUTES.fullmatch(words[2]):
-        row = dict(zip(names[:4], words, strict=False))
+        row = dict(zip(names[:4], words, strict=False)) | {LOST: ""}
         return row | {"Devices": words[-1]} if names[-1] == "Devices" and _DEVICES.fullmatch(words[-1]) else row
     if list(names[:6]) == ["PV", "VG", "Fmt", "Attr", "PSize", "PFree"] and len(words) == len(names) - 2:
         return dict(zip(["PV", *names[3:]], words, strict=True)) | {"VG": "", "Fmt": ""}

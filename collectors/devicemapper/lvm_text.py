@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.devicemapper.dmsetup import recorded
 from sdstop.collectors.devicemapper.dmtable import mapped
 from sdstop.collectors.devicemapper.lvm import LogicalVolume
-from sdstop.collectors.devicemapper.lvm_report import FORMS, rows, size
+from sdstop.collectors.devicemapper.lvm_report import FORMS, LOST, rows, size
 from sdstop.collectors.devicemapper.thin_pools import ThinPool
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
@@ -236,6 +236,8 @@ def read(host: Host) -> Iterable[Reading]:
             known = True
             try:
                 each = list(_readings(program, output))
+                if any(LOST in row for row in rows(output)):
+                    host.defect(output.key, "cells without their headings: blanks were lost")
             except Malformed as error:
                 (nameless if isinstance(error, _UnnamedReport) else faults).append((output.key, error))
                 continue

@@ -170,14 +170,17 @@ before it (its options do not matter), or by its form. A form is not tied to the
 read if they print the same.
 
 Traces of terminals, mailers and ticket systems are removed first: byte order marks, CR, non-breaking spaces, `> `
-quotation, indentation, code fences, color codes, double spacing and lines wrapped at the width of a terminal. Several
-outputs can follow each other with prose between them. Later outputs of one command are later frames; rates need two
-of them with a time (`date`, `watch`). Of several nodes in one text, only the one with most outputs is read.
+quotation, indentation, code fences, color codes, double spacing, HTML, links, remarks such as `<-- here` and lines
+wrapped at the width of a terminal. So are columns that tools add, where more of the text is understood without them:
+line numbers, times, names of files or hosts, borders, quotes. Two terminals side by side are two texts.
+
+Several outputs can follow each other with prose between them. Later outputs of one command are later frames; rates
+need two of them with a time (`date`, `watch`). Of several nodes in one text, only the one with most outputs is read.
 
 Every block of a text is listed with its use: read, and by which source; recorded and not understood, with the reason;
 or unknown, with its plain words. Nothing that rests on an output of which the end is not shown counts as good; end a
 copy with the next prompt. Outputs marked `whole` below are not used at all then, because a part of them misleads.
-Omitted lines (`[...]`, `--More--`) have the same effect."""
+Omitted lines (`[...]`, `--More--`) and lines cut at the width of the terminal have the same effect."""
 
 
 def texts_page(collectors: Sequence[Collector]) -> str:

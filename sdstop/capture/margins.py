@@ -188,7 +188,8 @@ def _paired(lines: Sequence[str]) -> Iterator[Region]:
             return found["text"].replace('""', '"')
 
     for start, end in _runs(lines, mark):
-        yield Region(start, end, [plain(line) for line in lines[start:end]], 0)
+        quoted = mark(lines[start]) in {'"', "'"}  # as the lines of a JSON document can be
+        yield Region(start, end, [plain(line) for line in lines[start:end]], -1 if quoted else 0)
 
 
 _LAST_BAR = expression(r"(?P<text>.*?)\s*(?P<bar>[\u2502\u2503\u2551|])\s*")

@@ -371,8 +371,9 @@ def _cut_lines(output: TextOutput, text: str) -> str:
         return ""
     full = [at for at, line in enumerate(lines) if len(line) == widest]
     short = any(line.strip() and len(line) < widest for at, line in enumerate(lines) if at not in {0, *full})
-    indents = {at: len(lines[at]) - len(lines[at].lstrip()) for at in full}
-    shapes = {re.sub(r"\d+", "", lines[at][: indents[at]] + lines[at].split()[0]) for at in full}
+    shapes = {
+        re.sub(r"\d+", "", lines[at][: len(lines[at]) - len(lines[at].lstrip())] + lines[at].split()[0]) for at in full
+    }
     if len(shapes) < _FEWEST_CUT or form.by_line:  # lines of one kind can have one width
         return ""
     later = [next(iter(lines[at + 1 : at + 2]), "") for at in full]

@@ -13,8 +13,8 @@ from sdstop.collectors.ceph.health import flags_in, osds_in
 from sdstop.collectors.ceph.readings import CephCheck, CephDaemon, CephPool
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
-from sdstop.core.expression import expression
 from sdstop.core.evidence import Outcome, command_key
+from sdstop.core.expression import expression
 from sdstop.core.finding import (
     Covers,
     Damage,

@@ -190,7 +190,7 @@ TOOLS: dict[str, Mangler] = {
     "cat-n-as-blanks": lambda text: _numbered("{at:6}\t")(text).expandtabs(8),
     "grep-n": _numbered("{at}:"),
     "grep-file": _each(lambda line: f"out.txt:{line}"),
-    "grep-file-n": _numbered("./ticket.txt:{at}:"),
+    "grep-file-n": _numbered("/srv/ticket.txt:{at}:"),
     "numbered-list": _numbered("{at}. "),
     "editor-numbers": _numbered("{at:4} "),
     "ts": _each(lambda line: f"Nov 23 12:03:04 {line}"),

@@ -278,3 +278,30 @@ def test_the_beginning_of_a_log_is_not_shown_without_a_prompt() -> None:
     assert frame.evidence[0].fault == NOT_BEGUN
     _, (frame,) = read_pasted(f"[root@a ~]# dmesg\n{line}[root@a ~]# ".encode(), FORMS)
     assert frame.evidence[0].fault == ""
+
+
+def test_a_line_of_backquotes_within_an_output_does_not_show_its_end() -> None:
+    assert read("part 1\n```\n 5\n")[0]["cmd:parts"].outcome is Outcome.FAILED
+    assert read("````\npart 1\n```\n 5\n````\n")[0]["cmd:parts"].data == b"part 1\n```\n 5\n"
+    assert read("part 1\n 5\n```console\n# ls\n```\n")[0]["cmd:parts"].outcome is Outcome.FAILED
+    assert read("```\npart 1\n 5\n```\n")[0]["cmd:parts"].fault == ""
+
+
+def test_an_empty_prompt_like_those_before_shows_the_end() -> None:
+    assert read("# parts\npart 1\n 5\n# \n")[0]["cmd:parts"].fault == ""
+    assert read("part 1\n 5\n#\n")[0]["cmd:parts"].outcome is Outcome.FAILED
+
+
+def test_lines_that_watch_cut_are_a_fault() -> None:
+    heading = f"Every 2.0s: tool list{'':20}a: Mon Nov 23 07:24:32 2026"
+    rows = f"NAME  SIZE\n{'a' * (len(heading) - 3)}  1\n"
+    (found,) = read(f"{heading}\n\n{rows}[root@a ~]# ")
+    assert found["cmd:tool list"].fault == f"lines cut at {len(heading)} columns"
+
+
+def test_two_terminals_side_by_side_are_two_texts() -> None:
+    left, right = ["# tool list", "NAME  SIZE", "a  1", "b  2", "# "], ["$ each", "device x", "1", "2", "$ "]
+    both = "\n".join(f"{a.ljust(20)}\u2502{b}" for a, b in zip(left, right, strict=True))
+    (found,) = read(both)
+    assert found["cmd:tool list"].data == b"NAME  SIZE\na  1\nb  2\n"
+    assert found["cmd:each"].data == b"device x\n1\n2\n"
