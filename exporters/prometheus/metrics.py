@@ -253,15 +253,17 @@ class Exposition:
             self._pages[form] = make(pieces, openmetrics=openmetrics)
         return self._pages[form]
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the page as prometheus_client families, without process metrics, for custom registries."""
+    def shown(self) -> Iterator[Told]:
+        """Yield every metric that has samples, without process metrics. Raises LookupError before the first frame."""
         look = self._require()
         now = self._time(look)
         tables = self._tables(look, now, WHOLE)
         of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
-        for heading, samples in (*self._own(look, now, WHOLE), *of_families):
-            if samples:
-                yield _metric(heading, samples)
+        yield from (told for told in (*self._own(look, now, WHOLE), *of_families) if told[1])
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the page as prometheus_client families, without process metrics, for custom registries."""
+        yield from (_metric(heading, samples) for heading, samples in self.shown())
 
     def _forget(self) -> None:
         self._pages.clear()

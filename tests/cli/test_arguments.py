@@ -127,7 +127,8 @@ def test_a_root_that_is_no_directory_is_a_usage_error(
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command])
 def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    more = {"capture": ["-o", "/nonexistent/x"], "fleet": ["--prometheus", "http://127.0.0.1:9"]}.get(command, [])
+    more = {"capture": ["-o", "/nonexistent/x"], "fleet": ["--prometheus", "http://127.0.0.1:9"],
+            "backfill": ["--from", "/nonexistent/x"]}.get(command, [])  # fmt: skip
     config = "--http-config" if command == "fleet" else "--config"
     options = ["--no-color", config, "/nonexistent", *more]
     said = []
