@@ -23,6 +23,7 @@ from tests.stories import (
     mapped,
     networks,
     rebuilds,
+    san,
     scaleio,
     served,
     servers,
@@ -49,6 +50,7 @@ STORIES: Stories = (
     | draining.STORIES
     | volumes.STORIES
     | health.STORIES
+    | san.STORIES
 )
 
 

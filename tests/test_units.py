@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 UNITS = Path(__file__).parents[1] / "contrib" / "systemd"
+MOST = {"sdstop-exporter.service": 19, "sdstop-exporter-root.service": 33, "sdstop-recorder.service": 33}
 
 
 @pytest.mark.needs("systemd-analyze")
-@pytest.mark.parametrize(("unit", "most"), [("sdstop-exporter.service", 19), ("sdstop-exporter-root.service", 33)])
+@pytest.mark.parametrize(("unit", "most"), MOST.items())
 def test_what_a_unit_exposes(unit: str, most: int) -> None:
     """The score that docs/monitoring.md states, in tenths; 100 is a service without any protection."""
     argv = ["systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={most}", str(UNITS / unit)]
@@ -25,7 +26,7 @@ def test_what_a_unit_exposes(unit: str, most: int) -> None:
 
 
 @pytest.mark.needs("systemd-analyze")
-@pytest.mark.parametrize("unit", ["sdstop-exporter.service", "sdstop-exporter-root.service"])
+@pytest.mark.parametrize("unit", list(MOST))
 def test_a_unit_says_nothing_that_systemd_does_not_know(unit: str, tmp_path: Path) -> None:
     path = tmp_path / unit
     path.write_text((UNITS / unit).read_text().replace("/usr/local/bin/sdstop", "/bin/true"))
@@ -36,9 +37,13 @@ def test_a_unit_says_nothing_that_systemd_does_not_know(unit: str, tmp_path: Pat
 
 def test_the_default_file_is_one_that_the_units_read() -> None:
     lines = (UNITS / "sdstop.default").read_text().splitlines()
-    assert [line for line in lines if not line.startswith("#")] == ['SDSTOP_EXPORT_OPTIONS="--listen 127.0.0.1:10042"']
+    assert [line for line in lines if line and not line.startswith("#")] == [
+        'SDSTOP_EXPORT_OPTIONS="--listen 127.0.0.1:10042"',
+        'SDSTOP_RECORD_OPTIONS=""',
+    ]
     for unit in UNITS.glob("*.service"):
-        assert (
-            "EnvironmentFile=-/etc/default/sdstop\nExecStart=/usr/local/bin/sdstop export $SDSTOP_EXPORT_OPTIONS\n"
-            in (unit.read_text())
-        )
+        start = "export $SDSTOP_EXPORT_OPTIONS"
+        if "recorder" in unit.name:
+            start = "record -o /var/lib/sdstop/%H.sdstop $SDSTOP_RECORD_OPTIONS"
+        asked = f"EnvironmentFile=-/etc/default/sdstop\nExecStart=/usr/local/bin/sdstop {start}\n"
+        assert asked in unit.read_text()

@@ -51,6 +51,9 @@ class MountPoint(Reading, frozen=True, kw_only=True):
         str | None,
         Fact("Access", "rw, ro, and with some kernels emergency_ro or shutdown after an error", plain=True),
     ] = None
+    log: Annotated[
+        str | None, Fact("Log", "Path of the device of an external log (XFS)", export=False, names=Name.DEVICE)
+    ] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
@@ -74,12 +77,14 @@ def parse(text: str, origin: str) -> Iterator[MountPoint]:
         if len(words) < 3:
             continue
         source, point, filesystem = words[:3]
-        access = ",".join(word for word in words[3].split(",") if word in ACCESS) or None if len(words) > 3 else None
+        options = words[3].split(",") if len(words) > 3 else []
+        access = ",".join(word for word in options if word in ACCESS) or None
         seen[source] += 1
         if seen[source] > _MOST_OF_ONE:
             continue
         if source.startswith("/dev/"):
-            yield MountPoint(point=point, filesystem=filesystem, device=source, access=access, origin=origin)
+            log = next((word[7:] for word in options if word.startswith("logdev=")), None)
+            yield MountPoint(point=point, filesystem=filesystem, device=source, access=access, log=log, origin=origin)
         elif filesystem == "zfs":
             yield MountPoint(point=point, filesystem=filesystem, dataset=source, access=access, origin=origin)
         elif filesystem in _REMOTE and (server := server_of(source)):

@@ -58,6 +58,7 @@ class _Map(Struct):
     groups: int = 0
     is_tree: bool = False
     is_open: bool = True
+    is_sized: bool = False
     last_group: bool = False
     """Whether further groups or paths must follow, by the branches."""
     status: str | None = None
@@ -94,6 +95,7 @@ def _take(each: _Map, line: str, origin: str) -> None:
     if _PROPERTIES.match(line):
         if each.groups:
             raise Malformed(f"no map above {line.strip()[:60]!r}")
+        each.is_sized = True
         features = _FEATURES.search(line)
         each.queues = None if features is None else QUEUES in (features[1] or features[2] or "").split()
     elif (group := _GROUP.match(line)) is not None:
@@ -137,7 +139,7 @@ def _add(each: _Map, path: re.Match[str], origin: str) -> None:
 
 
 def _whole(each: _Map) -> _Map:
-    if (not each.paths and each.groups) or (each.is_tree and (each.is_open or not each.last_group)):
+    if not each.is_sized or (not each.paths and each.groups) or (each.is_tree and (each.is_open or not each.last_group)):
         raise Malformed(f"no last path of {each.name}")
     return each
 

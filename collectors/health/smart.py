@@ -326,7 +326,8 @@ def _of_recorded(host: Host, program: str, name: str) -> Iterator[DiskHealth]:
             row = _parsed(
                 own or f"disk {at + 1}", key, replace(output, stdout=part.encode("utf-8", "surrogateescape")), program
             )
-            if own is None and row.serial is None and row.state == ANSWERED:
+            masked = re.search(r"(?i)\bserial[ _]number\b", part) is not None
+            if own is None and row.serial is None and row.state == ANSWERED and not masked:
                 row = _unknown(row.device, UNREAD, "the text names no disk", key)
             yield replace(row, device=own or row.serial or row.device)
 

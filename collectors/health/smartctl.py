@@ -101,7 +101,7 @@ def _of_document(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         "model",
         json_text(said.get("model_name")) or json_text(said.get("scsi_model_name")) or " ".join(product) or None,
     )
-    yield "serial", json_text(said.get("serial_number"))
+    yield "serial", _serial(json_text(said.get("serial_number")))
     passed = _part(said, "smart_status").get("passed")
     failing = (json_whole(_part(said, "smartctl").get("exit_status")) or 0) & _FAILING
     yield "passed", False if failing else passed if isinstance(passed, bool) else None
@@ -120,6 +120,16 @@ def _of_document(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from _scsi(said)
     else:
         yield from _ata(said, hours)
+
+
+_MASKED = re.compile(
+    r".*(?:[xX]{3}|[*#?]{2}).*|[0.-]+|[<\[(]?(?:redacted|removed|hidden|masked|deleted|censored|serial|s/?n)\b.*", re.IGNORECASE
+)
+
+
+def _serial(text: str | None) -> str | None:
+    """Return a serial number, None if somebody has masked it: several disks would have the same one."""
+    return None if text is None or _MASKED.fullmatch(text.strip()) else text
 
 
 def _celsius(value: object) -> float | None:
@@ -337,7 +347,7 @@ def _of_text(said: Mapping[str, str], table: list[SmartAttribute], text: str) ->
     yield "protocol", protocol
     product = " ".join(said[name] for name in ("vendor", "product") if name in said)
     yield "model", said.get("device model") or said.get("model number") or product or None
-    yield "serial", said.get("serial number")
+    yield "serial", _serial(said.get("serial number"))
     rotation = said.get("rotation rate")
     yield "flash", True if protocol == "NVMe" else None if rotation is None else rotation.startswith("Solid State")
     hours = _leading(said.get("power on hours"))

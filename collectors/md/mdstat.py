@@ -146,9 +146,17 @@ def defects(text: str) -> tuple[str, ...]:
     ended = bool(lines) and lines[-1].startswith("unused devices:")
     found += [] if ended else ["end not shown"]
     if any(map(_HEAD.fullmatch, lines)):
-        bare = [md.name for md in parse(text) if md.activity == "active" and md.size is None]
-        found += [f"{name}: no line with its blocks" for name in bare]
+        active = [md for md in parse(text) if md.activity == "active"]
+        found += [f"{md.name}: no line with its blocks" for md in active if md.size is None]
+        found += [f"{md.name}: no states of its members" for md in active if md.size is not None and _is_stateless(md)]
     return tuple(found[:1])
+
+
+def _is_stateless(md: MdArray) -> bool:
+    """Return whether the states of members ([2/1] [U_]) are missing or cut; raid0 and linear arrays have none."""
+    if md.slots is None or md.raid_disks is None:
+        return re.fullmatch(r"raid(?:1|4|5|6|10)", md.personality or "") is not None
+    return len(md.slots) != md.raid_disks
 
 
 def _is_of_another(line: str, body: list[str], head: re.Match[str] | None) -> bool:

@@ -27,6 +27,7 @@ _HEAD = re.compile(
     r"(?P<index>\d{1,10}): (?P<name>[^\s:@]+(?::[^\s:@]+)?)(?:@(?P<below>[^\s:]+))?: <(?P<flags>[A-Z0-9_,-]*)> "
     r"mtu (?P<mtu>\d{1,10})(?P<rest>.*)"
 )
+_NUMBERED = re.compile(r"\d{1,10}: ")
 _ADDRESS_ONLY = re.compile(r"(?P<index>\d{1,10}): (?P<name>\S+)\s+(?P<rest>inet6? .*)")
 _INET = re.compile(r"inet6? (?P<address>[0-9a-fA-F.:]+)(?: peer \S+)?(?:/\d{1,3})?(?:\s|$)")
 _LINK = re.compile(r"link/(?P<type>[\w/:.-]+)(?: (?P<mac>[0-9a-fA-F:.]{5,}))?")
@@ -76,6 +77,8 @@ def parse(text: str) -> list[IpInterface]:
             current = found.setdefault(only["name"], IpInterface(only["name"], int(only["index"])))
             _add(current, only["rest"])
             continue
+        if _NUMBERED.match(line):
+            raise Malformed(f"not an interface of ip: {line[:60]!r}")
         if current is None:
             continue
         inner = line.strip()

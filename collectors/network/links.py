@@ -8,12 +8,13 @@ from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass, proc_bonding
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.host import Absent, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files, recorded
 from sdstop.core.retention import json_texts
 
 CLASS = netclass.CLASS
+_LACP = "802.3ad"
 
 
 class InterfaceLink(Reading, frozen=True):
@@ -105,7 +106,9 @@ class BondSlave(Reading, frozen=True):
             link="mii_status",
             link_failures="link_failure_count",
             aggregator="ad_aggregator_id",
-        ),
+            port_state="ad_actor_oper_port_state",
+        )
+        | {"partner": Source(f"{proc_bonding.FOLDER}/{{bond}}", "{partner}")},
     )
     things: ClassVar = {
         "interface": Identity(ThingKind.NIC, Naming.NET),
@@ -127,6 +130,18 @@ class BondSlave(Reading, frozen=True):
     link: Annotated[str | None, State("Link", "Link state of the slave: up, down, going down, going back")]
     link_failures: Annotated[int | None, Metric("Failures", "Link failures of the slave", kind=Kind.COUNTER)]
     aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator of the slave", export=False)]
+    partner: Annotated[
+        str | None,
+        Fact("Partner", "802.3ad: address of the switch at the other end", export=False, names=Name.IDENTIFIER),
+    ] = None
+    port_state: Annotated[
+        int | None,
+        Metric(
+            "Port state",
+            "802.3ad state of the slave's port; bit 64: no partner is known, bit 128: it fell silent",
+            exact=True,
+        ),
+    ] = None
     told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
@@ -168,7 +183,8 @@ def _bonds_of_proc(host: Host) -> Iterable[Reading]:
             state = None
             if said.active_slave is not None:
                 state = "active" if slave.name == said.active_slave else "backup"
-            yield BondSlave(name, slave.name, state, slave.link, slave.failures, slave.aggregator, key)
+            known = slave.failures, slave.aggregator, slave.partner, slave.port_state
+            yield BondSlave(name, slave.name, state, slave.link, *known, key)
 
 
 def _veth_pairs(host: Host, known: dict[str, netclass.Folder]) -> list[tuple[str, str]]:
@@ -232,9 +248,11 @@ def _bond(host: Host, name: str) -> Iterable[Reading]:
     base = f"{CLASS}/{name}/bonding"
     slaves = (host.maybe(f"{base}/slaves") or "").split()
     miimon = host.number(f"{base}/miimon")
+    mode = _word(host.maybe(f"{base}/mode"))
+    partners = _partners(host, name) if mode == _LACP else {}
     yield Bond(
         interface=name,
-        mode=_word(host.maybe(f"{base}/mode")),
+        mode=mode,
         hash_policy=_word(host.maybe(f"{base}/xmit_hash_policy")),
         active_slave=host.maybe(f"{base}/active_slave") or None,
         link=host.maybe(f"{base}/mii_status") or None,
@@ -250,7 +268,18 @@ def _bond(host: Host, name: str) -> Iterable[Reading]:
             link=host.maybe(f"{own}/mii_status") or None,
             link_failures=host.number(f"{own}/link_failure_count"),
             aggregator=host.number(f"{own}/ad_aggregator_id"),
+            partner=partners.get(slave),
+            port_state=host.number(f"{own}/ad_actor_oper_port_state"),
         )
+
+
+def _partners(host: Host, name: str) -> dict[str, str]:
+    """Return the partner of each slave; sysfs has only the one of the active aggregator."""
+    try:
+        said = proc_bonding.parse(host.maybe(f"{proc_bonding.FOLDER}/{name}") or "")
+    except Malformed:
+        return {}
+    return {slave.name: slave.partner for slave in said.slaves if slave.partner is not None}
 
 
 def _word(said: str | None) -> str | None:
@@ -283,7 +312,7 @@ LINKS = Collector(
         ),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave", filled=True),
         Need(f"list:{proc_bonding.FOLDER}", "bonds, where sysfs was not copied"),
-        Need(f"{proc_bonding.FOLDER}/*", "mode, slaves and link of a bond, where sysfs was not copied"),
+        Need(f"{proc_bonding.FOLDER}/*", "LACP partner of each slave; bonds, where sysfs was not copied", "root"),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
         Need(
             "cmd:ip -j -d link*",

@@ -20,14 +20,23 @@ _MODES = {
 }  # fmt: skip
 _FIELD = re.compile(r"\s*([A-Z][\w ()/-]{2,50}): (.*?)\s*")
 
+_DETAILS = re.compile(r"details (actor|partner) lacp pdu:")
+_DETAIL = re.compile(r"\s+([a-z][a-z ]{2,30}): (\S{1,40})\s*")
+
 
 class ProcSlave(Struct, frozen=True):
-    """A slave: name, state of its link, link failures, aggregator; None if not shown."""
+    """A slave: name, state of its link, link failures, aggregator; None if not shown.
+
+    `partner` is the address of the system at the other end (802.3ad, shown to root only), `port_state` the state of
+    the port that the slave reports to it.
+    """
 
     name: str
     link: str | None
     failures: int | None
     aggregator: int | None
+    partner: str | None = None
+    port_state: int | None = None
 
 
 class ProcBond(Struct, frozen=True):
@@ -55,10 +64,18 @@ def parse(text: str) -> ProcBond:
         MII Status: up
         Link Failure Count: 0
 
-    Raises Malformed for another text.
+    To root, slaves of an 802.3ad bond have details of both ends: `details partner lacp pdu:`, and below it
+    `system mac address: 00:1c:73:aa:bb:01`. Raises Malformed for another text.
     """
     parts: list[dict[str, str]] = [{}]
+    details = ""
     for line in text.splitlines():
+        inner = _DETAIL.fullmatch(line) if details else None
+        if inner is not None:
+            parts[-1].setdefault(f"{details} {inner[1]}", inner[2])
+            continue
+        head = _DETAILS.match(line)
+        details = head[1] if head is not None else ""
         found = _FIELD.fullmatch(line)
         if found is None:
             continue
@@ -83,7 +100,14 @@ def parse(text: str) -> ProcBond:
 
 def _slave(said: Mapping[str, str]) -> ProcSlave:
     failures, aggregator = whole(said.get("Link Failure Count")), whole(said.get("Aggregator ID"))
-    return ProcSlave(said["Slave Interface"], said.get("MII Status"), failures, aggregator)
+    return ProcSlave(
+        said["Slave Interface"],
+        said.get("MII Status"),
+        failures,
+        aggregator,
+        said.get("partner system mac address"),
+        whole(said.get("actor port state")),
+    )
 
 
 FORM = Form(

@@ -35,8 +35,8 @@ _DISCONNECTED = frozenset({102, 107})
 
 
 RESOURCE_STATES = (
-    "blocked", "multiple", "failed", "unclean", "stopped", "unpromoted", "partial", "starting", "disabled", "orphaned",
-    "unmanaged", "running",
+    "blocked", "multiple", "failed", "unclean", "stopped", "unpromoted", "ignored", "partial", "starting", "disabled",
+    "orphaned", "unmanaged", "running",
 )  # fmt: skip
 """States of a resource, worst first."""
 
@@ -46,8 +46,8 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
 
     States, worst first: blocked (neither stopped nor moved until an administrator acts), multiple (active on several
     nodes, although it may run once), failed, unclean (last known on nodes that are lost and not fenced), stopped,
-    unpromoted, partial (stopped on an online node where it failed), starting, disabled, orphaned (no longer
-    configured), unmanaged, running.
+    unpromoted, ignored (its monitor fails, and on-fail=ignore keeps it listed as running), partial (stopped on an
+    online node where it failed), starting, disabled, orphaned (no longer configured), unmanaged, running.
     """
 
     family: ClassVar[str] = "cluster_resource"
@@ -334,6 +334,7 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
         last = max(own, key=moment_of, default=None)
         state = _state(known, own, away, idle)
         broken = [node for node in known.failed if node != "?"] if state == "failed" else []
+        broken = list(known.ignored) if state == "ignored" else broken
         yield ClusterResource(
             cluster=cluster,
             resource=known.name,
@@ -370,6 +371,8 @@ def _state(known: ManagedResource, own: Iterable[Failure], away: frozenset[str],
         return "starting" if known.pending.startswith("Start") else "stopped"
     if known.promoted and roles <= UNPROMOTED:
         return "unpromoted"
+    if known.ignored:
+        return "ignored"
     if known.many and any(failure.node not in idle.union(nodes) for failure in own):
         return "partial"
     if known.orphaned:

@@ -67,7 +67,8 @@ class ManagedResource(Struct, frozen=True):
     bundles, which may run on several nodes; `group` is the group, `after` are the members of it that start before.
     `orphaned`: no longer configured. `pending` is an action under way, such as Starting, "" if none. `parts` are the
     names of its instances if they differ from its own: a bundle includes the containers, addresses and connections of
-    its replicas, of which the containers count as instances.
+    its replicas, of which the containers count as instances. `ignored` are the nodes where the last monitor failed and
+    on-fail=ignore keeps the resource listed as running.
     """
 
     name: str
@@ -85,6 +86,7 @@ class ManagedResource(Struct, frozen=True):
     orphaned: bool = False
     pending: str = ""
     parts: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 class Failure(Struct, frozen=True):
@@ -192,7 +194,7 @@ def parse_status(text: str) -> PacemakerStatus:
         fencing=_first(_boolean(options, "fencing-enabled"), _boolean(options, "stonith-enabled")),
         policy=options.get("no-quorum-policy") if options is not None else None,
         members=tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
-        resources=tuple(_managed(root.find("resources"))),
+        resources=tuple(_managed(root.find("resources"), _recovered(root.find("node_history")))),
         failures=tuple(_failure(item) for item in root.findall("failures/failure")),
         bans=tuple(_bans(root)),
         tickets=tuple(
@@ -210,15 +212,16 @@ def parse_status(text: str) -> PacemakerStatus:
 
 _READ = frozenset({
     "action", "active", "blocked", "completed", "disabled", "exitreason", "exitstatus", "expected_up", "failed",
-    "failure_ignored", "fencing-enabled", "health", "is_dc", "last-rc-change", "maintenance", "maintenance-mode",
-    "managed", "multi_state", "name", "no-quorum-policy", "node", "online", "op_key", "orphaned", "pending", "present",
-    "resource", "resource_agent", "role", "standby", "standby_onfail", "state", "status", "stonith-enabled",
-    "stop-all-resources", "target", "target_role", "task", "type", "unclean", "version", "weight", "with_quorum",
+    "failure_ignored", "fencing-enabled", "health", "interval", "is_dc", "last-rc-change", "maintenance",
+    "maintenance-mode", "managed", "multi_state", "name", "no-quorum-policy", "node", "online", "op_key",
+    "orphaned", "pending", "present", "rc", "resource", "resource_agent", "role", "standby", "standby_onfail",
+    "state", "status", "stonith-enabled", "stop-all-resources", "target", "target_role", "task", "type", "unclean",
+    "version", "weight", "with_quorum",
 })  # fmt: skip
 """Attributes that are read, apart from `id` of the elements in `_NAMED`."""
-_NAMED = frozenset({"ban", "failure", "group", "resource", "ticket"})
+_NAMED = frozenset({"ban", "failure", "group", "resource", "resource_history", "ticket"})
 _SECTIONS = frozenset({
-    "bans", "failures", "fence_history", "nodes", "pacemakerd", "resources", "summary", "tickets",
+    "bans", "failures", "fence_history", "node_history", "nodes", "pacemakerd", "resources", "summary", "tickets",
 })  # fmt: skip
 """Parts of a status that are read."""
 
@@ -352,7 +355,35 @@ _MOST_MEMBERS = 100
 """Members of a group whose order is kept."""
 
 
-def _managed(resources: ET.Element | None) -> Iterator[ManagedResource]:
+_RUNS = frozenset({"0", "8"})
+"""Return codes of a monitor that found the resource: running, and running as promoted."""
+
+
+def _recovered(history: ET.Element | None) -> frozenset[tuple[str, str]]:
+    """Return resource and node where the last recurring monitor found the resource.
+
+        <node name="san1"><resource_history id="vip">
+          <operation_history task="monitor" rc="7" interval="2000ms" last-rc-change="2026-11-23 19:13:53Z"/>
+          <operation_history task="monitor" rc="0" interval="2000ms" last-rc-change="2026-11-23 19:14:01Z"/>
+
+    The order of the lines says nothing; at the same time the failure counts.
+    """
+    found = set()
+    for node in history if history is not None else ():
+        for resource in node:
+            last = max(
+                (
+                    (moment(each.get("last-rc-change", "")), each.get("rc") not in _RUNS)
+                    for each in resource if each.get("task") == "monitor" and each.get("interval")
+                ),
+                default=(0.0, True),
+            )  # fmt: skip
+            if not last[1]:
+                found.add((resource.get("id", ""), node.get("name", "")))
+    return frozenset(found)
+
+
+def _managed(resources: ET.Element | None, recovered: frozenset[tuple[str, str]]) -> Iterator[ManagedResource]:
     by_name: dict[str, list[_Instance]] = {}
     for instance in _instances(resources) if resources is not None else ():
         if instance.name:
@@ -366,6 +397,10 @@ def _managed(resources: ET.Element | None) -> Iterator[ManagedResource]:
         )
         active = [item for item in counted or items if _boolean(item, "active")]
         broken = [item for item in items if _boolean(item, "failed") and not _boolean(item, "failure_ignored")]
+        ignored = (
+            node for item in items if _boolean(item, "failure_ignored") for node in _names(item)
+            if (item.get("id", ""), node) not in recovered
+        )  # fmt: skip
         first = instances[0]
         # The primitive of a bundle is promotable if an instance has such a role; a bundle has no such attribute.
         promotable = first.promoted or any(
@@ -388,6 +423,7 @@ def _managed(resources: ET.Element | None) -> Iterator[ManagedResource]:
             all(_boolean(item, "orphaned") is True for item in items),
             next((word for item in items if (word := item.get("pending"))), ""),
             tuple(dict.fromkeys(item.get("id", "") for item in items if item.get("id", "") != name)),
+            tuple(dict.fromkeys(ignored)),
         )
 
 

@@ -501,6 +501,9 @@ def _managed(found: _Found) -> Iterator[ManagedResource]:
             all(each.orphaned for each in every),
             next((each.role for each in every if each.role in _PENDING), "")
             or next((flag for flag in flags if flag.endswith("ing") and flag[:1].isupper()), ""),
+            ignored=tuple(dict.fromkeys(
+                node for each in every if "failure ignored" in each.flags for node in each.nodes
+            )),
         )  # fmt: skip
 
 

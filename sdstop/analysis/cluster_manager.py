@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from sdstop.collectors.pacemaker.cluster import ClusterPolicy, ClusterResource
-from sdstop.collectors.pacemaker.corosync import ClusterMembership, CorosyncLink
+from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP, ClusterMembership, CorosyncLink
 from sdstop.core.advice import Advice, operands, run
+from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.snapshot import Run
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 PACEMAKER = "pacemaker"
@@ -73,6 +75,22 @@ def can_fence(policy: ClusterPolicy) -> bool | None:
     return None if policy.watchdog is None else False
 
 
+def silent(window: Window, source: str) -> Run | None:
+    """Return the last run of a source if the daemon that it asks did not answer in time, None if it did."""
+    ran = window.now.runs.get(source)
+    return ran if ran is not None and ran.outcome is Outcome.TIMEOUT else None
+
+
+def doubt(window: Window, cluster: str) -> Unchecked | None:
+    """Return why nothing good can be concluded from crm_mon here: Pacemaker reports what it knew before Corosync hung.
+
+    None if Corosync answers, or is not asked.
+    """
+    if silent(window, COROSYNC_MEMBERSHIP.name) is None:
+        return None
+    return Unchecked("Corosync does not answer (see cluster-not-running)", cluster, gap=Gap.FAULTY)
+
+
 def manager_verdict(window: Window, cluster: Cluster) -> Verdict:
     """Return the verdict on a cluster of Pacemaker: its worst fault, with the others as values."""
     side = _Side(
@@ -85,7 +103,7 @@ def manager_verdict(window: Window, cluster: Cluster) -> Verdict:
     )
     faults = [*_without_leader(side), *_lost(side), *_limping(side), *_on_purpose(side)]
     if not faults:
-        return _good(side)
+        return doubt(window, cluster.cluster) or _good(side)
     first = max(faults, key=lambda each: (each.severity.rank, -each.damage.rank, -faults.index(each)))
     others = [each.cause for each in faults if each is not first]
     about = [*first.nodes, *(node for each in faults if each is not first for node in each.nodes)]

@@ -57,6 +57,18 @@ _FLAGS = {
     "tasks-stuck": "tasks wait",
     "device-saturated": "at limit",
     "disk-offline": "offline!",
+    "disk-failing": "failing!",
+    "disk-worn": "worn!",
+    "disk-hot": "too hot",
+    "disk-link-errors": "link!",
+    "kernel-io-errors": "I/O errors",
+    "filesystem-errors": "fs errors",
+    "filesystem-readonly": "read-only!",
+    "path-failed": "path lost",
+    "volume-degraded": "degraded!",
+    "volume-unhealthy": "unhealthy",
+    "thin-pool-filling": "filling",
+    "snapshot-filling": "filling",
 }
 """Words for the fault of a device; other rules have their own name."""
 _SUSPECT = "errors!"

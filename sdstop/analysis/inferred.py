@@ -19,6 +19,11 @@ _WHOLE = re.compile(r"(?:(sd|vd|xvd|hd)[a-z]+|(nvme)\d+n\d+|(etherd)/e[\d.]+|(mm
 """Names of whole disks, with their class."""
 
 
+def is_whole_disk(name: str) -> bool:
+    """Return whether a name is one of whole disks, not of a partition or of a device on top of others."""
+    return _WHOLE.fullmatch(name) is not None
+
+
 def inferred(window: Window) -> Iterator[tuple[str, ...]]:
     """Yield groups of at least three disks whose rates lie within EQUAL of each other in most intervals."""
     moments = [m for m in window.moments(DiskActivity) if m.started >= window.now.monotonic - SECONDS]

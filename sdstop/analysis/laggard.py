@@ -16,6 +16,7 @@ from sdstop.analysis.member_waits import (
     WRITES,
     SecondWaits,
     answered,
+    median_without,
     ratios_of,
     requests_of,
     waits_of,
@@ -199,8 +200,7 @@ def _services(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> tup
         service = {m.name: m.busy / requests_of(m) for m in members if requests_of(m) >= limits.slow_ios}
         if disk not in service or len(service) < 2:
             continue
-        peers = service.values() if len(service) > 2 else [each for name, each in service.items() if name != disk]
-        middle = median(peers)
+        middle = median_without(service.values(), service[disk])
         if middle:
             services.append(service[disk])
             ratios.append(service[disk] / middle)

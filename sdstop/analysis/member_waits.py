@@ -10,7 +10,6 @@ from statistics import median
 from msgspec import Struct
 
 from sdstop.analysis.column import Second, StripeMember
-from sdstop.core.text import added
 
 
 class RequestType(Struct, frozen=True):
@@ -38,6 +37,16 @@ SEPARATE = (WRITES, READS)
 ALL = RequestType("requests", requests_of, lambda member: member.read_bytes + member.write_bytes, attrgetter("wait"))
 
 
+def median_without(values: Iterable[float], own: float) -> float:
+    """Return the median of the values without one that equals `own`: half of a group may be as slow as that.
+
+    Raises ValueError if no value equals it, and StatisticsError without any other.
+    """
+    others = list(values)
+    others.remove(own)
+    return median(others)
+
+
 class SecondWaits(Struct, frozen=True, gc=False):
     """Waits of the members that completed enough requests of one type in one second."""
 
@@ -46,11 +55,11 @@ class SecondWaits(Struct, frozen=True, gc=False):
     waits: tuple[float, ...]
 
     def ratio(self, disk: str) -> float | None:
-        """Return a member's wait as a multiple of the median (of two: of the other's), None if it has none."""
+        """Return a member's wait as a multiple of the median of the others, None if it has none."""
         if disk not in self.disks or len(self.disks) < 2:
             return None
         own = self.requests.wait(self.disks[disk]) or 0.0
-        middle = median(self.waits) if len(self.disks) > 2 else added(self.waits) - own
+        middle = median_without(self.waits, own)
         return own / middle if middle else None
 
 

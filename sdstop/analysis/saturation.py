@@ -23,7 +23,7 @@ _ALIKE = 2.0
 """Largest ratio between request sizes whose service times are compared."""
 _PAST = 5
 """Minimum number of earlier samples that a device is compared with."""
-_STACKED = frozenset({"md", "dm", "bcache", "drbd", "loop", "zvol", "partition", "ram", "zram"})
+STACKED_KINDS = frozenset({"md", "dm", "bcache", "drbd", "loop", "zvol", "partition", "ram", "zram"})
 """Kinds of devices whose requests are served by others."""
 
 
@@ -44,13 +44,13 @@ def saturated(window: Window, moments: Sequence[Moment[DiskActivity]], busy: flo
     least = part * len(moments)
     counts: dict[str, int] = {}
     for moment in moments:
-        for name in _full(moment, busy):
+        for name in full(moment, busy):
             counts[name] = counts.get(name, 0) + 1
     found = []
     for name in sorted(name for name, count in counts.items() if count >= least):
         device = window.get(BlockDevice, name)
         rows = [row for moment in moments if (row := moment.rows.get(name)) is not None]
-        if device is None or device.kind in _STACKED or not rows:
+        if device is None or device.kind in STACKED_KINDS or not rows:
             continue
         queue = median(row.queue or 0.0 for row in rows)
         waits = [row.wait for row in rows if row.wait is not None]
@@ -100,7 +100,7 @@ def depth(device: BlockDevice) -> float:
     return max(QUEUE, float(device.queue_depth or DEPTH))
 
 
-def _full(moment: Moment[DiskActivity], busy: float) -> frozenset[str]:
+def full(moment: Moment[DiskActivity], busy: float) -> frozenset[str]:
     """Return the devices that were busy all through a sample, cached because ten windows use it."""
     known: tuple[float, frozenset[str]] | None = moment.memo.get("saturated")
     if known is None or known[0] != busy:

@@ -14,7 +14,8 @@ from functools import cache
 
 from msgspec import Struct, field
 
-from sdstop.capture import terminal
+from sdstop.capture import margins, terminal
+from sdstop.capture.fence import Fence, Fences, is_fence
 from sdstop.capture.prompt import Typed, command, typed
 from sdstop.core.collector import Texts
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
@@ -51,6 +52,8 @@ class TextOutput(Struct):
     """Lines with which an output of its form can begin."""
     alone: bool = False
     """Its command line is not a prompt's."""
+    width: int = 0
+    """Width of the terminal if the heading of watch shows it; longer lines are cut."""
 
     @property
     def holed(self) -> bool:
@@ -104,7 +107,14 @@ class Division:
 
     def cleaned(self, data: bytes) -> str:
         """Return a text without what copying added."""
-        return terminal.dedented(terminal.cleaned(data), self._begins)
+        text = margins.removed(terminal.cleaned(data), lambda part: bool(self._begins(part)), self._understood)
+        return terminal.dedented(text, self._begins)
+
+    def _understood(self, text: str) -> int:
+        """Return the number of lines of a text that belong to outputs whose form is known."""
+        found = self.outputs(terminal.dedented(text, self._begins))
+        known = (each for each in found if each.key and (each.form is not None or each.end == "mark"))
+        return sum(1 for each in known for line in each.lines if any(map(str.isalnum, line)))
 
     def _begins(self, text: str) -> terminal.Start:
         if self._form(text, 0) is not None:
@@ -119,16 +129,22 @@ class Division:
         for line in lines:
             starts.append(starts[-1] + len(line) + 1)
         current, at = TextOutput("", 1), 0
+        fences, prompts = Fences(lines), set[str]()
         while at < len(lines):
             line = lines[at]
             begun = self._begun(text, lines, at, starts[at], current)
+            if begun is None and line.rstrip() in prompts:
+                begun = TextOutput("", at + 1, Typed("", "", ends_only=True))
+            elif begun is not None and begun.typed is not None and not begun.alone:
+                prompts |= _bare_prompt(line, begun.typed)
+            fence = fences.meaning(at, line, in_output=bool(current.key and current.text))
             if begun is not None:
                 current.end = current.end or ("prompt" if begun.is_named and not begun.alone else "")
                 yield current
                 current = begun
-            elif terminal.is_fence(line):
+            elif fence is not Fence.NONE:
                 if current.key and current.text:
-                    current.end = "fence"
+                    current.end = "fence" if fence is Fence.END else current.end
                     yield current
                     current = TextOutput("", at + 2)
                 at += 1
@@ -208,7 +224,7 @@ class Division:
         """Return the output of a command line; with an empty key if it is not supported."""
         found = typed(lines[at], self._texts.programs)
         if found is not None:
-            return TextOutput(found.key, at + 1, found)
+            return TextOutput(found.key, at + 1, found, width=len(lines[at].rstrip()) if found.watch else 0)
         alone = self._alone.fullmatch(lines[at])
         if alone is None:
             return None
@@ -222,7 +238,7 @@ class Division:
 
     def _shows(self, found: Typed, text: str) -> bool:
         """Return whether a text begins with an output of a command, after blank lines and fences."""
-        lines = [line for line in text.split("\n") if line.strip() and not terminal.is_fence(line)]
+        lines = [line for line in text.split("\n") if line.strip() and not is_fence(line)]
         if not lines:
             return True
         program = found.key[4:].split(" ", 1)[0] if found.key.startswith("cmd:") else ""
@@ -273,6 +289,15 @@ class Division:
         return at + 1
 
 
+def _bare_prompt(line: str, asked: Typed) -> set[str]:
+    """Return the prompt before a command line, which shows the end of the last output if nothing follows it."""
+    before = line.rstrip().removesuffix(asked.asked).rstrip()
+    return {before} if asked.asked and before[-1:] in _PROMPT_ENDS and len(before) < len(line.rstrip()) else set()
+
+
+_PROMPT_ENDS = frozenset("#$%\u276f\u279c\u00bb\u2717")
+
+
 def _goes_on(form: Form, line: str) -> bool:
     return _pattern(form.goes_on).fullmatch(line) is not None
 
@@ -302,6 +327,7 @@ def usable(output: TextOutput) -> Usable:
         fault = f"cut: {mark!r}"
     elif output.typed is not None and output.typed.fault:
         fault = output.typed.fault
+    fault = fault or _cut_lines(output, text)
     holed = output.holed and not (form is not None and form.by_line)
     part = form is not None and (form.whole or (fault == NOT_BEGUN and not form.by_line))
     return Usable(text, fault, misleads=bool(fault) and (holed or part))
@@ -322,6 +348,32 @@ def _rejoined(output: TextOutput) -> str:
         else:
             found[-1] += line if len(lines[at - 1]) == widest else f" {line.lstrip()}"
     return "\n".join(found)
+
+
+_CUT_WIDTHS = frozenset({80, 132})
+_FEWEST_CUT = 2
+
+
+def _cut_lines(output: TextOutput, text: str) -> str:
+    """Return that lines are cut at the width of the terminal, as watch and `less -S` do; "" if they are not.
+
+    A line of exactly this width is cut if a further line of the output follows it, not the rest of a wrapped one.
+    """
+    lines, form = text.split("\n"), output.form
+    widest = max(map(len, lines))
+    if output.width and widest >= output.width:
+        return f"lines cut at {output.width} columns"
+    if widest not in _CUT_WIDTHS or form is None:
+        return ""
+    full = [at for at, line in enumerate(lines) if len(line) == widest]
+    short = any(line.strip() and len(line) < widest for at, line in enumerate(lines) if at not in {0, *full})
+    later = [next(iter(lines[at + 1 : at + 2]), "") for at in full]
+    cut = [line for line in later if not line.strip() or (form.goes_on and _goes_on(form, line)) or _begins(form, line)]
+    return f"lines cut at {widest} columns" if len(cut) >= _FEWEST_CUT and short else ""
+
+
+def _begins(form: Form, line: str) -> bool:
+    return _pattern(form.first).match(line) is not None
 
 
 _DATED = re.compile(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")

@@ -26,7 +26,7 @@ from sdstop.capture.contents import CaptureRefused
 from sdstop.capture.outputs import Division, TextOutput, usable
 from sdstop.capture.prompt import typed
 from sdstop.core.collector import Texts
-from sdstop.core.evidence import NO_OUTPUT, UNDATED, Evidence, Frame, Origin, Outcome, TextBlock
+from sdstop.core.evidence import ELSEWHERE, NO_OUTPUT, UNDATED, Evidence, Frame, Origin, Outcome, TextBlock
 from sdstop.core.form import Several
 from sdstop.core.format import safe
 from sdstop.core.interval import MOST
@@ -104,7 +104,7 @@ def _block(output: TextOutput, elsewhere: str, moments: list[_Moment], shown: fl
     if not output.key:
         return block
     if elsewhere:
-        return replace(block, unused=f"from another node: {safe(elsewhere, 64)}")
+        return replace(block, unused=ELSEWHERE, node=safe(elsewhere, 64))
     if not content:
         return replace(block, unused=NO_OUTPUT)
     found = usable(output)

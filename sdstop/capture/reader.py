@@ -1,4 +1,4 @@
-"""Reader: opens a capture, a sosreport or pasted text as an origin and its frames.
+"""Reader: opens a capture, a recording, a sosreport or pasted text as an origin and its frames.
 
     contents   files of the directory or archive, within limits           contents.py, archive.py
     manifest, index   description of the frames                           frames.py
@@ -9,11 +9,14 @@ Captures are untrusted. Raw evidence is kept unchanged, and parsed on replay.
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec.structs import replace
 
 from sdstop.capture import sosreport
 from sdstop.capture.archive import first_name, read_archive
@@ -22,19 +25,25 @@ from sdstop.capture.frames import assemble
 from sdstop.capture.kind import kind_of, unpacked
 from sdstop.capture.manifest import read_index, read_manifest
 from sdstop.capture.pasted import LONGEST, read_pasted
+from sdstop.capture.recording import NoRecording, Recording, is_recording
 from sdstop.core.collector import Texts
-from sdstop.core.evidence import Frame, Origin
+from sdstop.core.evidence import Frame, Origin, dated
 from sdstop.core.format import safe
+from sdstop.core.period import USUAL, Period, between
+from sdstop.core.zone import zone_for
 
 PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
 
 NO_TEXTS = Texts((), frozenset())
+EVERYTHING = Period()
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is not a capture (no frames/ or static/)"
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_NOTES = 5
+_LARGEST_PERIOD = 512 << 20
+"""Maximum bytes of evidence that are read of a recording at once."""
 
 
 class OpenError(Exception):
@@ -47,27 +56,82 @@ class OpenError(Exception):
         self.reason = reason
 
 
-def open_capture(path: str | os.PathLike[str], texts: Texts = NO_TEXTS) -> tuple[Origin, list[Frame]]:
-    """Open a capture, a sosreport (directory or archive) or pasted text; return the origin and at least one frame.
+def open_capture(
+    path: str | os.PathLike[str], texts: Texts = NO_TEXTS, period: Period = EVERYTHING
+) -> tuple[Origin, list[Frame]]:
+    """Open a capture, a recording, a sosreport or pasted text; return the origin and at least one frame.
 
-    `texts` are the texts that can be read (sdstop.core.collector.texts_of); without them, no pasted text is.
+    `texts` are the texts that can be read (sdstop.core.collector.texts_of); without them, no pasted text is. Of a
+    recording, the last quarter of an hour is read unless the period is named.
     A damaged capture is opened as far as possible: its origin is not complete, and the note has the reason. Raises
     Unopenable.
     """
+    try:
+        if is_recording(path):
+            return _open_recording(path, period)
+        origin, frames = _open_whole(path, texts)
+        return origin, _part(frames, origin, period)
+    except CaptureRefused as reason:
+        raise OpenError(path, str(reason)) from reason
+    except OSError as error:
+        raise OpenError(path, f"cannot be opened: {error.strerror}") from error
+    except MemoryError as error:
+        raise OpenError(path, "does not fit into memory") from error
+
+
+def _open_whole(path: str | os.PathLike[str], texts: Texts) -> tuple[Origin, list[Frame]]:
     try:
         contents = _capture_contents(path)
         if contents is None:
             return _open_sosreport(path)
         return read_capture(_without_top(contents), _name(path))
     except CaptureRefused as refused:
-        try:
-            return _open_text(path, texts, refused)
-        except CaptureRefused as reason:
-            raise OpenError(path, str(reason)) from reason
-    except OSError as error:
-        raise OpenError(path, f"cannot be opened: {error.strerror}") from error
-    except MemoryError as error:
-        raise OpenError(path, "does not fit into memory") from error
+        return _open_text(path, texts, refused)
+
+
+def _open_recording(path: str | os.PathLike[str], period: Period) -> tuple[Origin, list[Frame]]:
+    """Read a period of a recording: of the run at its end. Raises CaptureRefused."""
+    try:
+        with Recording(path) as recording:
+            newest = recording.runs[-1]
+            end = _times(period, newest.last, recording.origin(newest), USUAL)[1]
+            run = recording.run_at(end)
+            since, until = _times(period, newest.last, recording.origin(run), USUAL)
+            if until < run.first:
+                raise CaptureRefused("has no frame before the end of the period")
+            frames = []
+            size = 0
+            for frame in recording.frames(run, since, until):
+                frames.append(frame)
+                size += sum(len(item.data) for item in frame.evidence)
+                if size > _LARGEST_PERIOD:
+                    raise CaptureRefused("has too much in this period; choose a shorter one with --since and --until")
+            if not frames:
+                raise CaptureRefused(f"has no frame that can be read: {_note(recording.notes)}")
+            origin = recording.origin(run)
+            return replace(origin, complete=not recording.notes), frames
+    except NoRecording as error:
+        raise CaptureRefused(str(error)) from error
+
+
+def _part(frames: list[Frame], origin: Origin, period: Period) -> list[Frame]:
+    """Return the frames of a period. Raises CaptureRefused if there are none."""
+    if not period.named:
+        return frames
+    newest = frames[-1].taken
+    if not dated(newest):
+        raise CaptureRefused("has no dates, so that no period of it can be chosen")
+    chosen = between(frames, *_times(period, newest, origin))
+    if not chosen:
+        raise CaptureRefused("has no frame before the end of the period")
+    return chosen
+
+
+def _times(period: Period, newest: float, origin: Origin, usual: float = math.inf) -> tuple[float, float]:
+    try:
+        return period.times(newest, zone_for("node", origin.facts), usual)
+    except ValueError as error:
+        raise CaptureRefused(f"cannot be opened so: {error}") from error
 
 
 def read_capture(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:

@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from sdstop.capture.fence import is_fence
+
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _ESCAPES = re.compile(
     r"(?:\x1b|\x9b|\^\[|\u241b)"
@@ -32,8 +34,27 @@ _CHARACTERS = str.maketrans(
     | dict.fromkeys("\u201c\u201d\u201e", '"')
     | dict.fromkeys("\u2018\u2019", "'")
     | {"\u2014": "--", "\0": None}
+    | {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl"}
 )
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#39|#160|#x27);")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,5}|#x[0-9a-fA-F]{1,4});")
+_TAG = re.compile(
+    r"</?(?:p|br|div|span|b|i|u|em|strong|font|tt|samp|li|ul|ol|table|tbody|tr|td|o:p)(?:\s[^<>\n]{0,400})?/?>",
+    re.IGNORECASE,
+)
+_TAG_BREAK = re.compile(r"(?:<br\s?/?>|</(?:p|div|li|tr)>)\n?", re.IGNORECASE)
+_FEWEST_TAGS = 3
+_SHOWN_CR = re.compile(r"\^M$", re.MULTILINE)
+_BARE_COLOR = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m|\[K")
+_BARE_RESET = re.compile(r"\[0?m")
+_LINKED = (
+    (re.compile(r"<(?:mailto|https?|file|ftp):[^<>\s]{1,400}>"), ""),
+    (re.compile(r"\[([^\[\]\n|]{1,200})(?:\]\(|\|)(?:mailto|https?|file|ftp):[^)\]\s]{1,400}[)\]]"), r"\1"),
+)
+"""Links of mailers, Markdown and Jira to the text before them."""
+_BOLD = re.compile(r"(\*\*|__)(?=\w)([^*\n]{1,80}?)(?<=[\w)])\1(?!\w)")
+_NOTE = re.compile(r"(?<=\S)[ \t]+(?:<-{2,}|<={2,}|<{3,}|\u2190|\u21d0|\u27f5|[ \t]# (?=[a-z]))[^\n]{0,200}$", re.MULTILINE)
+"""Remark that somebody added to a line: `  <-- here`, `   # broken since noon`."""
+_FOOTER = re.compile(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
 _QUOTED = re.compile(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6
 
@@ -55,7 +76,7 @@ def cleaned(data: bytes) -> str:
     while "\x08" in text:
         shorter = _OVERSTRUCK.sub("", text)
         text = shorter if shorter != text else text.replace("\x08", "")
-    text = text.translate(_CHARACTERS)
+    text = _unmarked(text.translate(_CHARACTERS))
     if _ENTITY.search(text):
         text = _ENTITY.sub(lambda found: html.unescape(found[0]), text).replace("\xa0", " ")
     lines = text.split("\n")
@@ -68,6 +89,19 @@ def cleaned(data: bytes) -> str:
     if padded * 4 > sum(1 for line in lines if line.strip()):
         lines = [line.rstrip() for line in lines]
     return "\n".join(_single_spaced([line if line.strip() else "" for line in lines]))
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without the marks of browsers, mailers and ticket systems, and remarks at the ends of lines."""
+    if len(_TAG.findall(text)) >= _FEWEST_TAGS:
+        text = _TAG.sub("", _TAG_BREAK.sub("\n", text))
+    if len(_BARE_RESET.findall(text)) > 1:
+        text = _BARE_COLOR.sub("", text)
+    for pattern, plain in _LINKED:
+        text = pattern.sub(plain, text)
+    for pattern in (_SHOWN_CR, _FOOTER, _NOTE):
+        text = pattern.sub("", text)
+    return _BOLD.sub(r"\2", text)
 
 
 _FEWEST = 5
@@ -158,11 +192,6 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-_FENCE = re.compile(
-    r"\s*(?:`{3,}|~{3,})\s*\w{0,20}\s*|\s*[\[{<]/?(?:code|noformat|pre|quote)\b[^\]}>\n]{0,80}[\]}>]\s*"
-    r"|\s*-{2,}\s*(?:8<|>8|cut here|snip|begin|end)\b.{0,60}",
-    re.IGNORECASE,
-)
 _CUT = re.compile(
     r"\s*[\[(<]?\s*(?:\.{3,}|\u2026|snip(?:ped)?|cut|truncated|omitted"
     r"|(?:output|lines?|rest) (?:omitted|truncated|cut|skipped)|(?:many|more|other|\d+) (?:more )?lines?(?: \w+)?)"
@@ -170,11 +199,6 @@ _CUT = re.compile(
     re.IGNORECASE,
 )
 _PAGER = re.compile(r"\s*(?:-{2,}\s*more\s*-{2,}.{0,20}|lines \d+-\d+.{0,20}|\(END\)|:)\s*", re.IGNORECASE)
-
-
-def is_fence(line: str) -> bool:
-    """Return whether a line delimits a code block."""
-    return _FENCE.fullmatch(line) is not None
 
 
 def cut_mark(line: str) -> str:

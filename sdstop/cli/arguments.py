@@ -21,6 +21,8 @@ COMMANDS: Mapping[str, str] = {
     DASHBOARD: "live dashboard of this node or of a capture; text report without a terminal",
     "report": "one-shot diagnostic report",
     "capture": "record raw evidence and findings to a file",
+    "record": "record evidence for days, bounded in age and size",
+    "unpack": "write a part of a recording as a capture",
     "check": "monitoring check: one line; exit 0 ok, 1 warning, 2 critical, 3 unknown",
     "export": "Prometheus exporter",
     "backfill": "write a capture as OpenMetrics with timestamps, for promtool",
@@ -62,8 +64,8 @@ class Parser(argparse.ArgumentParser):
             message = found[1] + (
                 _suggestion(found[2], re.findall(r"[\w-]+", found[3])) or f" (choose from {found[3]})"
             )
-        elif found := re.fullmatch(r"the following arguments are required: (\S+)", message):
-            message = f"missing option {found[1]}"
+        elif found := re.fullmatch(r"the following arguments are required: (.+)", message):
+            message = f"missing {'option ' if found[1][0] == '-' else ''}{found[1].replace(', ', ' and ')}"
         raise UsageError(f"{message}; run '{self.prog} --help'")
 
 
@@ -92,6 +94,18 @@ def duration(text: str) -> float:
     if found is None:
         raise argparse.ArgumentTypeError(f"invalid duration {quoted(text)}; use 10s, 1m, 1h or seconds")
     return float(found[1]) * _UNITS[found[2] or ""]
+
+
+def size(text: str) -> int:
+    """Return bytes: `1GiB`, `500MB`, or a plain number of bytes; at least 1 MiB."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?) ?(?:([kMGT])(i?)B?|B)?", text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"invalid size {quoted(text)}; use 1GiB, 500MiB or bytes")
+    power = " kMGT".index(found[2] or " ")
+    count = int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+    if count < 1 << 20:
+        raise argparse.ArgumentTypeError(f"size {quoted(text)} is below 1MiB")
+    return count
 
 
 def watching(text: str) -> float:
@@ -130,6 +144,7 @@ def _options(parser: Parser, command: str) -> None:
     add = parser.add_argument
     if command in _WATCHING:
         _watching_options(parser)
+    _recording_options(parser, command)
     if command == "report":
         add(
             "--format",
@@ -155,7 +170,7 @@ def _options(parser: Parser, command: str) -> None:
             default=None,
             help="count requests by size in the kernel (root)",
         )
-    if command in {*_TIMED, "export"}:
+    if command in {*_TIMED, "export", "record"}:
         add("--interval", type=interval, metavar="TIME", help="sampling interval (default 1s)")
     _local_options(parser, command)
     if command == "export":
@@ -172,7 +187,7 @@ def _options(parser: Parser, command: str) -> None:
             choices=("auto", "dark", "light", "terminal"),
             help="color theme (default auto; terminal: its own 16 colors)",
         )
-    if command != "fleet":  # it reads no node
+    if command not in {"fleet", "unpack"}:  # they read no node
         add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
         add("--collectors", metavar="LIST", help="comma-separated list of sources to read")
     add("--config", type=_path, metavar="FILE", help="TOML file with thresholds and settings")
@@ -219,6 +234,34 @@ def _watching_options(parser: Parser) -> None:
         help="open a capture or sosreport (file or directory); - reads pasted text from stdin; "
         "report and check open several nodes together",
     )
+    add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
+    add("--no-smart", dest="no_smart", action="store_true", default=None, help="never query disks (SMART, NVMe log)")
+
+
+def _period_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--since",
+        metavar="TIME",
+        help="begin at TIME of a recording or capture: 03:10, 2026-11-21 03:10, or 2h before the end",
+    )
+    end = parser.add_mutually_exclusive_group()
+    end.add_argument("--until", metavar="TIME", help="end at TIME")
+    end.add_argument("--at", metavar="TIME", help="the node as it was at TIME (like --until)")
+
+
+def _recording_options(parser: Parser, command: str) -> None:
+    add = parser.add_argument
+    if command in {DASHBOARD, "report", "check", "capture", "unpack"}:
+        _period_options(parser)
+    if command == "unpack":
+        add("source", metavar="RECORDING", help="recording, or a capture")
+        add("output", metavar="PATH", help="new directory or FILE.tar.gz; never overwrites")
+    if command != "record":
+        return
+    add("-o", dest="output", metavar="FILE", required=True, help="recording; an existing one is continued")
+    add("--keep", type=duration, default=7 * 86400.0, metavar="TIME", help="age of the oldest frames (default 7d)")
+    add("--max-size", type=size, default=1 << 30, metavar="SIZE", help="largest size of FILE (default 1GiB)")
     add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
     add("--no-smart", dest="no_smart", action="store_true", default=None, help="never query disks (SMART, NVMe log)")
 
@@ -354,7 +397,17 @@ def _agree(options: argparse.Namespace) -> None:
     given: Any = vars(options)
     if options.command == "fleet":
         return
+    if options.command in {"record", "unpack"}:
+        return
     _sources(options, given.get("source") or [])
+    if options.source is None and any(given.get(name) for name in ("since", "until", "at")):
+        raise UsageError("--since, --until and --at require --from (they choose a part of a recording or capture)")
+    _agree_on_source(options)
+    _agree_on_time(options)
+
+
+def _agree_on_source(options: argparse.Namespace) -> None:
+    given: Any = vars(options)
     if options.source is not None:
         for name, why in _LIVE.items():
             if given.get(name) is not None:
@@ -364,6 +417,10 @@ def _agree(options: argparse.Namespace) -> None:
     _check_special(options, given)
     if given.get("io_sizes") and given.get("root") is not None:
         raise UsageError("cannot use --io-sizes with --root (it counts on this machine)")
+
+
+def _agree_on_time(options: argparse.Namespace) -> None:
+    given: Any = vars(options)
     for name in ("listen", "web_config"):
         if given.get("once") and given.get(name):
             raise UsageError(f"cannot use --{name.replace('_', '-')} with --once")

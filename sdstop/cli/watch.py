@@ -75,10 +75,19 @@ class Watch:
     def redact(self, redactor: Redactor) -> None:
         """Replace names in the origin and in all following frames."""
         self.redactor = redactor
-        redactor.learn_host(self.origin.name)
+        redactor.learn_origin(self.origin)
         for frame in self._recorded:
             redactor.learn(frame)
         self.origin = redactor.origin(self.origin)
+
+    @property
+    def live(self) -> Sampler:
+        """The sampler of a live watch."""
+        from sdstop.sampler import Sampler
+
+        if not isinstance(self.sampler, Sampler):
+            raise TypeError("a capture has no sampler, and neither has an attached dashboard")
+        return self.sampler
 
     def __enter__(self) -> Self:
         return self
@@ -225,13 +234,15 @@ def _begin(options: argparse.Namespace) -> Watch:
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
         from sdstop.capture.reader import OpenError, open_capture, open_pasted
+        from sdstop.core.period import Period
 
         texts = texts_of(BUILTIN)
+        period = Period(*(getattr(options, name, None) for name in ("since", "until", "at")))
         try:
             if options.source == "-":
                 origin, frames = _stdin(lambda stream: open_pasted(stream, texts))
             else:
-                origin, frames = open_capture(options.source, texts)
+                origin, frames = open_capture(options.source, texts, period)
         except OpenError as error:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials

@@ -72,7 +72,7 @@ def _account(
     if not block.key or block.unused == NO_OUTPUT:
         return Account(block, Use.UNKNOWN, reason=block.unused)
     if block.unused:
-        return Account(block, Use.UNREAD, reason=block.unused)
+        return Account(block, Use.UNREAD, reason=": ".join(filter(None, (block.unused, block.node))))
     sources = tuple(readers.get(block.key, ()))
     if sources:
         return Account(block, Use.READ, sources)

@@ -120,13 +120,16 @@ class Frame(Struct, frozen=True):
 
 NO_OUTPUT = "no output"
 """Reason for a block that has only a command line."""
+ELSEWHERE = "from another node"
+"""Reason for a block with the prompt of another host."""
 
 
 class TextBlock(Struct, frozen=True):
     """Block of a pasted text: the output of a command, or lines between outputs.
 
     `line` is the number of its first line (from 1), `lines` how many it has, `first` the first one with text. `key` is
-    its evidence, "" if its command is unknown or not supported; `unused` is why it did not become evidence.
+    its evidence, "" if its command is unknown or not supported; `unused` is why it did not become evidence. `node` is
+    the host in its prompt, if most outputs are from another host.
     """
 
     line: int
@@ -134,6 +137,7 @@ class TextBlock(Struct, frozen=True):
     first: str
     key: str = ""
     unused: str = ""
+    node: str = ""
 
 
 class Origin(Struct, frozen=True):

@@ -108,9 +108,10 @@ class Redactor:
                 found += declared.in_key(key)
         self._add(found)
 
-    def learn_host(self, name: str) -> None:
-        """Learn the name of the node."""
-        self._add(declared.host(name))
+    def learn_origin(self, origin: Origin) -> None:
+        """Learn the name of the node, and those of the other nodes in a pasted text."""
+        for name in (origin.name, *(block.node for block in origin.blocks)):
+            self._add(declared.host(name))
 
     def _held(self, run: Run) -> Iterable[tuple[NameKind, str]]:
         """Yield the names in a run's readings."""
@@ -252,15 +253,18 @@ class Redactor:
         def plain(text: str) -> str:
             return self.text(credentials.without(text))
 
+        def host(name: str) -> str:
+            return self._host(plain(name))
+
         facts = {name: plain(value) for name, value in origin.facts.items() if name in _FACTS}
         rule = origin.facts.get(FACT)
         if zone(rule) is not None and rule is not None:  # offsets and dates, no name of a place
             facts[FACT] = rule
         blocks = tuple(
-            replace(each, first="", key=self._bare(each.key) if each.key else "", unused=plain(each.unused))
+            replace(each, first="", key=self._bare(each.key), unused=plain(each.unused), node=host(each.node))
             for each in origin.blocks
         )
-        return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts, blocks=blocks)
+        return replace(origin, name=host(origin.name), note=plain(origin.note), facts=facts, blocks=blocks)
 
     def _of(self, key: str, data: bytes) -> bytes:
         """Return file content or output with the names replaced, in the spelling of its format."""

@@ -74,6 +74,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(f"link of {', '.join(map(human.safe, unknown[:4]))} unknown", bond.interface)
         elif bond.mode is None:
             yield Unchecked("mode unknown", bond.interface)
+        elif bond.mode == _LACP and (silent := [slave for slave in slaves if _is_silent(slave)]):
+            yield _silent(window, bond, slaves, silent)
         elif bond.mode == _LACP and len({slave.aggregator for slave in slaves} - {None}) > 1:
             yield _split(window, bond, slaves)
         elif standby:
@@ -183,12 +185,16 @@ def _split(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:
     groups = Counter(slave.aggregator for slave in slaves)
     main = max(groups, key=lambda each: (groups[each], -(each or 0)))
     out = [slave for slave in slaves if slave.aggregator != main]
+    partners = {slave.partner for slave in slaves} - {None}
+    cause = f"Outside the main LACP aggregator: {_listed(out)}."
+    if len(partners) > 1:
+        cause = f"{_listed(out)} {'leads' if len(out) == 1 else 'lead'} to another LACP partner than the other slaves."
     fault = _Fault(
         name="out",
         counts="slaves outside the main aggregator",
         field="aggregator",
         title="SLAVE OUTSIDE THE LACP GROUP",
-        cause=f"Outside the main LACP aggregator: {_listed(out)}.",
+        cause=cause,
         advice=(
             _state_of(bond, "partner Mac Address and key"),
             "Compare the switch ports: one port channel, LACP active, same speed, both ends of each cable.",
@@ -196,7 +202,44 @@ def _split(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:
         refuted_by=f"the same aggregator ID of all slaves in /proc/net/bonding/{bond.interface}",
         damage=Damage.SPEED,
     )
-    return _without(window, bond, slaves, out, fault, [Value("aggregators", "aggregators", len(groups), "", above=1)])
+    return _without(window, bond, slaves, out, fault, [
+        Value("aggregators", "aggregators", len(groups), "", above=1),
+        Value("partners", "LACP partners", len(partners) or None),
+    ])  # fmt: skip
+
+
+_NO_PARTNER = "00:00:00:00:00:00"
+_DEFAULTED, _EXPIRED = 0x40, 0x80
+"""Bits of a port's state (IEEE 802.1AX, 6.4.2.3): no partner is known, and the known one fell silent."""
+
+
+def _is_silent(slave: BondSlave) -> bool:
+    """Return whether no LACP frames arrive on a slave."""
+    return slave.partner == _NO_PARTNER or bool((slave.port_state or 0) & (_DEFAULTED | _EXPIRED))
+
+
+def _silent(window: Window, bond: Bond, slaves: Sequence[BondSlave], silent: Sequence[BondSlave]) -> Finding:
+    fault = _Fault(
+        name="silent",
+        counts="slaves without an LACP partner",
+        field="partner" if silent[0].port_state is None else "port_state",
+        title="NO LACP PARTNER",
+        cause=f"Link up, but no LACP frames from the switch: {_listed(silent)}.",
+        advice=(
+            _state_of(bond, "partner Mac Address, port state"),
+            "Configure LACP on these switch ports, in the same port channel.",
+        ),
+        refuted_by=f"a partner of each slave in /proc/net/bonding/{bond.interface}",
+        damage=Damage.REDUNDANCY,
+    )
+    partners = {slave.partner for slave in slaves} - {None, _NO_PARTNER}
+    found = _without(window, bond, slaves, silent, fault, [Value("partners", "LACP partners", len(partners) or None)])
+    if len(silent) < len(slaves):
+        return found
+    # Without any partner the bond still uses one slave, as if it were an interface without LACP.
+    impact = f"At most 1 of {human.plural(len(slaves), 'link')} carries frames."
+    return replace(found, title="NO LACP PARTNER ON ANY SLAVE", severity=Severity.WARNING, impact=impact,
+                   damage=Damage.REDUNDANCY)  # fmt: skip
 
 
 def _cut_off(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding:

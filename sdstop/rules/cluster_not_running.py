@@ -1,10 +1,16 @@
-"""The cluster manager is configured on this node and does not run, or only in part."""
+"""The cluster manager is configured on this node and does not run, runs only in part, or does not answer.
+
+A daemon that hangs keeps its listening socket: only an unanswered question shows it. Pacemaker goes on reporting what
+it knew before Corosync hung, so that its answers are no proof of a healthy cluster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.pacemaker.corosync import ClusterMembership
+from sdstop.analysis.cluster_manager import silent
+from sdstop.collectors.pacemaker.cluster import PACEMAKER, ClusterPolicy
+from sdstop.collectors.pacemaker.corosync import COROSYNC_MEMBERSHIP, ClusterMembership
 from sdstop.core.advice import run
 from sdstop.core.finding import (
     Damage,
@@ -21,6 +27,8 @@ from sdstop.core.finding import (
 )
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.snapshot import Run
 from sdstop.readings.cluster import Cluster
 
 _YES: dict[int | None, str] = {0: "no", 1: "yes"}
@@ -28,6 +36,10 @@ _YES: dict[int | None, str] = {0: "no", 1: "yes"}
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
+    hung = silent(window, COROSYNC_MEMBERSHIP.name)
+    if hung is not None:
+        yield from (_unanswered(window, "Corosync", row, hung) for row in window.rows(ClusterPolicy).values())
+    mute = silent(window, PACEMAKER.name)
     for row in window.rows(ClusterMembership).values():
         answers = window.get(Cluster, row.cluster) is not None
         if row.corosync == "running":
@@ -36,6 +48,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             broken = row.corosync == "stopped" and (row.pacemaker != "not used" or bool(row.enabled))
         if broken:
             yield _found(window, row)
+        elif mute is not None and row.pacemaker == "running":
+            yield _unanswered(window, "Pacemaker", row, mute)
         elif row.corosync == "stopped":
             yield RuledOut(row.cluster, "0 daemons run, and systemd does not start them")
         elif row.pacemaker == "unknown" and not answers:
@@ -44,6 +58,37 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(row.cluster, "Corosync runs with all daemons; Pacemaker is not used here")
         else:
             yield RuledOut(row.cluster, "Corosync and Pacemaker run with all daemons")
+
+
+_TOOL = {"Corosync": "corosync-quorumtool", "Pacemaker": "crm_mon"}
+_HUNG = {
+    "Corosync": "The other nodes can take this one for lost and run its resources.",
+    "Pacemaker": "Resources on this node can run without control.",
+}
+
+
+def _unanswered(window: Window, daemon: str, row: ClusterPolicy | ClusterMembership, ran: Run) -> Finding:
+    """Return a daemon that listens and does not answer: critical from the second unanswered question on."""
+    again = ran.started > ran.began
+    known: Reading = row
+    return Finding(
+        severity=Severity.CRITICAL if again else Severity.WARNING,
+        subject=row.cluster,
+        title=f"{daemon.upper()} DOES NOT ANSWER",
+        cause=f"{daemon} runs, but {_TOOL[daemon]} got no answer in time.",
+        impact=_HUNG[daemon],
+        values=(
+            Value("source", "source", f"{ran.collector}: {ran.outcome.value}"),
+            Value("since", "unanswered for at least", ran.started - ran.began if again else None, "seconds"),
+        ),
+        evidence=cites(window.cite(known)),
+        advice=(
+            "Compare with what the other nodes see.",
+            run("crm_mon", "-1", note="on another node"),
+            run("journalctl", "-b", "-u", daemon.lower()),
+        ),
+        refuted_by=f"an answer of {_TOOL[daemon]} on this node",
+    )
 
 
 def _found(window: Window, row: ClusterMembership) -> Finding:
@@ -89,10 +134,11 @@ def _found(window: Window, row: ClusterMembership) -> Finding:
 
 CLUSTER_NOT_RUNNING = Rule(
     "cluster-not-running",
-    "cluster manager configured on this node, and not running or only in part",
+    "cluster manager configured on this node, and not running, only in part, or silent",
     Severity.CRITICAL,
     _check,
     (ClusterMembership,),
+    instead=(ClusterPolicy,),
     damage=Damage.AVAILABILITY,
     view="cluster",
 )

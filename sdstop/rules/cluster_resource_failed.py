@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from sdstop.analysis.cluster_manager import doubt
 from sdstop.collectors.pacemaker.cluster import ClusterPolicy, ClusterResource
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
@@ -52,7 +53,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             state = cluster.state if cluster is not None and cluster.state != "quorum" else "stop-all-resources"
             yield Unchecked(f"cluster state: {state} (see cluster-degraded)", name)
         elif not halted and not bad:
-            yield _good(name, rows)
+            yield doubt(window, name) or _good(name, rows)
 
 
 class _Words(Struct, frozen=True):
@@ -78,6 +79,10 @@ _TEXTS = {
         "The resource is not started elsewhere.",
     ),
     "unpromoted": _Words("RESOURCE NOT PROMOTED", "No instance promoted", "No instance serves the data."),
+    "ignored": _Words(
+        "FAILURE IGNORED", "Monitor failed; on-fail=ignore",
+        "Pacemaker lists the resource as running and does not recover it.",
+    ),
     "partial": _Words(
         "INSTANCE FAILED", "Instances are stopped where they failed", "The clone runs on fewer nodes than it could."
     ),
@@ -92,6 +97,8 @@ def _severity(window: Window, row: ClusterResource) -> Severity:
     """Return the severity by effect: a service that is down is critical once it is not just being moved."""
     if row.state in {"blocked", "multiple", "unclean"}:
         return Severity.CRITICAL
+    if row.state == "ignored":
+        return Severity.WARNING
     if row.state in {"failed", "partial"}:
         return Severity.WARNING if row.running or row.is_fence_device else Severity.CRITICAL
     if row.is_fence_device:
@@ -126,6 +133,8 @@ def _cause(row: ClusterResource) -> str:
             return fitting(f"Stopped: barred from {row.barred}.", f"{words}.")
     elif row.state == "unclean":
         return fitting(f"Last known on {row.where}, lost and not fenced.", f"{words}.")
+    elif row.state == "ignored":
+        return fitting(f"Monitor failed on {row.failed_on}; on-fail=ignore.", f"{words}.")
     elif row.state == "partial":
         return fitting(f"Stopped where an action failed: {row.failed_on}.", f"{words}.")
     elif row.state == "failed" and row.failed_on:

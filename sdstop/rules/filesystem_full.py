@@ -191,5 +191,5 @@ FILESYSTEM_FULL = Rule(
         Threshold("soon", 600.0, "time until a nearly full one is full at its present rate, critical", "seconds"),
     ),
     damage=Damage.CAPACITY,
-    view="disks",
+    view="volumes",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from sdstop.analysis.column import SLOW, thresholds
+from sdstop.analysis.column import SLOW, StripeLimits, thresholds
 from sdstop.analysis.judged_group import JudgedGroup, Laggard, is_striped
 from sdstop.analysis.laggard import FEWEST, Wait
 from sdstop.analysis.peer_groups import striped_groups
@@ -18,6 +18,8 @@ from sdstop.core.finding import Covers, Finding, Gap, Limits, Rule, Severity, Va
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
+
+_EQUAL = StripeLimits().equal_ios
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -113,10 +115,17 @@ def _slow(window: Window, judged: JudgedGroup, laggard: Laggard, limits: Limits)
 
 
 def _waiting(judged: JudgedGroup, laggard: Laggard, wait: Wait) -> str:
-    share = ", at an equal share" if judged.seconds and judged.seconds[-1].rated else ""
+    share = _share(wait.share) if judged.seconds and judged.seconds[-1].rated else ""
     where = f" on {human.safe(laggard.base, 12)}" if laggard.base else ""
     requests = f"{wait.requests[0].upper()}{wait.requests[1:]}"
     return f"{requests} take {human.wait(wait.seconds)} ms{where}, {human.wait(wait.peers)} ms on its peers{share}."
+
+
+def _share(share: float) -> str:
+    """Return the rate of a member's requests in words, as a multiple of its peers'."""
+    if 1 / _EQUAL <= share <= _EQUAL:
+        return ", at an equal share"
+    return f", at {human.percent(share)}% of their rate"
 
 
 def _wait_values(wait: Wait, limits: Limits) -> tuple[Value, ...]:

@@ -138,5 +138,5 @@ SNAPSHOT_FILLING = Rule(
     covers=(Covers(VolumeSnapshot, subject="{snapshot}"),),
     explains=("kernel-io-errors",),
     damage=Damage.CAPACITY,
-    view="disks",
+    view="volumes",
 )

@@ -291,5 +291,5 @@ THIN_POOL_FILLING = Rule(
     instead=(ThinVolume, LogicalVolume),
     explains=(*FOLLOWS_WAITS, "io-stalled", "kernel-io-errors"),
     damage=Damage.CAPACITY,
-    view="disks",
+    view="volumes",
 )

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from datetime import timedelta
 
 from msgspec import Struct
 
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Finding
-from sdstop.core.format import clock, moment, zoned
+from sdstop.core.format import clock, zoned
+from sdstop.core.period import FORMS, seconds_of, typed_time
 from sdstop.core.session import Look, Session
 from sdstop.tui.lookup import Lookup
-
-_AGO = re.compile(r"([+-])((?:\d+(?:\.\d+)?[dhms]?)+)$")
-_PART = re.compile(r"(\d+(?:\.\d+)?)([dhms]?)")
-_CLOCK = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})[ T])?(\d{1,2}):(\d{2})(?::(\d{2}))?Z?$")
-_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 
 class Event(Struct, frozen=True):
@@ -190,21 +184,11 @@ class Playhead:
         """
         text = text.strip()
         newest = self.session.timeline.frames[-1].taken
-        ago = _AGO.match(text)
-        if ago:
-            seconds = sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(ago[2]))
-            look = self.look
-            return newest - seconds if ago[1] == "-" or look is None else look.now.taken + seconds
-        clock = _CLOCK.match(text)
-        if clock is None:
-            raise ValueError(
-                "invalid time; use 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)"
-            )
-        year, month, day, hour, minute, second = clock.groups()
-        here = moment(newest) if text.endswith("Z") else zoned(newest)
-        chosen = here.replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
-        if year:
-            chosen = chosen.replace(year=int(year), month=int(month), day=int(day))
-        elif chosen.timestamp() > newest:
-            chosen -= timedelta(days=1)
-        return chosen.timestamp()
+        look = self.look
+        ahead = seconds_of(text[1:]) if text.startswith("+") else None
+        if ahead is not None and look is not None:
+            return look.now.taken + ahead
+        try:
+            return typed_time(text, newest, zoned(newest).tzinfo)
+        except ValueError as error:
+            raise ValueError(f"{error}; use {FORMS} or +30s (from here)") from error

@@ -73,7 +73,9 @@ from tests.cli.run import one_line
         (["--shape", "deep"], 'unknown option "--shape"'),
         (["export", "--profile=deep"], 'unknown option "--profile"'),
         (["report", "--profile=wide"], "invalid choice: 'wide'"),
-        (["record"], 'unknown command "record"'),
+        (["recrd"], 'unknown command "recrd" (did you mean "record"?)'),
+        (["record"], "missing option -o; run 'sdstop record --help'"),
+        (["unpack"], "missing RECORDING and PATH; run 'sdstop unpack --help'"),
         (["report", "--collectors", "diskstats,nonsense"], 'unknown collector "nonsense"; valid: '),
         (["report", "--collectors", ","], "--collectors: empty list"),
         (["metrics", "--from", "x"], 'unknown option "--from"'),
@@ -125,10 +127,11 @@ def test_a_root_that_is_no_directory_is_a_usage_error(
     assert said in one_line("".join(capsys.readouterr()))
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command])
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each not in {"", "unpack"}])
 def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    more = {"capture": ["-o", "/nonexistent/x"], "fleet": ["--prometheus", "http://127.0.0.1:9"],
-            "backfill": ["--from", "/nonexistent/x"]}.get(command, [])  # fmt: skip
+    file = ["-o", "/nonexistent/x"]
+    server, capture = ["--prometheus", "http://127.0.0.1:9"], ["--from", "/nonexistent/x"]
+    more = {"capture": file, "record": file, "fleet": server, "backfill": capture}.get(command, [])
     config = "--http-config" if command == "fleet" else "--config"
     options = ["--no-color", config, "/nonexistent", *more]
     said = []
@@ -168,7 +171,7 @@ def test_help_and_version(command: str, capsys: pytest.CaptureFixture[str]) -> N
         execute([*words, "--help"])
     shown = capsys.readouterr().out
     assert ended.value.code == 0
-    of_nodes = () if command == "fleet" else ("--root DIR", "--config FILE", "--collectors LIST")
+    of_nodes = () if command in {"fleet", "unpack"} else ("--root DIR", "--config FILE", "--collectors LIST")
     assert all(option in shown for option in (*of_nodes, "--no-color"))
     assert COMMANDS[command].split(";")[0] in " ".join(shown.split())
     with pytest.raises(SystemExit) as ended:

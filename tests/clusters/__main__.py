@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tests.clusters import scenario
+from tests.clusters.footprint import measure
 from tests.clusters.lab import Failed, Lab, judge, keep
 from tests.expectation import Misdeclared
 
@@ -27,6 +28,9 @@ def main() -> int:
         action = actions.add_parser(name, help=does)
         action.add_argument("system")
         action.add_argument("states", nargs="*", metavar="STATE", help="default: all")
+    cost = actions.add_parser("footprint", help="run exporter and dashboard on the healthy cluster, and count")
+    cost.add_argument("system")
+    cost.add_argument("--minutes", type=float, default=10.0)
     options = parser.parse_args()
     try:
         if options.action == "list":
@@ -42,6 +46,10 @@ def main() -> int:
             one = scenario.load(options.system, options.state)
             (lab.leave if options.leave else lab.enter)(one)
             return 0
+        if options.action == "footprint":
+            took = measure(lab, options.minutes)
+            sys.stdout.write(took.text)
+            return 1 if took.found else 0
         chosen = [scenario.load(options.system, name) for name in options.states or known]
         return _record(lab, chosen, keeping=options.action == "record")
     except (Misdeclared, Failed) as error:

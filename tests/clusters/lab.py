@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 from sdstop.capture.reader import open_capture
 from sdstop.exporters.capture import CaptureWriter
@@ -82,7 +82,7 @@ class Lab:
         """Take a capture on each of the scenario's nodes, all at once, under its load; return them. Raises Failed."""
         options = f"--duration {scenario.seconds:g}s --interval {scenario.interval:g}s {scenario.options}".split()
         found = {node: folder / f"{scenario.name}@{node}" for node in scenario.nodes}
-        with self._load(scenario):
+        with self.under_load(scenario):
             running = [
                 self._start(f"record {node} {shlex.quote(str(place))} {shlex.join(options)}")
                 for node, place in found.items()
@@ -96,7 +96,8 @@ class Lab:
         return _wait(self._start(shell))
 
     @contextmanager
-    def _load(self, scenario: Scenario) -> Iterator[None]:
+    def under_load(self, scenario: Scenario) -> Iterator[None]:
+        """Run the scenario's load meanwhile."""
         if not scenario.load:
             yield
             return
@@ -106,18 +107,29 @@ class Lab:
         finally:
             _end(step)
 
+    def become(self, shell: str, more: Mapping[str, str]) -> NoReturn:
+        """Replace this process, a child, by shell with the system's functions and more variables."""
+        os.chdir(self.folder)
+        os.execve("/bin/bash", self._command(shell), {**self._environment, **more})  # noqa: S606
+
     def _start(self, shell: str) -> Step:
-        script = FOLDER / self.system / "lab.sh"
-        sdstop = Path(sys.executable).with_name("sdstop")
         printed = tempfile.TemporaryFile()  # noqa: SIM115  # closed by _wait and _end
-        places = {"LAB": str(self.folder), "HERE": str(script.parent), "SDSTOP": str(sdstop)}
-        places |= {"PYTHON": sys.executable, "PYTHONPATH": str(FOLDER.parent.parent)}
         process = subprocess.Popen(
-            ["bash", "-c", f'set -u; . "$HERE/lab.sh"; {shell}'], env=os.environ | places | {"LC_ALL": "C"},
-            stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT, cwd=self.folder,
-            start_new_session=True,
+            self._command(shell), env=self._environment, stdin=subprocess.DEVNULL, stdout=printed,
+            stderr=subprocess.STDOUT, cwd=self.folder, start_new_session=True,
         )  # fmt: skip
         return Step(shell, process, printed)
+
+    @staticmethod
+    def _command(shell: str) -> list[str]:
+        return ["bash", "-c", f'set -u; . "$HERE/lab.sh"; {shell}']
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        script = FOLDER / self.system / "lab.sh"
+        sdstop = Path(sys.executable).with_name("sdstop")
+        places = {"LAB": str(self.folder), "HERE": str(script.parent), "SDSTOP": str(sdstop), "LC_ALL": "C"}
+        return {**os.environ, **places, "PYTHON": sys.executable, "PYTHONPATH": str(FOLDER.parent.parent)}
 
 
 def _wait(step: Step) -> str:

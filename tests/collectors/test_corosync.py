@@ -18,14 +18,16 @@ from sdstop.collectors.pacemaker.corosync import (
     parse_quorum,
     read,
 )
-from sdstop.core.evidence import Evidence
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Finding, Rule, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.host import Absent
 from sdstop.core.retention import Retention
+from sdstop.core.session import Session
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_link_down import CLUSTER_LINK_DOWN
 from sdstop.rules.cluster_not_running import CLUSTER_NOT_RUNNING
+from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from tests.nodes.frames import Judged, value
 from tests.nodes.pacemaker import MON, node, status
 
@@ -160,6 +162,43 @@ def test_daemons_that_another_version_names_otherwise_are_not_gone() -> None:
 def test_not_running_and_not_started_at_boot_is_a_condition() -> None:
     finding = judged(unix=sockets(), unit="", quorum="").finding("san", "cluster-not-running")
     assert (finding.severity, finding.standing) == (Severity.INFO, True)
+
+
+def hung(key: str, times: int, **changed: str) -> dict[str, Verdict]:
+    """What is said of the cluster by rule, after a tool got no answer so often in a row."""
+    rules: list[Rule] = [CLUSTER_DEGRADED, CLUSTER_NOT_RUNNING, CLUSTER_RESOURCE_FAILED]
+    session = Session(Origin("n"), [PACEMAKER, COROSYNC_MEMBERSHIP], rules)
+    known = {**GOOD, MON: status(), **changed}
+    for number in range(times + 1):
+        items = [Evidence(name, data=text.encode()) for name, text in known.items() if name != key or not number]
+        if number:
+            items.append(Evidence(key, Outcome.TIMEOUT, detail=f"timed out after {number} s"))
+        session.feed(Frame(number + 1, 1_700_000_000.0 + 60 * number, 60.0 * number, tuple(items)))
+    judgement = session.head().judgement
+    every: tuple[Verdict, ...] = (*judgement.ruled_out, *judgement.unchecked, *judgement.findings)
+    return {said.rule: said for said in every}
+
+
+@pytest.mark.parametrize(("key", "title"), [(QUORUM, "COROSYNC DOES NOT ANSWER"), (MON, "PACEMAKER DOES NOT ANSWER")])
+@pytest.mark.parametrize(("times", "severity"), [(0, None), (1, Severity.WARNING), (2, Severity.CRITICAL)])
+def test_a_daemon_that_listens_and_does_not_answer(key: str, title: str, times: int, severity: Severity | None) -> None:
+    said = hung(key, times)
+    verdict = said["cluster-not-running"]
+    if severity is None:
+        assert isinstance(verdict, RuledOut)
+        return
+    assert isinstance(verdict, Finding)
+    assert (verdict.title, verdict.severity, verdict.subject) == (title, severity, "san")
+    assert value(verdict, "since") == (None if times == 1 else 60.0)
+    # What Pacemaker knew before proves nothing now.
+    assert isinstance(said["cluster-degraded"], Unchecked)
+    assert isinstance(said["cluster-resource-failed"], Unchecked)
+
+
+def test_a_gone_daemon_of_pacemaker_is_named_rather_than_the_silence_that_follows() -> None:
+    verdict = hung(MON, 1, **{UNIX: sockets(*COROSYNC, "pacemakerd", *DAEMONS[1:])})["cluster-not-running"]
+    assert isinstance(verdict, Finding)
+    assert verdict.title == "PACEMAKER RUNS ONLY IN PART"
 
 
 def test_corosync_alone_is_well_where_pacemaker_was_never_used() -> None:

@@ -32,6 +32,7 @@ from tests.nodes.pacemaker import (
     failure,
     group,
     instance,
+    monitors,
     node,
     status,
 )
@@ -312,6 +313,35 @@ def test_a_resource_that_failed() -> None:
     assert finding.cause == "Failed on store1: timed out."
     assert value(finding, "failures") == 2
     assert "crm_resource --cleanup --resource lun" in finding.steps[3]
+
+
+_BEFORE, _AFTER = "2026-11-21 03:12:07Z", "2026-11-21 03:12:08Z"
+
+
+@pytest.mark.parametrize(
+    ("results", "state"),
+    [
+        ([], "ignored"),
+        ([("0", _BEFORE), ("7", _AFTER)], "ignored"),
+        ([("7", _AFTER), ("0", _BEFORE)], "ignored"),
+        ([("7", _BEFORE), ("0", _BEFORE)], "ignored"),
+        ([("7", _BEFORE), ("0", _AFTER)], "running"),
+        ([("7", _BEFORE), ("8", _AFTER)], "running"),
+    ],
+)
+def test_a_failure_that_is_ignored_counts_until_a_monitor_finds_the_resource(
+    results: list[tuple[str, str]], state: str
+) -> None:
+    lun = instance("lun", "ocf:heartbeat:iSCSILogicalUnit", "store1", ignored=True)
+    history = monitors("lun", "store1", *results)
+    said = judged(status(resources=lun, failures=failure("lun", "store1", "gone"), history=history))
+    finding = said.finding("san/lun")
+    if state == "running":
+        assert (finding.severity, finding.title) == (Severity.INFO, "FAILED BEFORE, RUNS NOW")
+        said.ruled_out("san", "cluster-resource-failed")
+    else:
+        assert (finding.severity, finding.title) == (Severity.WARNING, "FAILURE IGNORED")
+        assert finding.cause == "Monitor failed on store1; on-fail=ignore."
 
 
 def test_a_resource_that_could_not_be_stopped() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
@@ -14,11 +15,17 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Origin
 from sdstop.core.model import Label, Metric, Reading, schema
+from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, choice
 from sdstop.exporters.prometheus.metrics import Exposition, families_of
 from sdstop.exporters.prometheus.series import FamilyLines
-from tests.exporters.meters import Meter, frame, session
+from sdstop.node.live import LiveHost
+from sdstop.rules import RULES
+from sdstop.sampler.runner import sample
+from tests.exporters.meters import Meter, frame
+from tests.exporters.meters import session as metered
 from tests.exporters.page import samples
 from tests.fixtures import story
 
@@ -39,8 +46,11 @@ def test_the_default_page_has_few_series(tmp_path: Path, disks: int) -> None:
     subprocess.run(
         [sys.executable, ROOT / "bench" / "tree.py", "build", "--disks", str(disks), tmp_path / "n"], check=True
     )
-    argv = [sys.executable, "-m", "sdstop", "export", "--once", "--root", str(tmp_path / "n")]
-    page = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    session = Session(Origin("n"), BUILTIN, RULES)  # of a live one, old samples would be withheld
+    exposition = Exposition(session, chosen=DEFAULT)
+    host = LiveHost(str(tmp_path / "n"), BUILTIN)  # sampled in one go: a slow machine drops nothing
+    exposition.feed(sample(host, BUILTIN, 1, time.time(), time.monotonic()))
+    page = exposition.page().decode()
     lines = [line for line in page.splitlines() if not line.startswith("#")]
     count = Counter(line.partition("{")[0].partition(" ")[0] for line in lines)
     assert len(lines) <= 20 * disks + 300, count.most_common(40)
@@ -66,7 +76,7 @@ def test_the_full_page_has_details_and_virtual_devices() -> None:
 
 def test_other_families_have_500_rows_and_a_count_of_the_others() -> None:
     rows = [Meter(f"m{number:04d}", count=1) for number in range(600)]
-    exposition = Exposition(session(), chosen=DEFAULT)
+    exposition = Exposition(metered(), chosen=DEFAULT)
     exposition.feed(frame(1, rows))
     page = samples(exposition.page(process=False))
     assert sum(key[0] == "sdstop_meter_count_total" for key in page) == 500

@@ -18,14 +18,14 @@ def node(name: str, *, leads: bool = False, **said: bool) -> str:
 
 def instance(
     name: str, agent: str, where: str = "", role: str = "Started", *, failed: bool = False, blocked: bool = False,
-    managed: bool = True, target: str = "",
+    managed: bool = True, target: str = "", ignored: bool = False,
 ) -> str:  # fmt: skip
     """Return an instance of a resource, stopped unless it is somewhere."""
     aim = f' target_role="{target}"' if target else ""
     head = (
         f'<resource id="{name}" resource_agent="{agent}" role="{role if where else "Stopped"}"{aim} '
         f'active="{str(bool(where)).lower()}" orphaned="false" blocked="{str(blocked).lower()}" '
-        f'managed="{str(managed).lower()}" failed="{str(failed).lower()}" failure_ignored="false" '
+        f'managed="{str(managed).lower()}" failed="{str(failed).lower()}" failure_ignored="{str(ignored).lower()}" '
         f'nodes_running_on="{int(bool(where))}"'
     )
     return f'{head}><node name="{where}" id="1" cached="true"/></resource>\n' if where else f"{head}/>\n"
@@ -53,6 +53,15 @@ def failure(resource: str, where: str, reason: str, task: str = "monitor", when:
     )
 
 
+def monitors(resource: str, where: str, *results: tuple[str, str]) -> str:
+    """Return the history of a recurring monitor: return code and time of each result."""
+    lines = "".join(
+        f'<operation_history call="7" task="monitor" rc="{code}" interval="2000ms" last-rc-change="{when}"/>\n'
+        for code, when in results
+    )
+    return f'<node name="{where}"><resource_history id="{resource}">\n{lines}</resource_history></node>\n'
+
+
 def ban(name: str, resource: str, where: str) -> str:
     """Return a constraint that keeps a resource from a node."""
     return f'<ban id="{name}" resource="{resource}" node="{where}" weight="-1000000" promoted-only="false"/>\n'
@@ -72,7 +81,7 @@ NODES = node("store1", leads=True) + node("store2")
 def status(
     nodes: str = NODES, resources: str = DRBD + TARGET, failures: str = "", *, quorum: bool = True,
     leader: str = "store1", maintenance: bool = False, policy: str = "stop", root: str = "pacemaker-result",
-    bans: str = "",
+    bans: str = "", history: str = "",
 ) -> str:  # fmt: skip
     """Return what crm_mon prints."""
     dc = (
@@ -85,6 +94,7 @@ def status(
         f'<cluster_options stonith-enabled="true" no-quorum-policy="{policy}" '
         f'maintenance-mode="{str(maintenance).lower()}"/>\n</summary>\n<nodes>\n{nodes}</nodes>\n'
         f"<resources>\n{resources}</resources>\n<failures>\n{failures}</failures>\n"
+        f"{f'<node_history>{chr(10)}{history}</node_history>{chr(10)}' if history else ''}"
         f"{f'<bans>{chr(10)}{bans}</bans>{chr(10)}' if bans else ''}"
         f'<status code="0" message="OK"/>\n</{root}>\n'
     )

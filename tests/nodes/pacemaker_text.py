@@ -62,6 +62,7 @@ def _nodes(root: ET.Element) -> Iterator[str]:
 def _flags(item: ET.Element) -> list[str]:
     found = ["disabled"] if _yes(item, "disabled") or item.get("target_role") == "Stopped" else []
     found += ["blocked"] if _yes(item, "blocked") else []
+    found += ["failure ignored"] if _yes(item, "failure_ignored") else []
     found += [item.get("pending", "")] if item.get("pending") else []
     return found + (["unmanaged"] if item.get("managed") == "false" else [])
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.retention import Retention
@@ -150,3 +152,62 @@ def test_names_in_the_kernels_log() -> None:
         _, handed = redacted(Frame(1, 1.0, 1.0, (Evidence(key, data=data),)))
         assert b"sdc" in handed
         assert left(handed) == [], key
+
+
+TICKET = """\
+[root@kundeamsler ~]# zpool status payrollvip
+  pool: payrollvip
+ state: ONLINE
+config:
+
+        NAME        STATE     READ WRITE CKSUM
+        payrollvip  ONLINE       0     0     0
+          sda       ONLINE       0     0     0
+
+errors: No known data errors
+[root@kundeamsler ~]# zpool status acmelun
+cannot open 'acmelun': no such pool of brauerei
+[root@kundeamsler ~]# ls /srv/brauerei
+acmelun of brauerei
+[root@kundeamsler ~]# drbdsetup status brauerei --verbose
+brauerei is strange at zurichhost
+[root@kundeamsler ~]# zfs list brauerei
+[root@kundeamsler ~]# ssh zurichhost
+Last login of acmelun from brauerei
+[root@zurichhost ~]# cat /proc/mdstat
+Personalities : [raid1]
+md7 : active raid1 sdb[1] sda[0]
+      10 blocks [2/2] [UU]
+
+unused devices: <none>
+[root@zurichhost.payrollvip.example ~]# multipath -ll acmelun
+acmelun (36001405aaaabbbbcccc) dm-7 ACME,DISK
+please ask brauerei about acmelun
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html", "markdown"])
+def test_the_account_of_a_pasted_text(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(TICKET)
+    shown = []
+    for more in ([], ["--redact"]):
+        command.execute(["report", "--from", str(file), "--format", form, *more])
+        shown.append(capsys.readouterr().out)
+    plain, made = shown
+    assert left(plain.encode())
+    assert left(made.encode()) == []
+    assert "(removed by redaction)" in made
+    assert [plain.count(text) for text in ACCOUNT] == [made.count(text) for text in ACCOUNT]
+
+
+ACCOUNT = ("from another node: ", "no output", "unknown")
+"""What an account says beside names."""
+
+
+def test_an_archive_of_a_pasted_text_has_no_account(tmp_path: Path) -> None:
+    file, out = tmp_path / "ticket.txt", tmp_path / "out"
+    file.write_text(TICKET)
+    assert command.execute(["capture", "--from", str(file), "-o", str(out), "--redact"]) == 0
+    for path in out.rglob("*"):
+        assert (path.name, left(path.name.encode() + (path.read_bytes() if path.is_file() else b""))) == (path.name, [])

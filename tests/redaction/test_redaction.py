@@ -39,7 +39,7 @@ SERIAL, WWN, HOST, MAC = "ZC1A7WQ9", "5000c500a1b2c3d4", "stor-berlin7", "3c:ec:
 
 def made(*items: Evidence, host: str = HOST) -> tuple[Redactor, list[Evidence]]:
     known = Redactor(Pseudonyms(KEY), BUILTIN)
-    known.learn_host(host)
+    known.learn_origin(Origin(host))
     frame = Frame(1, 1.0, 1.0, items)
     known.learn(frame)
     return known, list(known.frame(frame).evidence)
@@ -169,7 +169,7 @@ def test_a_node_of_a_cluster_is_this_node_under_its_pseudonym_too(own: str, buck
         for frame in frames
     ]  # fmt: skip
     known = Redactor(Pseudonyms(KEY), BUILTIN)
-    known.learn_host(own)
+    known.learn_origin(Origin(own))
     for frame in renamed:
         known.learn(frame)
     for course in (renamed, [known.frame(frame) for frame in renamed]):
@@ -287,7 +287,7 @@ SAME = ("vm-numa-one-dimm", "vm-sas-hba", "vm-dm-cache", "md-rebuild-stalled")
 def test_findings_are_the_same(name: str) -> None:
     origin, frames = opened(name)
     known = Redactor(Pseudonyms(KEY), BUILTIN, origin.collectors)
-    known.learn_host(origin.name)
+    known.learn_origin(origin)
     for frame in frames:
         known.learn(frame)
     found = []

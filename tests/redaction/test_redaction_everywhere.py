@@ -41,7 +41,7 @@ LONGEST = 14
 def redactor(frames: Iterable[Frame], host: str, collectors: frozenset[str] | None = None) -> Redactor:
     """Return a redactor that has learned frames; `collectors` are those that the manifest names."""
     known = Redactor(Pseudonyms(KEY), BUILTIN, collectors)
-    known.learn_host(host)
+    known.learn_origin(Origin(host))
     for frame in frames:
         known.learn(frame)
     return known

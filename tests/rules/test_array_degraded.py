@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
 from tests.nodes.frames import Judged, value
-from tests.nodes.md import Node, run
+from tests.nodes.md import Disk, Node, run
 
 COLLECTORS = (MDRAID, MDMEMBERS)
 RAID10 = {"level": "raid10", "layout": "512K chunks 2 near-copies"}
@@ -217,3 +221,48 @@ def test_states_that_do_not_agree_leave_the_array_unchecked() -> None:
     files["/proc/mdstat"] = files["/proc/mdstat"].replace("md0 : active", "md0 : broken")
     said = Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, files)]).unchecked("md0")
     assert '"broken", and' in said.reason
+
+
+# --- members whose device is gone -------------------------------------------------------------------------
+
+GONE = (*COLLECTORS, DISKSTATS, BLOCKDEV)
+
+
+def vanished(names: Sequence[str], *, level: str = "raid6", sysfs: bool = True) -> Judged:
+    """Judge an array of four disks, of which some are gone for two seconds; `sysfs`: without it disks are unknown."""
+    array = Node(level=level, slots="UUUU", action="idle", layout="level 6, 512k chunk, algorithm 2").files()
+    shown = []
+    for second in range(4):
+        left = [name for name in ("sda", "sdb", "sdc", "sdd") if second < 2 or name not in names]
+        files = dict(array)
+        files["/proc/diskstats"] = "".join(Disk(name, second).row(n) for n, name in enumerate(left))
+        files |= {f"/sys/block/{name}/size": "999\n" for name in left if sysfs}
+        shown.append((float(second), files))
+    return Judged(GONE, [ARRAY_DEGRADED], shown)
+
+
+@pytest.mark.parametrize(
+    ("names", "level", "severity"),
+    [
+        (("sdd",), "raid6", Severity.WARNING),
+        (("sdc", "sdd"), "raid6", Severity.CRITICAL),
+        (("sdd",), "raid5", Severity.CRITICAL),
+        (("sdd",), "raid0", Severity.CRITICAL),
+    ],
+)
+def test_a_member_whose_disk_is_gone_counts_before_md_notices(
+    names: Sequence[str], level: str, severity: Severity
+) -> None:
+    finding = vanished(names, level=level).finding("md0")
+    assert finding.severity is severity
+    assert finding.title.endswith("GONE: md has not noticed")
+    assert finding.disks == tuple(names)
+    assert "no such device" in finding.cause
+
+
+def test_all_members_there_is_good() -> None:
+    assert isinstance(vanished(()).of("md0"), RuledOut)
+
+
+def test_disks_of_which_sysfs_was_not_recorded_are_not_called_gone() -> None:
+    assert isinstance(vanished(("sdd",), sysfs=False).of("md0"), RuledOut)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors.network import proc_bonding
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
 from sdstop.core.finding import Damage, Gap, Severity
@@ -26,13 +27,14 @@ def judged(
     speeds: Sequence[int] = (10_000, 10_000),
     slaves: Mapping[int, Mapping[str, str]] | None = None,
     link: str = "up",
+    proc: Mapping[str, str] | None = None,
 ) -> Judged:
     """Judge a bond whose slaves receive and send these shares of 10 Gb/s; `slaves` has other files of some."""
     names = [f"eth{index}" for index in range(len(rates))]
     nics = [Nic(name, speed=speed, master="bond0") for name, speed in zip(names, speeds, strict=True)]
     base = f"{CLASS}/bond0/bonding"
     more = {f"{base}/mode": mode, f"{base}/slaves": " ".join(names), f"{base}/xmit_hash_policy": "layer2 0",
-            f"{base}/mii_status": link, f"{base}/miimon": "100"}  # fmt: skip
+            f"{base}/mii_status": link, f"{base}/miimon": "100", **(proc or {})}  # fmt: skip
     for index, name in enumerate(names):
         own = {"state": "active", "mii_status": "up", "link_failure_count": "0", "ad_aggregator_id": "1"}
         own |= (slaves or {}).get(index, {})
@@ -169,3 +171,48 @@ def test_a_slave_of_another_speed() -> None:
 def test_what_is_not_known_is_not_good() -> None:
     assert judged(slaves={1: {"mii_status": ""}}).unchecked("bond0", RULE).reason == "link of eth1 unknown"
     assert judged(mode="").unchecked("bond0", RULE).reason == "mode unknown"
+
+
+def partners(*macs: str) -> str:
+    """Return /proc/net/bonding/bond0 as root reads it, with the partner of each slave."""
+    head = "Ethernet Channel Bonding Driver: v6.1.0\n\nBonding Mode: IEEE 802.3ad Dynamic link aggregation\n"
+    slaves = (
+        f"\nSlave Interface: eth{n}\nMII Status: up\nAggregator ID: 1\ndetails actor lacp pdu:\n"
+        f"    system mac address: 3c:ec:ef:01:02:03\n    port state: 61\ndetails partner lacp pdu:\n"
+        f"    system mac address: {mac}\n    oper key: 1\n    port state: 63\n"
+        for n, mac in enumerate(macs)
+    )
+    return head + "".join(slaves)
+
+
+def test_the_partner_of_each_slave_is_known_to_root() -> None:
+    said = proc_bonding.parse(partners("00:1c:73:aa:bb:01", "00:00:00:00:00:00"))
+    assert [(slave.partner, slave.port_state) for slave in said.slaves] == [
+        ("00:1c:73:aa:bb:01", 61),
+        ("00:00:00:00:00:00", 61),
+    ]
+
+
+@pytest.mark.parametrize("state", ["69", "189"])  # 0x45: defaulted, 0xbd: expired
+def test_a_slave_without_lacp_frames_from_the_switch(state: str) -> None:
+    finding = judged(slaves={1: {"ad_actor_oper_port_state": state}}).finding("bond0", RULE)
+    assert (finding.severity, finding.title) == (Severity.WARNING, "NO LACP PARTNER")
+    assert finding.cause == "Link up, but no LACP frames from the switch: eth1."
+    assert finding.impact == "1 of 2 links carries all frames; the next failure stops them."
+
+
+def test_a_port_that_collects_and_distributes_has_a_partner() -> None:
+    judged(slaves={n: {"ad_actor_oper_port_state": "61"} for n in (0, 1)}).ruled_out("bond0", RULE)
+    judged(mode="balance-xor 2", slaves={1: {"ad_actor_oper_port_state": "69"}}).ruled_out("bond0", RULE)
+
+
+def test_a_switch_that_speaks_no_lacp_at_all() -> None:
+    finding = judged(slaves={n: {"ad_actor_oper_port_state": "69"} for n in (0, 1)}).finding("bond0", RULE)
+    assert (finding.title, finding.impact) == ("NO LACP PARTNER ON ANY SLAVE", "At most 1 of 2 links carries frames.")
+
+
+def test_two_partners_are_named_as_the_cause_of_two_aggregators() -> None:
+    files_of_proc = {"/proc/net/bonding/bond0": partners("00:1c:73:aa:bb:01", "00:1c:73:aa:bb:02")}
+    said = judged(slaves={1: {"ad_aggregator_id": "2"}}, proc=files_of_proc).finding("bond0", RULE)
+    assert said.cause == "eth1 leads to another LACP partner than the other slaves."
+    assert value(said, "partners") == 2

@@ -336,6 +336,108 @@ def test_a_request_that_the_kernel_lost_is_no_standstill() -> None:
     assert found(judged(peers.shown(node("raidz2"), DISKS, load, seconds=72))) == set()
 
 
+# --- half of a group --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["LVM stripe", "raidz2", "like disks"])
+def test_half_of_a_group_can_be_slow(kind: str) -> None:
+    """Both legs of one mirror in a RAID10 of four: the faster half is the reference."""
+    four, slow = DISKS[:4], ("sdb", "sdc")
+
+    def load(device: str, second: int) -> Load:
+        factor = 10.0 if device in slow else 1.0
+        return Load(20, 20, 10.0 * factor, busy=min(1.0, 0.2 * factor))
+
+    said = found(judged(peers.shown(node(kind, four), four, load)))
+    assert {subject.rpartition("/")[2] for _, _, subject in said} == set(slow)
+
+
+def test_more_than_half_is_the_reference_itself() -> None:
+    four = DISKS[:4]
+
+    def load(device: str, second: int) -> Load:
+        return Load(20, 20, 10.0, busy=0.2) if device == "sdb" else Load(20, 20, 100.0, busy=1.0)
+
+    assert found(judged(peers.shown(node("raidz2", four), four, load))) == set()
+
+
+def test_a_member_that_holds_up_its_peers_has_no_equal_share() -> None:
+    def load(device: str, second: int) -> Load:
+        return Load(2, 2, 400.0, busy=1.0) if device == "sdd" else Load(20, 20, 8.0, busy=0.2)
+
+    one = finding(judged(peers.shown(node("raidz2"), DISKS, load)))
+    assert one.cause.endswith("at 10.0% of their rate.")
+
+
+# --- slow without a comparison ----------------------------------------------------------------------------
+
+
+def alone(rate: float, wait: float, *, busy: float = 1.0, seconds: int = 40, interval: float = 1.0) -> Session:
+    """Judge a single disk, which has no peers."""
+    files = peers.disks(DISKS[:1])
+    shown = peers.shown(files, DISKS[:1], lambda *_: Load(rate, 0.0, wait, busy=busy), seconds=seconds,
+                        interval=interval)  # fmt: skip
+    return judged(shown)
+
+
+@pytest.mark.parametrize(("rate", "is_found"), [(4.5, True), (5.5, False)])
+def test_a_full_disk_with_few_requests_is_slow_without_peers(rate: float, is_found: bool) -> None:  # noqa: FBT001
+    """At the threshold a request takes 0.2 s of the disk's time, beyond what its 8 KiB take."""
+    said = found(alone(rate, 3000.0))
+    assert said == ({("slow-device", "warning", "sdb")} if is_found else set())
+
+
+@pytest.mark.parametrize(
+    ("wait", "busy"),
+    [
+        pytest.param(3000.0, 0.9, id="not full"),
+        pytest.param(5.0, 1.0, id="a lost request keeps an idle disk busy"),
+    ],
+)
+def test_a_disk_that_is_not_full_or_answers_at_once_is_not_slow(wait: float, busy: float) -> None:
+    assert found(alone(2.0, wait, busy=busy)) == set()
+
+
+@pytest.mark.parametrize(("seconds", "interval"), [(9, 1.0), (6, 5.0), (4, 60.0)])
+def test_a_slow_disk_is_found_in_short_and_in_coarse_recordings(seconds: int, interval: float) -> None:
+    assert found(alone(2.0, 1500.0, seconds=seconds, interval=interval)) == {("slow-device", "warning", "sdb")}
+
+
+def test_a_disk_that_spins_up_is_not_slow() -> None:
+    files = peers.disks(DISKS[:1])
+
+    def load(device: str, second: int) -> Load:
+        if second < 30:
+            return Load(0, 0, busy=0.0)
+        return Load(0, 0, busy=1.0, in_flight=20, queue=20) if second < 39 else Load(20, 0, 8000.0, busy=1.0)
+
+    session = Session(Origin("n"), peers.COLLECTORS, RULES)
+    session.feed_all(frames(peers.shown(files, DISKS[:1], load, seconds=60)))
+    assert list(session.episodes()) == []
+
+
+def test_large_requests_of_a_limited_disk_are_not_slow() -> None:
+    """Seen on a real kernel: 1 MiB each, at a limit of 1 MB/s."""
+    rows = []
+    for second in range(41):
+        sectors, busy = second * 2048, second * 1000
+        text = f"   8      16 sdb {second} 0 {sectors} {second * 3100} 0 0 0 0 3 {busy} {second * 3100} 0 0 0 0 0 0\n"
+        rows.append((float(second), peers.disks(DISKS[:1]) | {"/proc/diskstats": text}))
+    assert found(judged(rows)) == set()
+
+
+def test_disks_that_are_all_slow_have_no_peers_to_be_compared_with() -> None:
+    session = judged(peers.shown(node("raidz2"), DISKS, lambda *_: Load(1, 1, 2000.0, busy=1.0), seconds=40))
+    said = [(f.rule, f.severity.value, f.title) for f in session.head().judgement.findings]
+    assert said == [("slow-device", "warning", "6 DISKS ARE SLOW")]
+
+
+def test_a_device_on_top_of_others_is_not_judged_alone() -> None:
+    files = peers.disks(DISKS[:1]) | {"/sys/block/dm-0/dev": "253:0\n", "/sys/block/dm-0/dm/name": "vg0-data\n"}
+    names = ("dm-0",)
+    assert found(judged(peers.shown(files, names, lambda *_: Load(2, 0, 3000.0, busy=1.0)))) == set()
+
+
 # --- neighbours -------------------------------------------------------------------------------------------
 
 

@@ -86,7 +86,7 @@ def test_outputs_of_other_nodes_are_not_mixed() -> None:
     text = f"{own}[root@b ~]# tool list\nNAME  SIZE\nb  1\n"
     origin, (frame,) = read_pasted(text.encode(), OWN)
     assert [item.data for item in frame.evidence if item.key == "cmd:tool list"] == [b"NAME  SIZE\na  1\n"]
-    assert [block.unused for block in origin.blocks] == ["", "", "from another node: b"]
+    assert [(block.unused, block.node) for block in origin.blocks] == [("", ""), ("", ""), ("from another node", "b")]
 
 
 @pytest.mark.parametrize(

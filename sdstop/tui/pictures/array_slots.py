@@ -9,8 +9,9 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from sdstop.analysis.drives import ArrayState, array_states
-from sdstop.analysis.rebuilding import rebuild_analyses
-from sdstop.collectors.md.readings import Array, Member
+from sdstop.analysis.rebuilding import RebuildAnalysis, rebuild_analyses
+from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE, MappedRaidState
+from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.drawing import GROUNDS, block
@@ -28,11 +29,13 @@ _MOST = 96
 
 
 class _Slot(Struct, frozen=True):
-    """A slot with its member, None if it is empty; `accused`: it is missing or the only copy of its data."""
+    """A slot with its device, None if it is empty; `accused`: it is missing, failed or the only copy of its data."""
 
     number: int
-    member: Member | None
+    device: str | None
     accused: bool
+    rebuilding: bool = False
+    failed: bool = False
 
 
 def array_slots(finding: Finding, scene: Scene) -> Picture | None:
@@ -40,25 +43,61 @@ def array_slots(finding: Finding, scene: Scene) -> Picture | None:
     state = _state(finding, scene)
     if state is None:
         return None
-    slots = list(_slots(state))
-    if len(slots) < 2 or len(slots) > _MOST or all(slot.member is None for slot in slots):
+    near = _near(state.array)
+    name = state.array.array
+    running = [known for known in rebuild_analyses(scene.window) if known.rebuild.array == name][:1]
+    return _picture(name, state.array.level, near, list(_slots(state)), _aside(state), running, finding, scene)
+
+
+def mapped_slots(finding: Finding, scene: Scene) -> Picture | None:
+    """Return the slots of the LVM RAID volume that a finding is about, None if it is about none."""
+    rows = scene.window.rows(MappedRaidState).values()
+    row = next((each for each in rows if not {each.volume, each.device}.isdisjoint(finding.subjects)), None)
+    if row is None or not row.health:
         return None
-    running = [known for known in rebuild_analyses(scene.window) if known.rebuild.array == state.array.array][:1]
-    aside = _aside(state)
+    pairs = _PAIRED if row.level is not None and row.level.startswith("raid10") and row.copies == _PAIRED else 1
+    running = [
+        known for known in rebuild_analyses(scene.window) if known.rebuild.kind == "lvm" and known.name == row.volume
+    ][:1]
+    return _picture(row.volume, row.level, pairs, list(_mapped(row, scene)), [], running, finding, scene)
+
+
+def _mapped(row: MappedRaidState, scene: Scene) -> Iterator[_Slot]:
+    """Yield the slots of a volume of device mapper, each with the disk that holds it."""
+    images = (row.images or "").split(",")
+    topology = scene.window.topology
+    for slot, letter in enumerate(row.health or ""):
+        thing = topology.find(images[slot]) if len(images) == row.members else None
+        below = [each.device for each in topology.below(thing) if each.device] if thing is not None else []
+        disk = next((name for name in below if not name.startswith("dm-")), None)
+        missing = letter not in {ALIVE, STALE}
+        yield _Slot(slot, disk or (None if missing else f"slot {slot}"), missing, letter == STALE, missing)
+
+
+_PAIRED = 2
+
+
+def _picture(
+    subject: str, level: str | None, near: int, slots: Sequence[_Slot], aside: Sequence[str],
+    running: Sequence[RebuildAnalysis], finding: Finding, scene: Scene,
+) -> Picture | None:  # fmt: skip
+    if len(slots) < 2 or len(slots) > _MOST or all(slot.device is None for slot in slots):
+        return None
     color = ROLES.get(finding.severity, "text")
+    what = level or "slots"
 
     def draw(width: int, height: int) -> list[Line]:
-        lines = slot_lines(slots, state.array, color, scene.palette, width)
+        lines = slot_lines(slots, what, near, color, scene.palette, width)
         lines += [_note(aside, scene.palette)] if aside else []
         lines += [rebuild_line(known, scene.palette, width) for known in running]
         if height > len(lines) > 1:
             lines.insert(len(lines) - len(running) - bool(aside), ())
         return lines[:height]
 
-    name = scene.palette.word(state.array.array, 40)
-    most = len(slot_lines(slots, state.array, color, scene.palette, 80)) + bool(aside) + len(running)
-    title = f"{name}: {len(slots)} slots{', mirrored pairs' if _near(state.array) == 2 else ''}"
-    return Picture(title, draw, tuple(range(min(most, 2), most + 2)), whole=most)
+    name = scene.palette.word(subject, 40)
+    most = len(slot_lines(slots, what, near, color, scene.palette, 80)) + bool(aside) + len(running)
+    title = f"{name}: {len(slots)} slots{', mirrored pairs' if near == _PAIRED else ''}"
+    return Picture(title, draw, tuple(range(2, most + 2)), whole=most)
 
 
 def _state(finding: Finding, scene: Scene) -> ArrayState | None:
@@ -82,12 +121,15 @@ def _slots(state: ArrayState) -> Iterator[_Slot]:
     for slot in range(count):
         pair = range(slot // near * near, slot // near * near + near)
         alone = near > 1 and slot not in missing and all(other in missing for other in pair if other != slot)
-        yield _Slot(slot, held.get(slot), slot in missing or alone)
+        member = held.get(slot)
+        rebuilding = member is not None and member.state == "rebuilding"
+        yield _Slot(slot, member.device if member is not None else None, slot in missing or alone, rebuilding)
 
 
-def slot_lines(slots: Sequence[_Slot], array: Array, color: str, palette: Palette, width: int) -> list[Line]:
-    """Return the lines of the slots; those of a mirror pair are closer to each other than to the next pair."""
-    near = _near(array)
+def slot_lines(
+    slots: Sequence[_Slot], level: str, near: int, color: str, palette: Palette, width: int
+) -> list[Line]:  # fmt: skip
+    """Return the lines of the slots; those of `near` mirrored ones are closer to each other than to the next ones."""
     groups = [slots[at : at + near] for at in range(0, len(slots), near)]
     longest = min(max(cell_len(_said(slot, palette)) for slot in slots) + 1, _WIDEST)
     room = width - _LABEL - 2
@@ -95,7 +137,7 @@ def slot_lines(slots: Sequence[_Slot], array: Array, color: str, palette: Palett
     rows = -(-len(groups) // across)
     across = -(-len(groups) // rows)
     size = max(min((room // across - (near > 1)) // near - 1, _WIDEST), _NARROWEST)
-    level = palette.word(array.level or "slots", 12)
+    level = palette.word(level, 12)
     lines = []
     for row in range(rows):
         parts = list(text((f" {palette.fit(level if not row else '', _LABEL)}", role("dim"))))
@@ -108,17 +150,17 @@ def slot_lines(slots: Sequence[_Slot], array: Array, color: str, palette: Palett
 
 
 def _said(slot: _Slot, palette: Palette) -> str:
-    member = slot.member
-    if member is None:
+    if slot.device is None:
         return f"{slot.number} missing"
-    return palette.word(member.device, 20) + ("!" if slot.accused and member.state != "rebuilding" else "")
+    name = palette.word(slot.device, 20)
+    return f"{name} failed" if slot.failed else f"{name}!" if slot.accused and not slot.rebuilding else name
 
 
 def _block(slot: _Slot, size: int, color: str, palette: Palette) -> tuple[str, Style]:
     said = f" {_said(slot, palette)}"
-    if slot.member is None:
+    if slot.device is None:
         return block(size, color, "track", said, palette)
-    if slot.member.state == "rebuilding":
+    if slot.rebuilding:
         return block(size, "text", "playbg", said, palette)
     fore, ground = GROUNDS.get(color, ("playfg", "h2")) if slot.accused else ("playfg", "h2")
     return block(size, fore, ground, said, palette)

@@ -9,14 +9,20 @@ from sdstop.analysis.cache_state import caches, split
 from sdstop.analysis.path import data_path
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.array_slots import array_slots
+from sdstop.tui.pictures.array_slots import array_slots, mapped_slots
 from sdstop.tui.pictures.blocks import cluster_picture
 from sdstop.tui.pictures.dirty import dirty_picture
 from sdstop.tui.pictures.frames import frame_picture
+from sdstop.tui.pictures.health import health_picture
+from sdstop.tui.pictures.kernel_log import log_picture
 from sdstop.tui.pictures.limits import limit_picture
 from sdstop.tui.pictures.members import member_heat
+from sdstop.tui.pictures.packets import mtu_picture
+from sdstop.tui.pictures.passed import passed_picture
+from sdstop.tui.pictures.pool import pool_picture
 from sdstop.tui.pictures.scaling import scaling_picture
 from sdstop.tui.pictures.slots import slot_picture
+from sdstop.tui.pictures.space import space_picture
 from sdstop.tui.pictures.traffic import load_picture, network_picture
 from sdstop.tui.pictures.waiting import waiting_picture
 from sdstop.tui.scene import Scene
@@ -26,7 +32,7 @@ from sdstop.tui.views.cause import ROLES
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.mixture import mixture_rows, mixture_title
 from sdstop.tui.views.path import stage_rows
-from sdstop.tui.views.path_strip import path_strip
+from sdstop.tui.views.path_strip import path_of
 from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.roles import role
@@ -37,12 +43,12 @@ Maker = Callable[[Finding, Scene], Picture | None]
 def picture_of(finding: Finding | None, scene: Scene) -> Picture | None:
     """Return the first picture that there is data for; None if nothing of the node can be drawn."""
     if finding is not None:
-        makers = (*_BY_RULE.get(finding.rule, ()), *_BY_VIEW.get(finding.view, ()), _path, _evidence)
+        makers = (*_BY_RULE.get(finding.rule, ()), *_BY_VIEW.get(finding.view, ()), _path, *_REST)
         for make in makers:
             picture = make(finding, scene)
             if picture is not None:
                 return picture
-    return load_picture(finding, scene) or _clusters(scene)
+    return next((found for make in _QUIET if (found := make(scene)) is not None), None)
 
 
 def _lines(rows: Iterable[Row], width: int) -> list[Line]:
@@ -51,7 +57,7 @@ def _lines(rows: Iterable[Row], width: int) -> list[Line]:
 
 def _path(finding: Finding, scene: Scene) -> Picture | None:
     """Return the stages of the path of a finding's subject, as in the view of paths."""
-    strip = path_strip(scene, finding)
+    strip = path_of(scene, finding)
     if strip is None:
         return None
     subject = strip.path.subject
@@ -137,6 +143,14 @@ def _clusters(scene: Scene) -> Picture | None:
     )
 
 
+_QUIET: Sequence[Callable[[Scene], Picture | None]] = (
+    lambda scene: load_picture(None, scene),
+    _clusters,
+    lambda scene: pool_picture(None, scene),
+    lambda scene: space_picture(None, scene),
+    passed_picture,
+)
+"""Pictures of a node without findings, by precedence."""
 _BY_RULE: dict[str, Sequence[Maker]] = {
     "stripe-convoy": (member_heat,),
     "hot-stripe-member": (member_heat,),
@@ -160,18 +174,41 @@ _BY_RULE: dict[str, Sequence[Maker]] = {
     "mdm-no-redundancy": (_cluster,),
     "no-spare-left": (array_slots, cluster_picture),
     "array-degraded": (array_slots,),
-    "data-mismatch": (array_slots,),
+    "data-mismatch": (array_slots, mapped_slots),
     "rebuild-stalled": (array_slots,),
+    "volume-degraded": (mapped_slots,),
     "volume-qos-saturated": (limit_picture,),
     "qos-multiplied": (limit_picture,),
     "qos-partial": (limit_picture,),
     "volume-below-promise": (limit_picture,),
     "device-saturated": (load_picture,),
+    "disk-failing": (health_picture,),
+    "disk-worn": (health_picture,),
+    "disk-hot": (health_picture,),
+    "disk-link-errors": (health_picture,),
+    "raid-volume-degraded": (health_picture,),
+    "cache-unprotected": (health_picture,),
+    "filesystem-full": (space_picture,),
+    "thin-pool-filling": (space_picture,),
+    "snapshot-filling": (space_picture,),
+    "volume-group-partial": (space_picture,),
+    "volume-unhealthy": (mapped_slots, space_picture),
+    "kernel-io-errors": (log_picture,),
+    "kernel-faults": (log_picture,),
+    "filesystem-errors": (log_picture,),
+    "filesystem-readonly": (log_picture, space_picture),
+    "session-down": (_path,),
+    "mtu-mismatch": (mtu_picture,),
+    "zfs-small-blocks": (pool_picture,),
+    "scrub-overdue": (pool_picture,),
+    "path-mtu-shrunk": (mtu_picture,),
     "memory-short": (_gauges,),
     "load-unexplained": (_gauges,),
     "tasks-stuck": (waiting_picture, _gauges),
     "io-stalled": (waiting_picture, _gauges),
 }
+_REST: Sequence[Maker] = (pool_picture, _evidence, load_picture)
+"""Pictures of a finding that no other can draw."""
 _BY_VIEW: dict[str, Sequence[Maker]] = {
     "caches": (frame_picture, _mixture),
     "network": (network_picture,),

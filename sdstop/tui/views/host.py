@@ -1,4 +1,4 @@
-"""Host: processors, memory modules, NUMA nodes, top I/O processes and the status of all sources."""
+"""Host: processors, memory modules, NUMA nodes, top I/O processes, status of all sources, kernel log."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
+from sdstop.collectors.kernel.readings import KernelEvent, KernelLog
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.collectors.system.node import CpuActivity, Node
 from sdstop.collectors.system.pressure import Pressure
 from sdstop.core.finding import Finding, Severity
 from sdstop.tui.scene import Scene
+from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.gauges import gauge_lines
+from sdstop.tui.views.kernel_log import log_note, log_rows
 from sdstop.tui.views.modules import module_rows
 from sdstop.tui.views.nodes import COLUMNS, node_rows
 from sdstop.tui.views.processes import PROCESSES, process_rows
@@ -23,16 +26,20 @@ from sdstop.tui.widgets.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
 
-PAGES = ("Load", "Hardware", "Sources")
+PAGES = ("Load", "Hardware", "Sources", "Kernel log")
 """Pages of a screen that is too small to show all panes."""
 _FEWEST = 8
 """Minimum useful number of lines for a table."""
+_LOGGED = 4
+"""Minimum lines of the kernel log beside other panes."""
 
 
 class HostView(View):
-    """Two columns on a wide screen, or else one of three pages, turned by the view's key."""
+    """Two columns on a wide screen, or else one of four pages, turned by the view's key."""
 
-    families = (CpuActivity, Dimm, InterfaceNode, MemorySocket, Node, NumaActivity, NumaNode, Pressure)
+    families = (
+        CpuActivity, Dimm, InterfaceNode, KernelEvent, KernelLog, MemorySocket, Node, NumaActivity, NumaNode, Pressure,
+    )  # fmt: skip
     tables = (COLUMNS, PROCESSES, SOURCES)
 
     @classmethod
@@ -52,6 +59,7 @@ class HostView(View):
         self.nodes = LineTable("NUMA nodes", COLUMNS, id="nodes")
         self.processes = LineTable("Top I/O processes", PROCESSES, id="host-processes", steady=True)
         self.sources = self.main = LineTable("Data sources", SOURCES, id="sources", sort="outcome")
+        self.logged = Pane("Kernel log", id="host-log")
         self.left = Vertical(id="host-left")
         self.right = Vertical(id="host-right")
         yield self.pages
@@ -63,6 +71,7 @@ class HostView(View):
             with self.right:
                 yield self.processes
                 yield self.sources
+                yield self.logged
 
     def turn(self) -> None:
         """Show the next page, or focus the next pane if all panes are visible."""
@@ -87,7 +96,9 @@ class HostView(View):
         scene = self.scene
         if scene is None:
             return
-        self.page = PAGES.index("Hardware" if _is_hardware(finding.view_subject or finding.subject, scene) else "Load")
+        hardware = _is_hardware(finding.view_subject or finding.subject, scene)
+        logged = finding.rule.startswith("kernel-")
+        self.page = PAGES.index("Kernel log" if logged else "Hardware" if hardware else "Load")
         self.show(scene)
         self.screen.set_focus(self.main)
 
@@ -102,29 +113,34 @@ class HostView(View):
         nodes = node_rows(scene)
         processes, hidden = process_rows(scene)
         sources, fare = source_rows(scene)
-        wanted = len(lines) + 1, len(modules) + 1, len(nodes) + 2, len(processes) + 2
+        logged = log_rows(scene, half)
+        wanted = len(lines) + 1, len(modules) + 1, len(nodes) + 2, len(processes) + 2, len(logged) + 1
         self.main = self._arrange(scene, wanted, height, wide=wide)
         self.gauges.put([words(line) for line in lines], scene.palette)
         self.modules.put(modules, scene.palette, note)
         self.nodes.put(nodes, scene.palette)
         self.processes.put(processes, scene.palette, hidden)
         self.sources.put(sources, scene.palette, fare)
+        none = [note_row(" No messages about storage are kept.", scene)]
+        self.logged.put(logged or none, scene.palette, log_note(scene))
         self.pages.put([Row(line=lambda _: self._tabs(scene))], scene.palette)
 
     def _arrange(self, scene: Scene, wanted: Sequence[int], height: int, *, wide: bool) -> Pane:
         """Distribute the lines among the panes; return the pane to focus."""
-        gauges, modules, nodes, processes = wanted
+        gauges, modules, nodes, processes, logged = wanted
         known = any(scene.rows(family)[0] for family in (Dimm, NumaNode))
         left = gauges + modules + nodes
         whole = height >= gauges + nodes + _FEWEST if wide else height >= left + 2 * _FEWEST
         shown: dict[Pane, int | None]
         if whole:
             room = height if wide else height - 2 * _FEWEST
+            spare = room - 2 * _FEWEST if wide else 0
+            log = min(logged, spare // 2) if logged > 1 and spare >= 2 * _LOGGED else 0
             shown = {
                 self.gauges: gauges, self.nodes: nodes, self.modules: min(modules, room - gauges - nodes),
-                self.processes: None, self.sources: None,
+                self.processes: None, self.sources: None, self.logged: log,
             }  # fmt: skip
-            keyed: Pane = (self.sources, self.modules, self.processes)[self.page]
+            keyed: Pane = (self.sources, self.modules, self.processes, self.logged if log else self.sources)[self.page]
         elif PAGES[self.page] == "Load":
             gauges = min(gauges, max(height - 1 - _FEWEST, 0))
             spare = height - 1 - gauges - processes >= _FEWEST
@@ -135,15 +151,17 @@ class HostView(View):
             table = min(nodes, max((height - 1) // 2, 3))
             shown = {self.modules: height - 1 - table if known else 2, self.nodes: table}
             keyed = self.modules
-        else:
+        elif PAGES[self.page] == "Sources":
             shown, keyed = {self.sources: None}, self.sources
-        for pane in (self.gauges, self.modules, self.nodes, self.processes, self.sources):
+        else:
+            shown, keyed = {self.logged: None}, self.logged
+        for pane in (self.gauges, self.modules, self.nodes, self.processes, self.sources, self.logged):
             lines = shown.get(pane, 0)
             pane.display = lines is None or lines > 1
             pane.styles.height = "1fr" if lines is None else lines
         self.pages.display = not whole
         self.left.display = any(pane.display for pane in (self.gauges, self.modules, self.nodes))
-        self.right.display = any(pane.display for pane in (self.processes, self.sources))
+        self.right.display = any(pane.display for pane in (self.processes, self.sources, self.logged))
         taken = sum(lines for lines in shown.values() if lines)
         self.left.styles.height = "1fr" if wide and whole else taken
         self.right.styles.height = "1fr"
@@ -153,7 +171,11 @@ class HostView(View):
         worst = scene.worst()
         said = [worst[name] for name in worst if _is_hardware(name, scene)]
         severity = max(said, key=lambda s: s.rank, default=None)
-        marks = {"Hardware": _mark(severity, scene), "Sources": _unknown(scene)}
+        logged = max((each.severity for each in scene.in_force if each.rule == "kernel-faults"), default=None,
+                     key=lambda each: each.rank)  # fmt: skip
+        marks = {
+            "Hardware": _mark(severity, scene), "Sources": _unknown(scene), "Kernel log": _mark(logged, scene),
+        }  # fmt: skip
         parts = list(text(" "))
         for at, title in enumerate(PAGES):
             parts += text((f" {title} ", BANNER if at == self.page else PLAIN))

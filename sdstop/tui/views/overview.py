@@ -18,6 +18,7 @@ from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, Proce
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.choice import picture_of
+from sdstop.tui.pictures.passed import passed_picture
 from sdstop.tui.pictures.traffic import load_picture, wait_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
@@ -107,7 +108,9 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     wide = width >= WIDE
     health = 1 if needs.health and not wide and height >= _HEALTH else 0
     room = _Room(height - health - wide - needs.body[0])
-    picture = room.take(needs.picture.steps[0] + 1, 3) - 1 if needs.picture is not None else -1
+    picture = -1
+    if needs.picture is not None:
+        picture = room.take(needs.picture.steps[0] + 1, min(needs.picture.steps[0], 2) + 1) - 1
     others = min(needs.others - needs.unchecked, 1, room.left)
     picture = room.grow(needs.picture, max(picture, 0), others, whole=True)
     actions, steps = _steps(width, needs, room, others)
@@ -159,7 +162,7 @@ _REBUILDS = 4
 _STRIP_FROM = 24
 """Minimum lines of the view for the path."""
 _SPARE = 4
-"""Empty lines of the devices beyond which a small screen shows the load, too."""
+"""Empty lines of a pane beyond which another picture is shown, too."""
 _TABLE, _TALL = 3, 16
 """Minimum lines of a table, and minimum lines left for the path on a narrow screen."""
 
@@ -232,10 +235,9 @@ class Overview(View):
             strip is not None, len(running) + listed, who, bool(plain(health).strip()), unchecked,
         )  # fmt: skip
         plan = arrange(width, height, needs)
-        if not roomy and plan.devices - 2 - needs.devices > _SPARE and finding is not None:
-            second = load_picture(finding, scene)
-            if second is not None and (picture is None or second.title != picture.title):
-                plan = arrange(width, height, replace(needs, second=second))
+        if known and second is None:
+            second = _filling(plan, needs, finding, scene)
+            plan = arrange(width, height, replace(needs, second=second)) if second is not None else plan
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
         if plan.health:
@@ -305,6 +307,16 @@ def _others(known: Sequence[Cause], scene: Scene, width: int, devices: int, *, f
     if not folded:
         return len(known) - 1
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
+
+
+def _filling(plan: Plan, needs: Needs, finding: Finding | None, scene: Scene) -> Picture | None:
+    """Return a second picture if much of a pane would stay empty; None if it would not."""
+    picture = needs.picture
+    if plan.devices - 2 - needs.devices > _SPARE and finding is not None:
+        load = load_picture(finding, scene)
+        return load if load is not None and (picture is None or load.title != picture.title) else None
+    spare = plan.picture - 1 - picture.steps[-1] if picture is not None else 0
+    return passed_picture(scene) if spare > _SPARE and not plan.devices else None
 
 
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:

@@ -40,9 +40,16 @@ class PathStrip(Struct, frozen=True):
 def path_strip(scene: Scene, finding: Finding | None) -> PathStrip | None:
     """Return the path that a finding is about, or the most urgent path of the node; None if nothing is measured."""
     ranked = ranked_paths(scene.window, scene.in_force)
-    if not ranked:
-        return None
-    chosen = _of(ranked, finding, scene) or ranked[0]
+    return _strip(_of(ranked, finding, scene) or ranked[0], scene) if ranked else None
+
+
+def path_of(scene: Scene, finding: Finding) -> PathStrip | None:
+    """Return the path that a finding is about; None if it is about none, or if nothing of it is measured."""
+    chosen = _of(ranked_paths(scene.window, scene.in_force), finding, scene)
+    return _strip(chosen, scene) if chosen is not None else None
+
+
+def _strip(chosen: RankedPath, scene: Scene) -> PathStrip | None:
     path = data_path(scene.window, chosen.subject)
     if not any(stage.known for stage in path.stages):
         return None

@@ -7,6 +7,11 @@ from typing import Any
 
 from textual.app import ComposeResult
 
+from sdstop.analysis.space import stores
+from sdstop.collectors.block.df import FilesystemSpace
+from sdstop.collectors.devicemapper.lvm import LogicalVolume
+from sdstop.collectors.devicemapper.snapshots import VolumeSnapshot
+from sdstop.collectors.devicemapper.thin_pools import ThinPool
 from sdstop.core.format import (
     NONE,
     bytes_,
@@ -27,6 +32,7 @@ from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.limit_strips import drawn_volumes, strip_rows
 from sdstop.tui.views.limited_volume import LimitedVolume, limited_volumes
+from sdstop.tui.views.space import space_rows
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.why import entry_mark
 from sdstop.tui.widgets.graph import layers
@@ -146,15 +152,16 @@ _COLUMNS = (
 
 
 class Volumes(View):
-    """Volumes and their limits above, details of the volume under the cursor below."""
+    """Volumes and their limits above, space that can run out, details of the volume under the cursor below."""
 
-    families = (ClusterVolume, Limit, LimitUse)
+    families = (ClusterVolume, FilesystemSpace, Limit, LimitUse, LogicalVolume, ThinPool, VolumeSnapshot)
     tables = (_COLUMNS,)
 
     @classmethod
     def listed(cls, scene: Scene) -> Iterator[Listing]:
         """Yield the tables with the rows that a search finds here."""
         yield Listing(_COLUMNS, _rows(scene))
+        yield Listing((), space_rows(scene, 80))
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -163,8 +170,10 @@ class Volumes(View):
         self.main = LineTable("Volumes and their limits", _COLUMNS, id="volumes", steady=True)
         self.strips = Pane("Use against limits", id="limit-strips", cursor=False)
         self.detail = Pane("Volume", id="volume-detail")
+        self.space = Pane("Space in use", id="volume-space")
         yield self.main
         yield self.strips
+        yield self.space
         yield self.detail
 
     def show(self, scene: Scene) -> None:
@@ -177,10 +186,17 @@ class Volumes(View):
         table = min(len(found) + 2, max((height - below) // 2, 9))
         room = height - below - table - 1
         drawn = len(drawn_volumes(self.listed_items, None, room))
+        width: int = self.app.size.width
+        space = space_rows(scene, width)
+        self.space.display = bool(space) and (not found or room >= _LEAST)
+        self.space.styles.height = "1fr" if not found else min(len(space) + 1, max(room // 2, _LEAST))
+        self.space.put(space, scene.palette, _fullest(scene))
         self.strips.display = drawn > 0
         self.detail.display = below > 0
         self.detail.styles.height = below
-        self.main.styles.height = table if self.strips.display else "1fr"
+        bare = self.space.display and not found
+        table += bare
+        self.main.styles.height = table if self.strips.display or bare else "1fr"
         self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, _note(self.listed_items, scene))
         self._show_chosen()
 
@@ -298,6 +314,17 @@ def _is(item: LimitedVolume) -> Iterator[str]:
             yield f"local: {volume.local}"
     if limit is not None and limit.device:
         yield f"device {limit.device}"
+
+
+_LEAST = 4
+"""Minimum lines of the space in use beside volumes with limits."""
+
+
+def _fullest(scene: Scene) -> str:
+    """Return the note of the space in use: how many stores there are, and how many are accused."""
+    known = stores(scene.window, scene.in_force)
+    accused = sum(store.severity in MARKS for store in known)
+    return f"{counted(len(known), 'store')}{f', {accused} with a finding' if accused else ''}"
 
 
 def _nothing(scene: Scene) -> str:

@@ -135,7 +135,7 @@ on() { # NODE COMMAND...: on "host" node(NODE-1), which has the OSD of this numb
   mkdir -p "$place"/osd/ceph-"$node" "$place"/mon "$place"/mgr
   if [ "$node" = 0 ]; then mkdir -p "$place"/mon/ceph-a "$place"/mgr/ceph-x; fi
   # shellcheck disable=SC2016  # expanded inside
-  LAB=$LAB PLACE=$place NODE=$node unshare -m -u bash -c '
+  ${EXEC-} env LAB="$LAB" PLACE="$place" NODE="$node" unshare -m -u bash -c '
     hostname "node$NODE"
     mount --bind "$LAB/etc" /etc/ceph
     for kind in osd mon mgr; do mount --bind "$PLACE/$kind" "/var/lib/ceph/$kind"; done
@@ -143,6 +143,9 @@ on() { # NODE COMMAND...: on "host" node(NODE-1), which has the OSD of this numb
     unset CEPH_CONF
     exec "$@"' on "$@"
 }
+
+tools() { echo ceph; }
+processes() { cat "$LAB"/run/*.pid; }
 
 record() { # NODE DIRECTORY OPTION...
   local node=$1 place=$2

@@ -26,7 +26,12 @@ down() {
   true
 }
 
-on() { nsenter -t "$(cat "$LAB/n$1/holder")" -m -u -n -- "${@:2}"; }
+on() { ${EXEC-} nsenter -t "$(cat "$LAB/n$1/holder")" -m -u -n -- "${@:2}"; }
+tools() { echo gluster; }
+processes() {  # the daemons of all nodes
+  local i p
+  for i in $(seq $NODES); do for p in $(ip netns pids $PREFIX$i); do grep -qsE '^(gluster)' /proc/$p/comm && echo $p; done; done; true
+}
 record() { on "$1" env HOME=/root $SDSTOP capture -o "$2" --collectors node,gluster,gluster-heal,addresses "${@:3}"; }
 until_() {  # SECONDS COMMAND...: until it succeeds
   local end=$((SECONDS + $1)); shift

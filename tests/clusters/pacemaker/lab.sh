@@ -22,7 +22,12 @@ down() {
   true
 }
 
-on() { nsenter -t "$(cat "$LAB/n$1/holder")" -m -u -n -- "${@:2}"; }
+on() { ${EXEC-} nsenter -t "$(cat "$LAB/n$1/holder")" -m -u -n -- "${@:2}"; }
+tools() { echo crm_mon cibadmin corosync-quorumtool corosync-cfgtool; }
+processes() {  # the daemons of all nodes
+  local i p
+  for i in $(seq $NODES); do for p in $(ip netns pids $PREFIX$i); do grep -qsE '^(corosync|pacemaker)' /proc/$p/comm && echo $p; done; done; true
+}
 record() { on "$1" env HOME=/root $SDSTOP capture -o "$2" --collectors node,pacemaker,corosync "${@:3}"; }
 until_() {  # SECONDS COMMAND...: until it succeeds
   local end=$((SECONDS + $1)); shift

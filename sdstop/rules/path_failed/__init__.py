@@ -1,4 +1,4 @@
-"""Multipath maps with failed paths: fewer ways to the data, or none, so that every request waits or fails."""
+"""Multipath maps and NVMe namespaces with failed paths: fewer ways to the data, or none, so that every request waits or fails."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from sdstop.analysis.stalled import FOLLOWS_WAITS
 from sdstop.collectors.devicemapper.multipath import FAILED, MultipathPath, MultipathState
+from sdstop.collectors.network.nvme_paths import NvmePath
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Covers,
     Damage,
     Finding,
     Gap,
@@ -23,6 +25,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.rules.path_failed.nvme import namespaces
 
 _GRACE = 0.5
 
@@ -42,6 +45,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(why, row.mapping, gap=Gap.EARLY)
         else:
             yield _finding(window, row, seconds)
+    yield from namespaces(window, limits)
 
 
 def _since(window: Window, row: MultipathState) -> float:
@@ -121,11 +125,13 @@ def _advice(row: MultipathState, names: list[str]) -> Iterator[Advice]:
 
 PATH_FAILED = Rule(
     "path-failed",
-    "multipath map with failed paths, or without any",
+    "multipath map or NVMe namespace with failed paths, or without any",
     Severity.CRITICAL,
     _check,
     (MultipathState, MultipathPath),
     (Threshold("seconds", 5.0, "minimum time with a failed path; a switch to another path takes less", "seconds"),),
+    instead=(NvmePath,),
+    covers=(Covers(MultipathState), Covers(NvmePath, "{device}")),
     many="have failed paths",
     damage=Damage.AVAILABILITY,
     view="disks",

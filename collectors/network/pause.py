@@ -1,0 +1,104 @@
+"""Pause frames of physical network interfaces: how often a switch stopped this node, or this node a switch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.network import netclass
+from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.host import Absent, Host
+from sdstop.core.joins import Identity, Naming
+from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.text import whole
+
+_PACE = 120.0
+"""Some cards ask their firmware for each counter."""
+_KEPT = r"\s*[\w.-]*(?:pause|xoff|pfc)[\w.-]*:\s"
+
+
+class PauseFrames(Reading, frozen=True):
+    """Frames of IEEE 802.3x and of priority flow control (PFC), as the driver of a network card counts them.
+
+    Drivers have their own names (`rx_pause_ctrl_phy`, `tx_flow_control_xoff`, `rx_prio3_pause`). Counts of priorities
+    are added up; of these and of the counts of all, the larger one is used, because they count the same frames.
+    """
+
+    family: ClassVar[str] = "pause_frames"
+    title: ClassVar[str] = "Pause frames"
+    remembered: ClassVar[int] = 32
+    rows_of = Source("cmd:ethtool --statistics {interface}")
+    things: ClassVar = {"interface": Identity(None, Naming.NET)}
+
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
+    received: Annotated[
+        int | None, Metric("Received", "Pause frames received: the switch stopped this node", kind=Kind.COUNTER)
+    ]
+    sent: Annotated[
+        int | None, Metric("Sent", "Pause frames sent: this node stopped the switch", kind=Kind.COUNTER)
+    ]
+
+
+_LINE = re.compile(r"\s*([\w.-]{1,60}): (\d{1,20})\s*", re.ASCII)
+_PRIORITY = re.compile(r"(?:^|[_.])pri(?:o|ority)?_?\d")
+_OTHER = re.compile(r"xon|duration|transition|time|storm|_ena_")
+_RECEIVED = re.compile(r"(?:^|[_.])rx(?:[_.]|$)|rcvd|received")
+_SENT = re.compile(r"(?:^|[_.])tx(?:[_.]|$)|sent|xmit")
+
+
+def parse(text: str) -> tuple[int | None, int | None]:
+    """Return the frames received and sent in the output of `ethtool -S` (ethtool 3 to 6); None if not counted.
+
+    NIC statistics:
+         rx_pause_ctrl_phy: 10234
+         tx_pause_ctrl_phy: 0
+         rx_prio3_pause: 10234
+    """
+    totals: dict[tuple[bool, bool], int] = {}
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        name = match[1].lower() if match is not None else ""
+        count = whole(match[2]) if match is not None else None
+        if count is None or not re.search("pause|xoff|pfc", name) or _OTHER.search(name):
+            continue
+        one, other = _RECEIVED.search(name) is not None, _SENT.search(name) is not None
+        if one is not other:
+            by_priority = _PRIORITY.search(name) is not None
+            known = totals.get((one, by_priority), 0)
+            totals[one, by_priority] = known + count if by_priority else max(known, count)
+    received, sent = (
+        max((count for (each, _), count in totals.items() if each is way), default=None) for way in (True, False)
+    )
+    return received, sent
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return a row for each physical interface whose driver counts pause frames. Raises Absent without any."""
+    found = []
+    for folder in netclass.folders(host).values():
+        if folder.kind != "physical" or host.maybe(f"{netclass.CLASS}/{folder.name}/carrier") != "1":
+            continue
+        output = host.run(("ethtool", "--statistics", folder.name))
+        received, sent = parse(output.text) if output.exit == 0 else (None, None)
+        if received is not None or sent is not None:
+            found.append(PauseFrames(folder.name, received, sent))
+    if not found:
+        raise Absent("cmd:ethtool --statistics", "no network card that counts pause frames")
+    return found
+
+
+PAUSE = Collector(
+    "pause",
+    "Pause frames of network cards",
+    read,
+    (PauseFrames,),
+    (
+        Need(f"list:{netclass.CLASS}", "which interfaces there are"),
+        Need(f"list:{netclass.CLASS}/*", "which of them are physical"),
+        Need(f"{netclass.CLASS}/*/*", "kind and link of an interface"),
+        Command(("ethtool", "--statistics", "*"), "pause frames, of physical interfaces with a link", keep=_KEPT),
+    ),
+    _PACE,
+    deadline=20.0,
+)

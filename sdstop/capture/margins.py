@@ -1,0 +1,277 @@
+"""Margins: columns that tools add to copied output: numbers, times, names of files and hosts, borders, quotes.
+
+    12: md0 : active raid1       cat -n, grep -n, editors
+    Nov 23 12:03:04 md0 : act    ts, terminal logs
+    san1: md0 : active raid1     pdsh, grep -H, docker compose logs
+    │md0 : active raid1    │     tmux, boxes; with text on both sides two terminals
+    "md0 : active raid1",        Ansible's stdout_lines
+
+A margin is removed where more lines are understood without it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+SEPARATOR = "\u241c"
+"""Line between two terminals that were side by side."""
+_LEAST = 3
+_LEAST_BARS = 5
+_ROUNDS = 4
+_MOST = 12
+"""Maximum number of regions of one kind that are tried."""
+_TRIED = 400
+"""Number of lines of a region in which something must begin."""
+
+
+class Region(Struct, frozen=True):
+    """Lines `start` to `end` (exclusive) without their margin.
+
+    `slack` is the number of lines that may be understood only with the margin: -1 if more must be understood without
+    it, 0 or more for margins that are not part of any output.
+    """
+
+    start: int
+    end: int
+    lines: list[str]
+    slack: int = -1
+
+
+def removed(text: str, begins: Callable[[str], bool], understood: Callable[[str], int]) -> str:
+    """Return a text without margins.
+
+    `begins` receives the text from a line on and returns whether an output or a command begins there; `understood`
+    returns the number of lines of a text that belong to known outputs.
+    """
+    lines = text.split("\n")
+    for _ in range(_ROUNDS):
+        found = _without_one(lines, begins, understood)
+        if found is None:
+            break
+        lines = found
+    return "\n".join(lines)
+
+
+def _without_one(
+    lines: list[str], begins: Callable[[str], bool], understood: Callable[[str], int]
+) -> list[str] | None:
+    """Return a text without one margin, None if no more of it is understood then."""
+    before = -1
+    for kind in _KINDS:
+        found, tried = lines, 0
+        for region in reversed(list(kind(lines))):
+            candidates = [each for each in (region, *_inner(region)) if _may_begin(each, begins)]
+            tried += bool(candidates)
+            for each in candidates if tried <= _MOST else ():
+                before = understood("\n".join(found)) if before < 0 else before
+                other = [*found[: each.start], *each.lines, *found[each.end :]]
+                after = understood("\n".join(other))
+                if after > before or (after and after + each.slack >= before):
+                    found, before = other, after
+                    break
+        if found is not lines:
+            return found
+    return None
+
+
+def _inner(region: Region) -> Iterator[Region]:
+    """Yield a region without the margin that all of its lines have within the first one."""
+    for kind in _KINDS:
+        for inner in kind(region.lines):
+            if inner.end - inner.start == len(region.lines):
+                yield Region(region.start, region.end, inner.lines)
+
+
+def _may_begin(region: Region, begins: Callable[[str], bool]) -> bool:
+    tried = [at for at, line in enumerate(region.lines[:_TRIED]) if line.strip()]
+    return region.slack >= 0 or any(begins("\n".join(region.lines[at : at + 40])) for at in tried)
+
+
+def _runs(lines: Sequence[str], mark: Callable[[str], str | None]) -> Iterator[tuple[int, int]]:
+    """Yield the runs of lines with the same mark, which may have blank lines between them."""
+    start, last, count, current = 0, 0, 0, None
+    for at, line in enumerate([*lines, "."]):
+        found = mark(line) if at < len(lines) else None
+        if found is not None and found == current:
+            last, count = at, count + 1
+        elif at == len(lines) or line.strip():
+            if current is not None and count >= _LEAST:
+                yield start, last + 1
+            start, last, count, current = at, at, 1, found
+
+
+def _shifted(rests: Sequence[str]) -> list[str]:
+    """Remove the blanks with which all lines begin, or one tabulator."""
+    full = [rest for rest in rests if rest.strip()]
+    if full and all(rest[:1] == "\t" for rest in full):
+        return [rest[1:] for rest in rests]
+    common = min((len(rest) - len(rest.lstrip(" ")) for rest in full), default=0)
+    return [rest[common:] for rest in rests]
+
+
+_NUMBER = re.compile(r" *(?P<number>\d{1,7})(?P<sign>[:.)|\u2502]?)(?P<rest>(?:\s.*)?|(?<=[:.)|\u2502]).*)")
+
+
+def _numbered(lines: Sequence[str]) -> Iterator[Region]:
+    """Yield the regions whose lines have successive numbers."""
+    start, number, rests = 0, -1, list[str]()
+    for at, line in enumerate([*lines, "."]):
+        found = _NUMBER.fullmatch(line) if at < len(lines) else None
+        if rests and found is not None and int(found["number"]) == number + 1:
+            number += 1
+            rests.append(found["rest"])
+        elif rests and not line.strip():
+            rests.append("")
+        else:
+            if sum(1 for rest in rests if rest.strip()) >= _LEAST:
+                yield Region(start, start + len(rests), _shifted(rests))
+            start, rests = at, [found["rest"]] if found is not None else []
+            number = int(found["number"]) if found is not None else -1
+
+
+_STAMP = re.compile(
+    r"\[?(?:(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:[A-Z][a-z]{2} [ \d]?\d|\d\d? [A-Z][a-z]{2} \d{4})[ ,]+"
+    r"|\d{4}[-/]\d\d[-/]\d\d[T _]|\d\d[./]\d\d[./]\d{4},? )?"
+    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: \d{4})?(?:Z| ?[+-]\d\d:?\d\d)?\]?:?(?P<rest>(?:[ \t].*)?)"
+)
+
+
+def _stamped(lines: Sequence[str]) -> Iterator[Region]:
+    """Yield the regions whose lines begin with a time."""
+    for start, end in _runs(lines, lambda line: "" if _STAMP.fullmatch(line) else None):
+        found = [_STAMP.fullmatch(line) for line in lines[start:end]]
+        yield Region(start, end, _shifted([each["rest"] if each is not None else "" for each in found]))
+
+
+_MARK = re.compile(
+    r"\s{0,8}(?:(?P<sign>[\u2502\u2503\u2551|!+;#%\u2022\u2023\u25cf*>\u00bb-])"
+    r"|(?P<name>[\w./-]{1,60}\s{0,20}\||[\w./-]{1,80}:|\[[\w.-]{1,60}\](?::|(?= )))(?:(?<=:)\d{1,7}:)?)(?P<rest>.*)"
+)
+
+
+def _named(lines: Sequence[str]) -> Iterator[Region]:
+    """Yield the regions whose lines begin with the same name or sign."""
+
+    def mark(line: str) -> str | None:
+        found = _MARK.fullmatch(line)
+        return found["sign"] or found["name"] if found is not None else None
+
+    for start, end in _runs(lines, mark):
+        found = [_MARK.fullmatch(line) for line in lines[start:end]]
+        yield Region(start, end, _shifted([each["rest"] if each is not None else "" for each in found]))
+
+
+_PAIRED = re.compile(r"\s*(?P<mark>\*\*|[\"'`*])(?P<text>.*)(?P=mark),?\s*")
+
+
+def _paired(lines: Sequence[str]) -> Iterator[Region]:
+    """Yield the regions whose lines are in quotes or other pairs of signs."""
+
+    def mark(line: str) -> str | None:
+        found = _PAIRED.fullmatch(line)
+        return found["mark"] if found is not None else None
+
+    def plain(line: str) -> str:
+        found = _PAIRED.fullmatch(line)
+        if found is None or found["mark"] != '"':
+            return found["text"] if found is not None else ""
+        try:
+            return str(json.loads(f'"{found["text"]}"', strict=False))
+        except ValueError:
+            return found["text"].replace('""', '"')
+
+    for start, end in _runs(lines, mark):
+        yield Region(start, end, [plain(line) for line in lines[start:end]])
+
+
+_LAST_BAR = re.compile(r"(?P<text>.*?)\s*(?P<bar>[\u2502\u2503\u2551|])\s*")
+
+
+def _bordered(lines: Sequence[str]) -> Iterator[Region]:
+    """Yield the regions whose lines end with a bar, in any column."""
+
+    def mark(line: str) -> str | None:
+        found = _LAST_BAR.fullmatch(line)
+        return found["bar"] if found is not None else None
+
+    for start, end in _runs(lines, mark):
+        found = [_LAST_BAR.fullmatch(line) for line in lines[start:end]]
+        yield Region(start, end, [each["text"] if each is not None else "" for each in found], 0)
+
+
+_BARS = re.compile(r"[\u2502\u2503\u2551|]")
+_FRAME = re.compile(r"\s*[\u2500-\u257f+=-]{5,}\s*")
+
+
+def _columns(lines: Sequence[str]) -> Iterator[Region]:
+    """Yield the regions with a bar in one column: a border, or the one between two terminals."""
+    at = 0
+    while at < len(lines):
+        best = max(((_barred(lines, at, bar.start()), bar.start()) for bar in _BARS.finditer(lines[at])), default=(0, 0))
+        end, column = best
+        if end - at < (_LEAST_BARS if lines[at][column : column + 1] == "|" else _LEAST):
+            at += 1
+            continue
+        left = [line[:column].rstrip() for line in lines[at:end]]
+        right = _shifted([line[column + 1 :].rstrip() for line in lines[at:end]])
+        start, stop = at, end
+        if not any(each.strip() for each in right) or not any(each.strip() for each in left):
+            start -= at > 0 and _FRAME.fullmatch(lines[at - 1]) is not None
+            stop += end < len(lines) and _FRAME.fullmatch(lines[end]) is not None
+        if not any(each.strip() for each in left):
+            yield Region(start, stop, right)
+        elif not any(each.strip() for each in right):
+            yield Region(start, stop, left, 0)
+        elif sum(1 for each in left if each.strip()) * 2 >= len(left):
+            apart = ["[...]", SEPARATOR]
+            empty = sum(1 for each in left if not each.strip())
+            yield Region(start, stop, [*left, *apart, *right, *apart], empty)
+        at = end
+
+
+def _barred(lines: Sequence[str], at: int, column: int) -> int:
+    """Return the end of the lines with a bar in a column."""
+    bar, end = lines[at][column], at
+    while end < len(lines) and lines[end][column : column + 1] == bar:
+        end += 1
+    return end
+
+
+_ESCAPED = re.compile(r"\\([\[\](){}*_|#~<>!+.-])")
+_BREAK = re.compile(r"(?:\\r)?\\n")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+
+
+def _unquoted(text: str) -> str:
+    """Return the text that is in quotes as JSON or Python write it, "" if it is not."""
+    try:
+        found = ast.literal_eval(text) if text[:1] == "'" else json.loads(text, strict=False)
+    except (ValueError, SyntaxError):
+        return ""
+    return str(found)
+
+
+def _escaped(lines: Sequence[str]) -> Iterator[Region]:
+    r"""Yield lines with `\n` for line breaks, and the text with a backslash before signs that a ticket system marks."""
+    for at, line in enumerate(lines):
+        if len(_BREAK.findall(line)) >= _LEAST:
+            quoted = max(_QUOTED.findall(line), key=len, default="")
+            yield Region(at, at + 1, (_unquoted(quoted) or _BREAK.sub("\n", line.strip())).split("\n"))
+    if sum(1 for line in lines if re.search(r"\\[\[\]*{}]|\w\\_\w", line)):
+        yield Region(0, len(lines), [_ESCAPED.sub(r"\1", line) for line in lines], 0)
+
+
+_KINDS: tuple[Callable[[Sequence[str]], Iterator[Region]], ...] = (
+    _numbered,
+    _stamped,
+    _paired,
+    _named,
+    _columns,
+    _bordered,
+    _escaped,
+)

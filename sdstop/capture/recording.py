@@ -1,0 +1,287 @@
+"""Recording: days of frames of a node in one SQLite file, which can be read while it is written.
+
+    run      one row for each start of the recorder: host, facts and collectors
+    block    successive frames of a run in compact form (sdstop.core.block), half a minute each
+    name     keys of evidence; `ran:NAME` is the key of a collector's runs
+    changed  the blocks in which a key changed
+    base     the newest version of a key in the blocks that were dropped for their age
+
+Frames hold changes only; the state at a time is the newest version of each key up to then. Recordings are untrusted:
+the schema is checked before any table is read, and a damaged block is left out and noted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from sdstop.core.block import Block, OpenBlock
+from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.format import plural, safe
+from sdstop.core.versions import Damaged
+
+MAGIC = b"SQLite format 3\x00"
+APPLICATION = 0x53445354
+"""`application_id` of a recording: "SDST"."""
+VERSION = 1
+"""`user_version`: version of the schema."""
+TABLES = {
+    "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, origin BLOB NOT NULL)",
+    "block": "CREATE TABLE block (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, first REAL NOT NULL,"
+    " last REAL NOT NULL, frames INTEGER NOT NULL, data BLOB NOT NULL)",
+    "name": "CREATE TABLE name (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)",
+    "changed": "CREATE TABLE changed (name INTEGER NOT NULL, block INTEGER NOT NULL,"
+    " PRIMARY KEY (name, block)) WITHOUT ROWID",
+    "base": "CREATE TABLE base (name INTEGER PRIMARY KEY, run INTEGER NOT NULL, data BLOB NOT NULL)",
+}
+"""Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
+RAN = "ran:"
+"""Prefix of the key of a collector's runs."""
+
+_LONGEST = 64 << 20
+"""Maximum bytes of a value."""
+
+
+class NoRecording(Exception):  # noqa: N818
+    """Raised if a file is not a recording that can be read; the reason continues after the path."""
+
+
+class RecordedOrigin(Struct, frozen=True):
+    """Description of a run, stored as JSON."""
+
+    host: str
+    privileged: bool | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+    collectors: list[str] = field(default_factory=list)
+
+
+class RecordedRun(Struct, frozen=True):
+    """A run of the recorder: Unix times of its first and last frame, its first and last block, number of frames."""
+
+    id: int
+    origin: RecordedOrigin
+    first: float
+    last: float
+    blocks: tuple[int, int]
+    frames: int
+
+
+def is_recording(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as a recording does; other databases do, too. Raises OSError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError:
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode) and os.pread(descriptor, len(MAGIC), 0) == MAGIC
+    finally:
+        os.close(descriptor)
+
+
+class Recording:
+    """Recording that is open for reading. Context manager. All methods raise NoRecording."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open a file, which may be growing. It is not changed."""
+        self.notes: list[str] = []
+        """What could not be read."""
+        self._path = Path(path)
+        self._store = self._opened()
+        with self._reading():
+            self._store.execute("PRAGMA trusted_schema = OFF")
+            self._store.execute("PRAGMA query_only = ON")
+            self._store.execute("PRAGMA cell_size_check = ON")
+            self._store.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+            self._check()
+            self.runs = self._read_runs()
+        if not self.runs:
+            self.close()
+            raise NoRecording("is a recording without a frame")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+    def run_at(self, time: float | None) -> RecordedRun:
+        """Return the run that contains a Unix time, or else the last one that began before; None: the newest."""
+        before = [run for run in self.runs if time is None or run.first <= time]
+        return (before or self.runs)[-1 if before else 0]
+
+    def origin(self, run: RecordedRun) -> Origin:
+        """Return the origin of a run's frames."""
+        said = run.origin
+        others = len(self.runs) - 1
+        more = f"{plural(others, 'other run')} of the recorder in this file: --at TIME opens them" if others else ""
+        collectors = frozenset(said.collectors)
+        return Origin(
+            said.host, note="; ".join(filter(None, [more, *self.notes])), privileged=said.privileged,
+            facts=said.facts, collectors=collectors, made="a recording",
+        )  # fmt: skip
+
+    def frames(self, run: RecordedRun, since: float, until: float) -> Iterator[Frame]:
+        """Yield the frames of a run between two Unix times, each inclusive.
+
+        The first one holds all that was known at its time. Without a frame between the times, the one before them is
+        yielded.
+        """
+        known: dict[str, Evidence] | None = None
+        marks: dict[str, RunMark] = {}
+        began = False
+        before: Frame | None = None
+        for number in self._blocks(run, since, until):
+            opened = self._block(number)
+            if opened is None:
+                continue
+            if known is None:
+                known, marks = self._known(run, number)
+            try:
+                found = opened.frames()
+            except Damaged as error:
+                self._lost(number, error)
+                continue
+            for frame in found:
+                if frame.taken > until:
+                    break
+                if began:
+                    yield frame
+                    continue
+                known.update((item.key, item) for item in frame.evidence)
+                marks.update(frame.ran or {})
+                began = frame.taken >= since
+                ran = None if frame.ran is None else dict(marks)
+                before = replace(frame, evidence=tuple(known.values()), ran=ran)
+                if began:
+                    yield before
+        if not began and before is not None:
+            yield before
+
+    def _opened(self) -> sqlite3.Connection:
+        where = self._path.absolute().as_uri()
+        growing = any(os.path.lexists(f"{self._path}{suffix}") for suffix in ("-wal", "-shm"))
+        try:
+            store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0)
+            try:
+                store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            except sqlite3.OperationalError:
+                store.close()
+                if growing:
+                    raise
+                store = sqlite3.connect(f"{where}?mode=ro&immutable=1", uri=True)  # a directory that is read-only
+        except sqlite3.Error as error:
+            raise NoRecording(f"cannot be opened: {safe(error)}") from error
+        return store
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, msgspec.MsgspecError, OverflowError, ValueError) as error:
+            raise NoRecording(f"is damaged: {safe(error)}") from error
+
+    def _check(self) -> None:
+        (application,) = self._store.execute("PRAGMA application_id").fetchone()
+        (version,) = self._store.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION:
+            raise NoRecording("is an SQLite database, not a recording")
+        if version != VERSION:
+            raise NoRecording(f"has version {version} of the recording's schema (supported: {VERSION})")
+        found = dict(self._store.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
+        if {name: sql for name, sql in found.items() if not name.startswith("sqlite_")} != TABLES:
+            raise NoRecording("has other tables than a recording")
+
+    def _read_runs(self) -> list[RecordedRun]:
+        rows = self._store.execute(
+            "SELECT run.id, origin, min(first), max(last), min(block.id), max(block.id), sum(frames)"
+            " FROM run JOIN block ON block.run = run.id GROUP BY run.id ORDER BY run.id"
+        )
+        found = (
+            (number, msgspec.json.decode(said, type=RecordedOrigin), start, end, (one, other), frames)
+            for number, said, start, end, one, other, frames in rows
+        )
+        names = RecordedRun.__struct_fields__
+        return [msgspec.convert(dict(zip(names, row, strict=True)), RecordedRun) for row in found]
+
+    def _blocks(self, run: RecordedRun, since: float, until: float) -> list[int]:
+        """Return the blocks between two times, and the one before them."""
+        with self._reading():
+            found = self._store.execute(
+                "SELECT id FROM block WHERE run = ? AND first <= ? AND last >= ? ORDER BY id", (run.id, until, since)
+            ).fetchall()
+            start = found[0][0] if found else run.blocks[1] + 1
+            earlier = self._store.execute(
+                "SELECT id FROM block WHERE run = ? AND id < ? ORDER BY id DESC LIMIT 1", (run.id, start)
+            ).fetchone()
+        return [number for (number,) in ([earlier] if earlier and not found else []) + found]
+
+    def _block(self, number: int) -> OpenBlock | None:
+        with self._reading():
+            row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
+        if row is None:
+            return None  # dropped for its age since
+        try:
+            return Block.loaded(row[0]).opened()
+        except (Damaged, TypeError) as error:
+            self._lost(number, error)
+            return None
+
+    def _lost(self, number: int, error: Exception) -> None:
+        self.notes.append(f"block {number} is damaged: {safe(error)}")
+
+    def _known(self, run: RecordedRun, before: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the newest version of all evidence, and the last run of all collectors, before a block."""
+        with self._reading():
+            found = self._store.execute(
+                "SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?", (run.id,)
+            )
+            base = dict(found.fetchall())
+            newest = self._store.execute(
+                "SELECT key, max(block) FROM changed JOIN name ON name.id = name"
+                " WHERE block >= ? AND block < ? GROUP BY name",
+                (run.blocks[0], before),
+            ).fetchall()
+        known: dict[str, Evidence] = {}
+        marks: dict[str, RunMark] = {}
+        with self._reading():
+            for key, data in base.items():
+                if key.startswith(RAN):
+                    marks[key.removeprefix(RAN)] = msgspec.msgpack.decode(data, type=RunMark)
+                else:
+                    known[key] = msgspec.msgpack.decode(data, type=Evidence)
+        by_block: dict[int, list[str]] = {}
+        for key, number in newest:
+            by_block.setdefault(number, []).append(key)
+        for number, keys in sorted(by_block.items()):
+            opened = self._block(number)
+            if opened is not None:
+                self._take(opened, number, keys, known, marks)
+        return known, marks
+
+    def _take(
+        self, opened: OpenBlock, number: int, keys: list[str], known: dict[str, Evidence], marks: dict[str, RunMark]
+    ) -> None:
+        ran: Mapping[str, RunMark] = {}
+        try:
+            if any(key.startswith(RAN) for key in keys):
+                ran = opened.last_runs()
+            for key in keys:
+                if key.startswith(RAN):
+                    marks.update({name: ran[name] for name in [key.removeprefix(RAN)] if name in ran})
+                elif (item := opened.latest(key)) is not None:
+                    known[key] = item
+        except Damaged as error:
+            self._lost(number, error)

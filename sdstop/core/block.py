@@ -1,0 +1,308 @@
+"""Block: successive frames in compact form, for the ring of a live session and for recordings.
+
+A block needs no other block: it holds the changes of its frames, and not the state before them. It is MessagePack, in
+deflated parts: one with the times and all small pieces of evidence, and one for each large piece, which can be read
+without the others. Times are kept to the microsecond. Hashes prove that every byte of evidence is as it was written.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from math import isfinite
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.versions import LARGEST, Damaged, GrowingVersions, Versions
+
+S = TypeVar("S", bound=Struct)
+
+_MICRO = 1_000_000
+_OWN = 4096
+"""Bytes of a piece above which it is a part of its own; smaller ones deflate better together."""
+_LEVEL = 6
+
+
+class Head(Struct, frozen=True, array_like=True):
+    """Properties of a version of evidence without its data and times, stored where they change."""
+
+    version: int
+    outcome: Outcome
+    detail: str
+    stderr: bytes
+    exit: int | None
+    fault: str
+
+
+class Piece(Struct, frozen=True, array_like=True):
+    """Versions of one piece of evidence in a block.
+
+    `frames` are the indexes of its frames in the block. `began` is the start of each read relative to the frame's
+    monotonic time, `skew` the difference of the clocks since the frame, and `took` the duration, in microseconds; None
+    if not recorded. `digest` is the BLAKE2b hash of all data.
+    """
+
+    frames: list[int]
+    began: list[int | None]
+    skew: list[int | None]
+    took: list[int | None]
+    heads: list[Head]
+    versions: list[Versions]
+    digest: bytes
+
+    def evidence(self, key: str, moments: Sequence[BlockMoment]) -> Iterator[tuple[int, Evidence]]:
+        """Yield the index of the frame and the evidence of each version. Raises Damaged."""
+        texts = (text for run in self.versions for text in run.texts())
+        heads = iter(self.heads)
+        coming = next(heads, None)
+        head = None
+        digest = blake2b(digest_size=8)
+        try:
+            for version, (index, began, skew, took, data) in enumerate(
+                zip(self.frames, self.began, self.skew, self.took, texts, strict=True)
+            ):
+                if coming is not None and coming.version == version:
+                    head, coming = coming, next(heads, None)
+                if head is None:
+                    raise Damaged("its first version has no outcome")
+                digest.update(data)
+                moment = moments[index]
+                taken = None if skew is None else moment.taken + (skew + (began or 0)) / _MICRO
+                yield index, Evidence(
+                    key, head.outcome, data, head.detail, taken,
+                    None if began is None else moment.monotonic + began / _MICRO,
+                    None if took is None else took / _MICRO, head.stderr, head.exit, head.fault,
+                )  # fmt: skip
+        except (ValueError, IndexError) as error:
+            raise Damaged(f"versions and frames do not fit: {error}") from error
+        if digest.digest() != self.digest:
+            raise Damaged("the hash of its data differs")
+
+
+class Marks(Struct, frozen=True, array_like=True):
+    """Runs of one collector: indexes of frames, start relative to the frame and duration in microseconds."""
+
+    frames: list[int]
+    started: list[int]
+    took: list[int | None]
+
+
+class BlockMoment(Struct, frozen=True, array_like=True):
+    """A frame without its evidence. `noted` is whether its collector runs are recorded."""
+
+    number: int
+    taken: float
+    monotonic: float
+    noted: bool
+
+
+class BlockContents(Struct, frozen=True):
+    """A block's moments, collector runs and small pieces; of the large ones, the keys."""
+
+    moments: list[BlockMoment]
+    ran: dict[str, Marks]
+    pieces: dict[str, Piece]
+    large: list[str]
+
+
+class Block(Struct, frozen=True, array_like=True):
+    """Successive frames, packed. `large` are the pieces that are parts of their own, by their place in the list."""
+
+    contents: bytes
+    large: list[bytes]
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return len(self.contents) + sum(map(len, self.large))
+
+    def dumped(self) -> bytes:
+        """Return the block as bytes."""
+        return msgspec.msgpack.encode(self)
+
+    @staticmethod
+    def loaded(data: bytes) -> Block:
+        """Return the block of these bytes. Raises Damaged."""
+        return _decoded(data, Block)
+
+    def opened(self) -> OpenBlock:
+        """Inflate the first part. Raises Damaged."""
+        return OpenBlock(self)
+
+
+class OpenBlock:
+    """Block whose times are known, and whose evidence is read when asked for."""
+
+    def __init__(self, block: Block) -> None:
+        """Inflate the first part. Raises Damaged."""
+        self._block = block
+        self._contents = _decoded(_inflated(block.contents), BlockContents)
+        self.moments = self._contents.moments
+        self._places = {key: place for place, key in enumerate(self._contents.large)}
+        if len(self._places) != len(block.large) or not self.moments:
+            raise Damaged("parts of a block are missing")
+        times = [(moment.number, moment.monotonic) for moment in self.moments]
+        if times != sorted(times) or not all(isfinite(moment.taken + moment.monotonic) for moment in self.moments):
+            raise Damaged("frames of a block are not in order")
+
+    @property
+    def keys(self) -> set[str]:
+        """Keys of the evidence that it holds."""
+        return {*self._contents.pieces, *self._places}
+
+    def versions(self, key: str) -> list[tuple[int, Evidence]]:
+        """Return the versions of a piece of evidence with the indexes of their frames. Raises Damaged."""
+        piece = self._contents.pieces.get(key)
+        if piece is None and key in self._places:
+            piece = _decoded(_inflated(self._block.large[self._places[key]]), Piece)
+        if piece is None:
+            return []
+        try:
+            return list(piece.evidence(key, self.moments))
+        except Damaged as error:
+            raise Damaged(f"{key}: {error}") from error
+
+    def latest(self, key: str, index: int | None = None) -> Evidence | None:
+        """Return the last version up to a frame, None for one without. Raises Damaged."""
+        found = [item for at, item in self.versions(key) if index is None or at <= index]
+        return found[-1] if found else None
+
+    def frames(self) -> list[Frame]:
+        """Return all frames. Raises Damaged."""
+        evidence: list[list[Evidence]] = [[] for _ in self.moments]
+        size = 0
+        for key in (*self._contents.pieces, *self._places):
+            for index, item in self.versions(key):
+                evidence[index].append(item)
+                size += len(item.data)
+            if size > LARGEST:
+                raise Damaged("a block is larger than allowed")
+        ran = self._ran()
+        return [
+            Frame(m.number, m.taken, m.monotonic, tuple(items), marks if m.noted else None)
+            for m, items, marks in zip(self.moments, evidence, ran, strict=True)
+        ]
+
+    def last_runs(self) -> dict[str, RunMark]:
+        """Return the last run of each collector. Raises Damaged."""
+        return {name: mark for marks in self._ran() for name, mark in marks.items()}
+
+    def _ran(self) -> list[dict[str, RunMark]]:
+        ran: list[dict[str, RunMark]] = [{} for _ in self.moments]
+        for name, marks in self._contents.ran.items():
+            try:
+                for index, started, took in zip(marks.frames, marks.started, marks.took, strict=True):
+                    began = self.moments[index].monotonic + started / _MICRO
+                    ran[index][name] = RunMark(began, None if took is None else took / _MICRO)
+            except (ValueError, IndexError) as error:
+                raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
+        return ran
+
+
+class GrowingBlock:
+    """Block that is being written."""
+
+    def __init__(self) -> None:
+        """Start without a frame."""
+        self.moments: list[BlockMoment] = []
+        self._ran: dict[str, tuple[list[int], list[int], list[int | None]]] = {}
+        self._pieces: dict[str, _GrowingPiece] = {}
+
+    def add(self, frame: Frame) -> None:
+        """Append a frame."""
+        index = len(self.moments)
+        taken, monotonic = _rounded(frame.taken), _rounded(frame.monotonic)
+        moment = BlockMoment(frame.number, taken, monotonic, frame.ran is not None)
+        self.moments.append(moment)
+        for name, mark in (frame.ran or {}).items():
+            frames, started, took = self._ran.setdefault(name, ([], [], []))
+            frames.append(index)
+            started.append(_micro(mark.started - monotonic))
+            took.append(None if mark.duration is None else _micro(mark.duration))
+        for item in {item.key: item for item in frame.evidence}.values():
+            piece = self._pieces.get(item.key)
+            if piece is None:
+                piece = self._pieces[item.key] = _GrowingPiece()
+            piece.add(index, moment, item)
+
+    @property
+    def keys(self) -> set[str]:
+        """Keys of the evidence that it holds."""
+        return set(self._pieces)
+
+    @property
+    def collectors(self) -> set[str]:
+        """Collectors that ran."""
+        return set(self._ran)
+
+    def packed(self) -> Block:
+        """Return the block of all frames added so far."""
+        small, large = {}, {}
+        for key, growing in self._pieces.items():
+            piece = growing.packed()
+            data = msgspec.msgpack.encode(piece) if growing.size > _OWN else b""
+            if data:
+                large[key] = zlib.compress(data, _LEVEL)
+            else:
+                small[key] = piece
+        ran = {name: Marks(*columns) for name, columns in self._ran.items()}
+        contents = msgspec.msgpack.encode(BlockContents(self.moments, ran, small, list(large)))
+        return Block(zlib.compress(contents, _LEVEL), list(large.values()))
+
+
+class _GrowingPiece:
+    def __init__(self) -> None:
+        self.size = 0
+        self._times: tuple[list[int], list[int | None], list[int | None], list[int | None]] = ([], [], [], [])
+        self._heads: list[Head] = []
+        self._versions = GrowingVersions()
+        self._digest = blake2b(digest_size=8)
+
+    def add(self, index: int, moment: BlockMoment, item: Evidence) -> None:
+        frames, begans, skews, tooks = self._times
+        began = None if item.monotonic is None else _micro(item.monotonic - moment.monotonic)
+        skew = None if item.taken is None else _micro(item.taken - moment.taken) - (began or 0)
+        head = Head(len(frames), item.outcome, item.detail, item.stderr, item.exit, item.fault)
+        if not self._heads or replace(head, version=self._heads[-1].version) != self._heads[-1]:
+            self._heads.append(head)
+        frames.append(index)
+        begans.append(began)
+        skews.append(skew)
+        tooks.append(None if item.duration is None else _micro(item.duration))
+        self._digest.update(item.data)
+        self._versions.add(item.data)
+        self.size += len(item.data)
+
+    def packed(self) -> Piece:
+        return Piece(*self._times, self._heads, self._versions.packed(), self._digest.digest())
+
+
+def _micro(seconds: float) -> int:
+    return round(seconds * _MICRO)
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 6)
+
+
+def _inflated(data: bytes) -> bytes:
+    inflate = zlib.decompressobj()
+    try:
+        found = inflate.decompress(data, LARGEST)
+    except zlib.error as error:
+        raise Damaged(f"a block cannot be inflated: {error}") from error
+    if not inflate.eof:
+        raise Damaged("a block is cut, or larger than allowed")
+    return found
+
+
+def _decoded(data: bytes, kind: type[S]) -> S:
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise Damaged(f"a block has another form: {error}") from error

@@ -1,0 +1,154 @@
+"""Successive versions of a text, stored as the first one and the differences of the numbers in the others.
+
+Most evidence is text in which only numbers change. A version that differs in anything else starts again as a text:
+
+    8 0 sda 11 7 904        first version, as it is
+    8 0 sda 15 7 936        column 3: +4, +5; column 5: +32, +40
+    8 0 sda 20 7 976
+
+Columns that do not change are not stored. The others are written by byte planes, because the high bytes of small
+differences are equal and deflate to almost nothing. Reading returns every byte as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise, repeat
+from operator import sub
+
+from msgspec import Struct
+
+_BLANKED = bytes(byte if byte in b"0123456789" else 32 for byte in range(256))
+"""Table that replaces everything but digits by blanks."""
+_NUMBER = re.compile(rb"[0-9]+")
+_PADDED = re.compile(rb"(?<![0-9])0[0-9]")
+_WIDTH = 8
+"""Bytes of a difference."""
+_MOST = 100_000
+LARGEST = 256 << 20
+"""Maximum bytes of all versions of a text, and of all texts of a block; a hostile recording may claim any."""
+
+
+class Damaged(Exception):  # noqa: N818
+    """Raised if stored versions, or a block of them, cannot be read; one sentence with the reason."""
+
+
+class Versions(Struct, frozen=True, array_like=True):
+    """Versions of a text between which only numbers change.
+
+    `first` is the text of the first one. `columns` are the positions of the numbers that change (32-bit), `planes` the
+    differences of each such column from version to version (64-bit, by byte planes, lowest bytes first). `padded` is
+    whether any number has leading zeros: a 1 is then put before the digits of all.
+    """
+
+    count: int
+    first: bytes
+    padded: bool
+    columns: bytes
+    planes: bytes
+
+    def texts(self) -> Iterator[bytes]:
+        """Yield the versions. Raises Damaged."""
+        if not 0 < self.count <= _MOST or self.count * len(self.first) > LARGEST:
+            raise Damaged("a text has an impossible number of versions")
+        if not self.columns:
+            yield from repeat(self.first, self.count)
+            return
+        yield self.first
+        row = list(_numbers(self.first, padded=self.padded) or ())
+        form = _form(self.first, padded=self.padded)
+        columns = list(_unpacked("I", self.columns))
+        if max(columns) >= len(row):
+            raise Damaged("a number is changed that its text does not have")
+        steps = self.count - 1
+        if len(self.planes) != steps * len(columns) * _WIDTH:
+            raise Damaged("numbers of a text are missing")
+        size = steps * len(columns)
+        raw = bytearray(len(self.planes))
+        for plane in range(_WIDTH):
+            raw[plane::_WIDTH] = self.planes[plane * size : (plane + 1) * size]
+        moved = _unpacked("q", bytes(raw))
+        courses = [
+            list(accumulate(moved[place * steps : (place + 1) * steps], initial=row[column]))
+            for place, column in enumerate(columns)
+        ]
+        for version in range(1, self.count):
+            for column, course in zip(columns, courses, strict=True):
+                row[column] = course[version]
+            yield _filled(form, row, padded=self.padded)
+
+
+class GrowingVersions:
+    """Versions of a text that is still being written."""
+
+    def __init__(self) -> None:
+        """Start without a version."""
+        self._runs: list[tuple[bytes, bool, list[array[int]]]] = []
+        self._form: bytes | None = None
+        """Format of the newest run, None if its first text cannot be one."""
+
+    def add(self, text: bytes) -> None:
+        """Append a version."""
+        if self._form is not None:
+            _, padded, rows = self._runs[-1]
+            row = _numbers(text, padded=padded)
+            if row is not None and len(row) == len(rows[-1]) and _filled(self._form, row, padded=padded) == text:
+                rows.append(row)
+                return
+        padded = _PADDED.search(text) is not None
+        row = _numbers(text, padded=padded)
+        self._form = None if row is None else _form(text, padded=padded)
+        self._runs.append((text, padded, [array("q") if row is None else row]))
+
+    def packed(self) -> list[Versions]:
+        """Return all versions added so far."""
+        return [_packed(*run) for run in self._runs]
+
+
+def _packed(first: bytes, padded: bool, rows: Sequence[array[int]]) -> Versions:  # noqa: FBT001
+    columns, moved = array("I"), array("q")
+    if len(rows) > 1:
+        changed = (map(sub, new, old) for old, new in pairwise(rows))
+        for position, course in enumerate(zip(*changed, strict=True)):
+            if any(course):
+                columns.append(position)
+                moved.extend(course)
+    raw = moved.tobytes()
+    planes = b"".join(raw[plane::_WIDTH] for plane in range(_WIDTH))
+    return Versions(len(rows), first, padded, columns.tobytes(), planes)
+
+
+def _numbers(text: bytes, *, padded: bool) -> array[int] | None:
+    """Return the numbers of a text, None if one has too many digits for 62 bits, which leaves room for differences."""
+    tokens = text.translate(_BLANKED).split()
+    try:
+        found = array("q", [int(b"1" + token) for token in tokens] if padded else map(int, tokens))
+    except (OverflowError, ValueError):
+        return None
+    return found if not found or max(found) < 1 << 62 else None
+
+
+def _form(text: bytes, *, padded: bool) -> bytes:
+    """Return a text as a format that has a place for each number."""
+    return _NUMBER.sub(b"%b" if padded else b"%d", text.replace(b"%", b"%%"))
+
+
+def _filled(form: bytes, numbers: Sequence[int], *, padded: bool) -> bytes:
+    """Return a text from its format and numbers. Raises Damaged for numbers that no text has."""
+    try:
+        if padded:
+            return form % tuple(str(number)[1:].encode() for number in numbers)
+        return form % tuple(numbers)
+    except TypeError as error:
+        raise Damaged(f"a text and its numbers do not fit: {error}") from error
+
+
+def _unpacked(kind: str, data: bytes) -> array[int]:
+    found: array[int] = array(kind)
+    try:
+        found.frombytes(data)
+    except ValueError as error:
+        raise Damaged("numbers of a text are cut") from error
+    return found

@@ -1,0 +1,198 @@
+"""Fibre Channel and RDMA ports: a link that was lost, errors that grow, packets that had to be sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from sdstop.analysis.counter_growth import counter_growth
+from sdstop.collectors.fabric.fc import FcPort
+from sdstop.collectors.fabric.rdma import RdmaPort
+from sdstop.core import format as human
+from sdstop.core.advice import Advice, run
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.history import Window
+
+_HOUR = 3600.0
+
+
+class _Port(Struct, frozen=True):
+    """A port of either kind; `counters` are the fields of its damaged frames, its losses of the link, and repeats."""
+
+    row: FcPort | RdmaPort
+    key: str | tuple[str, str]
+    up: str
+    damaged: tuple[str, ...]
+    lost: tuple[str, ...]
+    repeated: tuple[str, ...]
+    advice: Advice
+
+    @property
+    def name(self) -> str:
+        return self.row.port
+
+
+_FC_ADVICE = run("grep", "-r", ".", "/sys/class/fc_host", "--include=*count", note="all counters, hexadecimal")
+_RDMA_ADVICE = run("rdma", "statistic", "show", note="all counters of the adapters")
+
+
+def _ports(window: Window) -> Iterator[_Port]:
+    for fc in window.rows(FcPort).values():
+        yield _Port(
+            fc,
+            fc.port,
+            "Online",
+            ("invalid_crc", "invalid_words"),
+            ("link_failures", "lost_sync", "lost_signal"),
+            (),
+            _FC_ADVICE,
+        )
+    for rdma in window.rows(RdmaPort).values():
+        yield _Port(
+            rdma,
+            (rdma.adapter, rdma.number),
+            "ACTIVE",
+            ("symbol_errors", "receive_errors"),
+            ("downs", "recoveries"),
+            ("timeouts", "sequence_errors"),
+            _RDMA_ADVICE,
+        )
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for port in _ports(window):
+        yield _judge(window, port, limits)
+
+
+def _judge(window: Window, port: _Port, limits: Limits) -> Verdict:
+    if port.row.state is None:
+        return Unchecked("state of the port not readable", port.name)
+    losses = _total(port, port.lost)
+    if port.row.state != port.up:
+        if port.row.state in {"Linkdown", "DOWN", "Error"} and losses:
+            return _down(window, port, losses)
+        return Unchecked(f"state {human.safe(port.row.state)}; never had a link", port.name, calm=True)
+    groups = {"damaged": port.damaged, "lost": port.lost, "repeated": port.repeated}
+    grown = {
+        name: counter_growth(window, type(port.row), port.key, fields, _HOUR) for name, fields in groups.items() if fields
+    }
+    known = {name: each for name, each in grown.items() if each is not None}
+    if not known:
+        if _total(port, (*port.damaged, *port.lost)) is None:
+            return Unchecked(f"{port.row.state}; counters of errors not reported", port.name, calm=True)
+        return Unchecked("growth of errors needs two samples", port.name, calm=True, gap=Gap.EARLY)
+    seconds = max(each.seconds for each in known.values())
+    new = {name: each.new for name, each in known.items()}
+    rate = new.get("repeated", 0) / seconds
+    over = [name for name in ("damaged", "lost") if new.get(name, 0) >= limits[name]]
+    if rate >= limits["repeated"]:
+        over.append("repeated")
+    if over:
+        return _finding(window, port, over[0], new, seconds, limits)
+    said = ", ".join(f"{count} {_WORDS[name]}" for name, count in new.items())
+    return RuledOut(port.name, f"{port.row.state}; new: {said}")
+
+
+_WORDS = {"damaged": "damaged", "lost": "link losses", "repeated": "repeats"}
+
+
+def _total(port: _Port, fields: tuple[str, ...]) -> int | None:
+    counts = [count for name in fields if (count := getattr(port.row, name)) is not None]
+    return sum(counts) if counts else None
+
+
+def _down(window: Window, port: _Port, losses: int) -> Finding:
+    return Finding(
+        severity=Severity.WARNING,
+        subject=port.name,
+        title="STORAGE PORT WITHOUT LINK",
+        cause=f"State {human.safe(port.row.state or '')}; the port had a link and lost it.",
+        impact="The paths through this port carry nothing.",
+        values=(Value("losses", "losses of the link, in total", losses), Value("state", "state", port.row.state)),
+        evidence=cites(window.cite(port.row), window.cite(port.row, port.lost[0])),
+        advice=("Check cable, module and switch port.", port.advice),
+        refuted_by=f"the state {port.up}",
+        harmless_if="the port was unplugged on purpose",
+    )
+
+
+def _finding(
+    window: Window, port: _Port, worst: str, new: Mapping[str, int], seconds: float, limits: Limits
+) -> Finding:
+    within = human.duration(seconds)
+    title, cause, impact, first = {
+        "damaged": (
+            "DAMAGED FRAMES ON THE PORT",
+            f"{new.get('damaged', 0)} damaged frames or words received in {within}.",
+            "Damaged frames are lost; their commands time out or are repeated.",
+            "Clean or replace the cable and its modules, both ends.",
+        ),
+        "lost": (
+            "LINK OF THE PORT LOST",
+            f"{new.get('lost', 0)} losses of link, signal or synchronization in {within}.",
+            "Commands in flight were aborted or repeated each time.",
+            "Check cable, modules and the log of the switch port.",
+        ),
+        "repeated": (
+            "RDMA REQUESTS REPEATED",
+            f"{new.get('repeated', 0)} requests sent again in {within}: packets were lost.",
+            "Each loss delays its request by a timeout, mostly milliseconds.",
+            "Check flow control (PFC, ECN) at adapters and switches.",
+        ),
+    }[worst]
+    row = port.row
+    fields = {"damaged": port.damaged, "lost": port.lost, "repeated": port.repeated}[worst]
+    return Finding(
+        severity=Severity.WARNING,
+        subject=port.name,
+        title=title,
+        cause=cause,
+        impact=impact,
+        values=(
+            Value("damaged", "new damaged frames or words", new.get("damaged"), "", above=limits["damaged"] - 1),
+            Value("lost", "new losses of the link", new.get("lost"), "", above=limits["lost"] - 1),
+            Value("repeated", "new repeated requests", new.get("repeated")),
+            Value("per_second", "repeated requests", new.get("repeated", 0) / seconds, "per_second",
+                  above=limits["repeated"]),
+            Value("seconds", "compared over", seconds, "seconds"),
+            Value("speed", "speed", row.speed if isinstance(row, FcPort) else row.rate, "bytes_per_second"),
+        ),
+        evidence=cites(*(window.cite(row, name) for name in fields if getattr(row, name))),
+        advice=(first, port.advice),
+        refuted_by="counters that stay the same under load",
+        harmless_if="the cable was moved or the target restarted in this time",
+    )  # fmt: skip
+
+
+STORAGE_PORT_ERRORS = Rule(
+    "storage-port-errors",
+    "Fibre Channel or RDMA port that lost its link, receives damaged frames or repeats requests",
+    Severity.WARNING,
+    _check,
+    (FcPort,),
+    (
+        Threshold("damaged", 10.0, "new damaged frames or words within an hour"),
+        Threshold("lost", 2.0, "new losses of the link within an hour"),
+        Threshold("repeated", 1.0, "repeated RDMA requests per second", "per_second"),
+    ),
+    instead=(RdmaPort,),
+    covers=(Covers(FcPort, "{port}"), Covers(RdmaPort, "{adapter}/{number}")),
+    many="have link errors",
+    damage=Damage.AVAILABILITY,
+    view="fabric",
+)

@@ -1,0 +1,358 @@
+"""Recordings: what was written is read, while it is written and after crashes; nothing in a file is trusted."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture.reader import OpenError, open_capture
+from sdstop.capture.recording import NoRecording, Recording
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.period import Period
+from sdstop.exporters.recording import NotRecorded, RecordingLimits, RecordingWriter
+
+ORIGIN = Origin("store1", privileged=True, facts={"kernel": "6.1"}, collectors=frozenset({"disks", "slow"}))
+START = 1_763_900_000.0
+ENDLESS = RecordingLimits(1e9, 1 << 40)
+
+
+def frame(second: int, start: float = START, extra: Sequence[Evidence] = ()) -> Frame:
+    """A frame with disks that move, one file that is read every 100 seconds, and one that was read at the start."""
+    evidence = [Evidence("/proc/diskstats", data=b"8 0 sda %d %d\n" % (second, 3 * second)), *extra]
+    ran = {"disks": RunMark(float(second), 0.001)}
+    if second % 100 == 0:
+        evidence.append(Evidence("/sys/slow", data=b"%d\n" % second))
+        ran["slow"] = RunMark(float(second), 0.2)
+    if second == 0:
+        evidence.append(Evidence("cmd:lspci", data=b"once\n", stderr=b"warned", exit=3))
+    return Frame(second + 1, start + second, float(second), tuple(evidence), ran)
+
+
+def write(path: Path, seconds: range, limits: RecordingLimits = ENDLESS, start: float = START) -> RecordingWriter:
+    with RecordingWriter(path, ORIGIN, limits) as writer:
+        for second in seconds:
+            writer.add(frame(second, start))
+    return writer
+
+
+def known(frames: Sequence[Frame]) -> dict[str, bytes]:
+    return {item.key: item.data for each in frames for item in each.evidence}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "node.sdstop"
+
+
+def test_all_frames_are_read(path: Path) -> None:
+    write(path, range(200))
+    with Recording(path) as recording:
+        (run,) = recording.runs
+        frames = list(recording.frames(run, START, START + 1e6))
+        assert recording.origin(run).name == "store1"
+        assert recording.origin(run).facts == {"kernel": "6.1"}
+        assert recording.origin(run).collectors == ORIGIN.collectors
+        assert recording.notes == []
+    assert [each.number for each in frames] == list(range(1, 201))
+    assert known(frames) == {"/proc/diskstats": b"8 0 sda 199 597\n", "/sys/slow": b"100\n", "cmd:lspci": b"once\n"}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_part_begins_with_all_that_was_known(path: Path) -> None:
+    write(path, range(400))
+    _, frames = open_capture(path, period=Period(since="100s", until="90s"))
+    assert [each.number for each in frames] == list(range(300, 311))
+    first = {item.key: item for item in frames[0].evidence}
+    assert first["/sys/slow"].data == b"200\n"
+    assert (first["cmd:lspci"].stderr, first["cmd:lspci"].exit) == (b"warned", 3)
+    assert frames[0].ran is not None
+    assert frames[0].ran["slow"].started == 200.0
+    assert frames[1].ran is not None
+    assert "slow" in frames[1].ran
+    assert "slow" not in (frames[2].ran or {})
+
+
+def test_the_last_quarter_of_an_hour_is_opened(path: Path) -> None:
+    write(path, range(2000))
+    _, frames = open_capture(path)
+    assert [frames[0].number, frames[-1].number] == [1100, 2000]
+
+
+def test_old_blocks_are_dropped_and_what_they_knew_is_kept(path: Path) -> None:
+    write(path, range(1000), RecordingLimits(seconds=120.0))
+    with Recording(path) as recording:
+        (run,) = recording.runs
+        frames = list(recording.frames(run, 0, START + 1e6))
+    assert 120 <= len(frames) <= 160
+    assert known(frames[:1])["cmd:lspci"] == b"once\n"
+    assert known(frames[:1])["/sys/slow"] == b"800\n"
+    assert frames[0].ran is not None
+    assert frames[0].ran["slow"].started == 800.0
+
+
+def test_its_size_is_bounded(path: Path) -> None:
+    chance = random.Random(1)
+    limits = RecordingLimits(1e9, 1 << 20)
+    with RecordingWriter(path, ORIGIN, limits) as writer:
+        for second in range(3000):
+            writer.add(frame(second, extra=[Evidence("/noise", data=chance.randbytes(2000))]))
+        grown = path.stat().st_size
+    assert path.stat().st_size <= grown <= (1 << 20) + 200_000
+    _, frames = open_capture(path, period=Period(since="@1"))
+    assert 200 < len(frames) < 3000
+    assert known(frames[:1])["cmd:lspci"] == b"once\n"
+
+
+def test_files_of_ended_processes_do_not_pile_up(path: Path) -> None:
+    with RecordingWriter(path, ORIGIN, RecordingLimits(seconds=60.0)) as writer:
+        for second in range(2000):
+            gone = Evidence(f"/proc/{second}/stat", Outcome.ABSENT)
+            writer.add(frame(second, extra=[Evidence(f"/proc/{second + 1}/stat", data=b"x"), gone]))
+    store = sqlite3.connect(path)
+    (count,) = store.execute("SELECT count(*) FROM base").fetchone()
+    store.close()
+    assert count < 60
+
+
+def test_it_is_read_while_it_is_written_by_two_readers(path: Path) -> None:
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        for second in range(100):
+            writer.add(frame(second))
+        one, other = Recording(path), Recording(path)
+        seen = [len(list(each.frames(each.runs[0], 0, START + 1e6))) for each in (one, other)]
+        for second in range(100, 200):
+            writer.add(frame(second))
+        with Recording(path) as later:
+            more = len(list(later.frames(later.runs[0], 0, START + 1e6)))
+        one.close()
+        other.close()
+    assert seen[0] == seen[1] <= 100
+    assert more > seen[0] >= 62
+
+
+def test_another_writer_is_refused(path: Path) -> None:
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        writer.add(frame(0))
+        with pytest.raises(NotRecorded, match="is being written by another process"):
+            RecordingWriter(path, ORIGIN, ENDLESS)
+        writer.add(frame(1))
+    assert len(open_capture(path)[1]) == 2
+
+
+def test_each_start_is_a_run_of_its_own(path: Path) -> None:
+    write(path, range(100))
+    write(path, range(50), start=START + 5000)
+    origin, frames = open_capture(path)
+    assert len(frames) == 50
+    assert "1 other run" in origin.note
+    _, earlier = open_capture(path, period=Period(at=f"@{START + 60:.0f}"))
+    assert [earlier[0].number, earlier[-1].number] == [1, 61]
+    with pytest.raises(OpenError, match="has no frame before the end of the period"):
+        open_capture(path, period=Period(at=f"@{START - 60:.0f}"))
+
+
+def test_runs_that_hold_nothing_any_more_are_removed(path: Path) -> None:
+    write(path, range(100))
+    write(path, range(100), RecordingLimits(seconds=60.0), start=START + 5000)
+    with Recording(path) as recording:
+        assert [run.id for run in recording.runs] == [2]
+    store = sqlite3.connect(path)
+    assert store.execute("SELECT count(*) FROM run").fetchone() == (1,)
+    store.close()
+
+
+class FullDisk(sqlite3.Connection):
+    """A store that fails for a while as SQLite does on a full disk."""
+
+    full = False
+
+    def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:
+        if type(self).full and sql.startswith("INSERT INTO block"):
+            raise sqlite3.OperationalError("database or disk is full")
+        return super().execute(sql, *rest)  # type: ignore[arg-type]
+
+
+def test_a_full_disk_loses_frames_and_no_knowledge(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, factory=FullDisk))
+    with RecordingWriter(path, ORIGIN, ENDLESS) as writer:
+        for second in range(310):
+            FullDisk.full = 180 <= second < 260
+            writer.add(frame(second))
+            if second == 240:
+                assert writer.trouble == "database or disk is full"
+        assert writer.trouble == ""
+        assert 60 <= writer.lost <= 100
+    _, frames = open_capture(path)
+    assert len(frames) == 310 - writer.lost
+    assert known([each for each in frames if each.taken < START + 299])["/sys/slow"] == b"200\n"
+
+
+@pytest.mark.needs("root", "mounts")
+def test_a_disk_that_is_really_full_ends_nothing(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "small", small], check=True)
+    try:
+        chance = random.Random(2)
+        troubles = set()
+        with RecordingWriter(small / "node.sdstop", ORIGIN, ENDLESS) as writer:
+            for second in range(600):
+                writer.add(frame(second, extra=[Evidence("/noise", data=chance.randbytes(2000))]))
+                troubles.add(writer.trouble)
+        assert "database or disk is full" in troubles
+        assert writer.lost > 100
+        _, frames = open_capture(small / "node.sdstop")
+        assert known(frames)["cmd:lspci"] == b"once\n"
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+KILLED = """
+import os, sys, sqlite3
+sys.path.insert(0, sys.argv[3])
+from pathlib import Path
+from sdstop.exporters.recording import RecordingWriter, RecordingLimits
+import sdstop.exporters.recording as module
+from test_recordings import ORIGIN, frame
+
+class Killed(sqlite3.Connection):
+    count = int(sys.argv[2])
+    def execute(self, *given):
+        Killed.count -= 1
+        if Killed.count < 0:
+            os.kill(os.getpid(), 9)
+        return super().execute(*given)
+
+connect = sqlite3.connect
+module.sqlite3.connect = lambda *a, **k: connect(*a, **k, factory=Killed)
+with RecordingWriter(sys.argv[1], ORIGIN, RecordingLimits(90.0)) as writer:
+    for second in range(400):
+        writer.add(frame(second))
+        print(second, flush=True)
+"""
+
+
+@pytest.mark.parametrize("statement", [3, 9, 15, 21, 24, 27, 40, 57, 77, 93, 110, 128])
+def test_a_kill_at_any_statement_loses_at_most_the_last_block(path: Path, statement: int) -> None:
+    argv = [sys.executable, "-c", KILLED, str(path), str(statement), str(Path(__file__).parent)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    added = len(done.stdout.splitlines())
+    try:
+        with Recording(path) as recording:
+            frames = list(recording.frames(recording.runs[-1], 0, START + 1e6))
+            assert recording.notes == []
+    except NoRecording:
+        assert added <= 32
+        return
+    assert frames[-1].number >= added - 32
+    assert known(frames[:1])["cmd:lspci"] == b"once\n"
+    write(path, range(40), start=START + 9000)
+    assert len(open_capture(path)[1]) == 40
+
+
+def test_a_power_cut_at_any_length_of_the_log_leaves_whole_blocks(path: Path, tmp_path: Path) -> None:
+    log = Path(f"{path}-wal")
+    writer = RecordingWriter(path, ORIGIN, ENDLESS)
+    for second in range(200):
+        writer.add(frame(second))
+    store, written = path.read_bytes(), log.read_bytes()
+    writer.close()
+    whole = 0
+    for number, length in enumerate(range(0, len(written), max(len(written) // 40, 1))):
+        cut = tmp_path / f"cut{number}.sdstop"
+        cut.write_bytes(store)
+        Path(f"{cut}-wal").write_bytes(written[:length])
+        try:
+            with Recording(cut) as recording:
+                count = len(list(recording.frames(recording.runs[-1], 0, START + 1e6)))
+                assert recording.notes == []
+        except NoRecording:
+            continue
+        assert count % 31 == 0
+        assert count >= whole
+        whole = count
+    assert whole >= 124
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_damaged_file_gives_a_part_or_a_reason(path: Path, seed: int) -> None:
+    write(path, range(130))
+    chance = random.Random(seed)
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.randrange(1, 6)):
+        place = chance.randrange(16, len(data))
+        data[place : place + 64] = chance.randbytes(64)
+    path.write_bytes(bytes(data[: chance.randrange(1000, len(data))] if seed % 3 == 0 else data))
+    reason, origin = "", ORIGIN
+    try:
+        origin, frames = open_capture(path)
+    except OpenError as error:
+        reason = str(error)
+        frames = []
+    if not frames:
+        assert "\n" not in reason
+        return
+    texts = {b"8 0 sda %d %d\n" % (second, 3 * second) for second in range(130)}
+    assert all(item.data in texts for each in frames for item in each.evidence if item.key == "/proc/diskstats")
+    assert len(frames) == 130 or not origin.complete
+
+
+def hostile(path: Path, *statements: str) -> None:
+    write(path, range(100))
+    store = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        store.execute(statement)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("statements", "why"),
+    [
+        (["ALTER TABLE block RENAME TO b", "CREATE VIEW block AS SELECT * FROM b"], "has other tables"),
+        (["CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT 1; END"], "has other tables"),
+        (["CREATE TABLE more (x)"], "has other tables"),
+        (["PRAGMA application_id = 7"], "is an SQLite database, not a recording"),
+        (["PRAGMA user_version = 9"], "has version 9"),
+        (["DELETE FROM block"], "without a frame"),
+        (["UPDATE run SET origin = x'00'"], "is damaged"),
+        (["UPDATE block SET data = zeroblob(80000000)"], "has no frame|is damaged"),
+        (["UPDATE block SET data = 'text'"], "has no frame that can be read"),
+        (["UPDATE block SET first = 'x', last = 'y'"], "is damaged|has no frame"),
+    ],
+    ids=["view", "trigger", "table", "other", "version", "empty", "origin", "huge", "text", "times"],
+)
+def test_a_hostile_file_is_refused_in_one_line(path: Path, statements: list[str], why: str) -> None:
+    hostile(path, *statements)
+    with pytest.raises(OpenError, match=why) as caught:
+        open_capture(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_read_only_directory_is_enough(path: Path) -> None:
+    write(path, range(100))
+    before = path.read_bytes()
+    os.chmod(path, 0o400)  # noqa: PTH101
+    os.chmod(path.parent, 0o500)  # noqa: PTH101
+    try:
+        assert len(open_capture(path)[1]) == 100
+    finally:
+        os.chmod(path.parent, 0o700)  # noqa: PTH101
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("data", [b"hello", b"SQLite format 3\0" + bytes(200), b"\x1f\x8b" + bytes(50)])
+def test_another_file_is_not_overwritten(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    with pytest.raises(NotRecorded):
+        RecordingWriter(path, ORIGIN, ENDLESS)
+    assert path.read_bytes() == data

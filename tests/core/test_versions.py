@@ -1,0 +1,80 @@
+"""Versions of a text: every byte comes back, whatever the text is, and damage is noticed."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from sdstop.core.versions import Damaged, GrowingVersions, Versions
+
+LINE = "   8       {} sda {} {} 0.{:02} {}\n"
+
+
+def packed(texts: list[bytes]) -> list[Versions]:
+    growing = GrowingVersions()
+    for text in texts:
+        growing.add(text)
+    return growing.packed()
+
+
+def read(versions: list[Versions]) -> list[bytes]:
+    return [text for run in versions for text in run.texts()]
+
+
+NUMERIC = st.text(alphabet="0123456789 .-%sd\n\0", max_size=60).map(str.encode)
+
+
+@given(st.lists(st.one_of(NUMERIC, st.binary(max_size=40)), min_size=1, max_size=8))
+@example([b"%d %s 5%", b"%d %s 6%"])
+@example([b"7", b"007", b"7"])
+@example([b"0.05", b"0.10", b"0.5", b"1.05"])
+@example([b"1" * 40, b"2" * 40, b"3"])
+@example([b"-3", b"4", b""])
+@example([b"4611686018427387904", b"4611686018427387903", b"9223372036854775807", b"9223372036854775808"])
+@example([b"a1b", b"ab1"])
+@example([b"0" * 19, b""])
+@example(["١٢".encode(), "١٣".encode()])
+def test_every_byte_comes_back(texts: list[bytes]) -> None:
+    assert read(packed(texts)) == texts
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2**61)] * 3, st.integers(0, 99)), min_size=2, max_size=20))
+def test_only_numbers_that_change_are_stored(rows: list[tuple[int, int, int, int]]) -> None:
+    texts = [LINE.format(16, read_, written, part, 7).encode() for read_, written, _, part in rows]
+    found = packed(texts)
+    assert read(found) == texts
+    assert all(len(run.columns) // 4 <= 3 for run in found)
+
+
+def test_texts_that_differ_in_numbers_only_are_one_run() -> None:
+    found = packed([LINE.format(16, at, 100 + at, at % 100, 7).encode() for at in range(1, 60)])
+    assert len(found) == 1
+    assert found[0].count == 59
+    assert len(found[0].first) < 60
+
+
+def test_a_new_line_begins_a_new_run() -> None:
+    texts = [b"sda 5\n", b"sda 6\n", b"sda 6\nsdb 1\n", b"sda 7\nsdb 1\n"]
+    assert [run.count for run in packed(texts)] == [2, 2]
+
+
+GOOD = packed([b"sda 5 6\n", b"sda 6 8\n", b"sda 7 9\n"])[0]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        replace(GOOD, columns=GOOD.columns[:-1]),
+        replace(GOOD, planes=GOOD.planes[:-1]),
+        replace(GOOD, count=9),
+        replace(GOOD, first=b"sda\n"),
+        replace(GOOD, first=b"sda 5 99999999999999999999\n"),
+        replace(GOOD, count=-1),
+        replace(GOOD, count=0, columns=b"", planes=b""),
+        replace(GOOD, count=1 << 40, columns=b"", planes=b""),
+    ],
+    ids=["columns cut", "numbers cut", "too many", "no such column", "no number", "negative", "none", "endless"],
+)
+def test_damage_is_noticed(bad: Versions) -> None:
+    with pytest.raises(Damaged):
+        read([bad])
