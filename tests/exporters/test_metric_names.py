@@ -47,7 +47,7 @@ def faults(heading: Heading) -> list[str]:
         found.append("the unit is not the end")
     if "timestamp" in words and words[-1] != "seconds":
         found.append("a timestamp in something else than seconds")
-    if not re.fullmatch(r"[A-Z]\S*\b.*\.", heading.help) and not heading.help.startswith(("md ", "iSCSI")):
+    if not re.fullmatch(r"[A-Z0-9]\S*\b.*\.", heading.help) and not heading.help.startswith(("md ", "iSCSI")):
         found.append("the help is not a sentence")
     if re.search(r"\bNone\b|/proc/|/sys/|answer:|cmd:|list:", heading.help):
         found.append("the help has a source")
