@@ -66,6 +66,7 @@ def test_what_caches_add_is_measured() -> None:
     assert set(found) == {"parsed", "judged", "asked"}
 
 
+@pytest.mark.slow
 def test_what_views_take_to_paint_is_measured() -> None:
     argv = ("--hbas", "2", "--disks", "4", "--nodes", "5", "--devices", "2", "--volumes", "3", "--frames", "1")
     found = json.loads(ran(BENCH / "views.py", *argv))
@@ -109,7 +110,7 @@ def test_what_the_topology_takes_is_measured() -> None:
 DISASTERS = ("hung", "failed", "phys", "limits", "dropping")
 
 
-@pytest.mark.parametrize("names", [DISASTERS[:2], pytest.param(DISASTERS[2:], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("names", [DISASTERS[:1], pytest.param(DISASTERS[1:], marks=pytest.mark.slow)])
 def test_what_disasters_cost_is_measured(names: tuple[str, ...]) -> None:
     argv = ("--things", "10,48", "--frames", "1", "--only", ",".join(names))
     found = json.loads(ran(BENCH / "disasters.py", *argv))

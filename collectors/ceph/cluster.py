@@ -20,7 +20,7 @@ from sdstop.collectors.ceph.tool import (
     CONFIG_FILE,
     DEADLINE,
     LOCAL,
-    Unanswered,
+    MonitorsUnreachable,
     answers_of,
     configured,
     key_of,
@@ -59,7 +59,7 @@ def read(host: Host) -> Iterable[Reading]:
         reachable(host)
     try:
         key, text = query_monitors(host, ceph.STATUS, answers.get("status"))
-    except Unanswered as error:
+    except MonitorsUnreachable as error:
         return _unanswered(host, error.key)
     whole = printed.status_of(text)
     said = _with_mutes(host, answers, whole.status)

@@ -18,7 +18,7 @@ from sdstop.collectors.ceph.tool import (
     CONFIG_FILE,
     DEADLINE,
     LOCAL,
-    Unanswered,
+    MonitorsUnreachable,
     answers_of,
     configured,
     key_of,
@@ -31,7 +31,7 @@ from sdstop.collectors.ceph.tool import (
     text_of,
 )
 from sdstop.core.collector import Collector, Command, Need
-from sdstop.core.host import Absent, Host, TimedOut, Unreadable
+from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.retention import mount_table
 from sdstop.core.text import whole_total
@@ -73,7 +73,7 @@ def read(host: Host) -> Iterable[Reading]:
             return list(_carried(host, here))
     try:
         key, tree, current = _tree(host, answers)
-    except Unanswered:
+    except MonitorsUnreachable:
         if not here:
             raise
         return list(_carried(host, here))
@@ -98,6 +98,8 @@ def read(host: Host) -> Iterable[Reading]:
     name = known.name
     if tree.defect:
         host.defect(key, tree.defect, name)
+    if "tree" in answers:
+        _compare(host, answers, osds, name)
     return [
         *(_hosts(osds, name, key, node) if tree.placed else ()),
         *((_silent_manager(known),) if not current and (not answers or "tree" in answers) else ()),
@@ -126,7 +128,7 @@ def _tree(host: Host, answers: Mapping[str, str]) -> tuple[str, osd_tables.Tree,
     if not answers or "tree" in answers:
         try:
             key, text = query_monitors(host, ceph.TREE, answers.get("tree"))
-        except Unanswered:
+        except MonitorsUnreachable:
             if answers and "places" not in answers:
                 raise
         else:
@@ -138,6 +140,21 @@ def _tree(host: Host, answers: Mapping[str, str]) -> tuple[str, osd_tables.Tree,
         return key, places, False
     key, usage = _rows(*query_monitors(host, (), answers["fill"]))
     return key, osd_tables.joined(places, usage), True
+
+
+def _compare(host: Host, answers: Mapping[str, str], osds: Sequence[Osd], name: str) -> None:
+    """Note a defect for each further recorded table that cannot be read, or that has other states of OSDs."""
+    states = {osd.number: osd.up for osd in osds}
+    for table in sorted({"places", "fill"} & answers.keys()):
+        key = key_of((), answers[table])
+        try:
+            key, other = _rows(*query_monitors(host, (), answers[table]))
+        except (Malformed, Unanswered) as error:
+            host.defect(key, str(error), name)
+            continue
+        differing = [osd.name for osd in other.osds if osd.up is not None and states.get(osd.number) is not osd.up]
+        if differing:
+            host.defect(key, f"other states of {', '.join(differing[:3])}", name, contradiction=True)
 
 
 def _rows(key: str, text: str) -> tuple[str, osd_tables.Tree]:

@@ -64,14 +64,14 @@ def _count(number: str, unit: str) -> int | None:
         return None
 
 
-class Printed(Struct, frozen=True):
+class ParsedStatus(Struct, frozen=True):
     """A status, and why not all of it may be known: "" if it is complete."""
 
     status: CephStatus
     defect: str = ""
 
 
-def status_of(text: str) -> Printed:
+def status_of(text: str) -> ParsedStatus:
     """Return the status of `ceph -s`.
 
           cluster:
@@ -101,7 +101,7 @@ def status_of(text: str) -> Printed:
     Rates and counts that are zero are not printed. Raises Malformed without a health.
     """
     if is_json(text):
-        return Printed(answers.parse_status(text))
+        return ParsedStatus(answers.parse_status(text))
     said = dict(_entries(text))
     health = " ".join(said.get("health", [])[:1])
     word = re.match(_WORDS, health)
@@ -146,7 +146,7 @@ def status_of(text: str) -> Printed:
         read=rates.get("bytes rd", 0.0),
         write=rates.get("bytes wr", 0.0),
     )
-    return Printed(status, _lacking(said, status, groups))
+    return ParsedStatus(status, _lacking(said, status, groups))
 
 
 def _lacking(said: Mapping[str, list[str]], status: CephStatus, groups: _Groups) -> str:
@@ -294,7 +294,7 @@ def _closed(lines: Sequence[str]) -> list[str]:
 
 
 class PrintedHealth(Struct, frozen=True):
-    """The overall health and its checks; `coded` is whether their codes were printed, `defect` as in Printed."""
+    """The overall health and its checks; `coded` is whether their codes were printed, `defect` as in ParsedStatus."""
 
     word: str
     checks: tuple[Check, ...]

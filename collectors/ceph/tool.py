@@ -32,7 +32,7 @@ _FORMS = {
 """Forms of the printed answers by query (see collectors/ceph/answers.py)."""
 
 
-class Unanswered(Failed):
+class MonitorsUnreachable(Failed):
     """The monitors did not answer in time: no quorum, or no way to them."""
 
 
@@ -89,7 +89,7 @@ def reachable(host: Host) -> None:
 
 
 def text_of(key: str, output: Output) -> str:
-    """Return the tool's output; raise Denied, Unanswered or Failed, depending on its error message, if it failed."""
+    """Return the tool's output; if it failed, raise Denied, MonitorsUnreachable or Failed by its error message."""
     if output.exit == 0:
         return output.text
     said = output.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
@@ -97,8 +97,8 @@ def text_of(key: str, output: Output) -> str:
         raise Denied(key, "the keyring may not be read: start sdstop with sudo")
     if "timed out" in said or "TimedOut" in said or "ETIMEDOUT" in said:
         if "-mon-op-timeout" in key:
-            raise Unanswered(key, "the manager does not answer")
-        raise Unanswered(key, "the monitors do not answer: there may be no quorum")
+            raise MonitorsUnreachable(key, "the manager does not answer")
+        raise MonitorsUnreachable(key, "the monitors do not answer: there may be no quorum")
     raise Failed(key, f"exit {output.exit}: {said[:200]}")
 
 

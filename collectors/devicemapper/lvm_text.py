@@ -79,7 +79,7 @@ class PhysicalVolume(Reading, frozen=True, kw_only=True):
         return None if self.missing else self.device.removeprefix("/dev/")
 
 
-class _Nameless(Malformed):
+class _UnnamedReport(Malformed):
     """A report without the names of the groups: its volumes are ambiguous."""
 
 
@@ -92,7 +92,7 @@ def volumes(table: Sequence[Row], output: RecordedOutput) -> Iterator[LogicalVol
     for row in table:
         if row.get("lv_name"):
             if not row.get("vg_name"):
-                raise _Nameless("no column of the volume group")
+                raise _UnnamedReport("no column of the volume group")
             found.setdefault(f"{row['vg_name']}/{row['lv_name']}", []).append(row)
     for volume, parts in found.items():
         first = parts[0]
@@ -237,7 +237,7 @@ def read(host: Host) -> Iterable[Reading]:
             try:
                 each = list(_readings(program, output))
             except Malformed as error:
-                (nameless if isinstance(error, _Nameless) else faults).append((output.key, error))
+                (nameless if isinstance(error, _UnnamedReport) else faults).append((output.key, error))
                 continue
             best = max(best, each, key=_known)
         found += best

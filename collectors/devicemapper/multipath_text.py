@@ -139,7 +139,11 @@ def _add(each: _Map, path: re.Match[str], origin: str) -> None:
 
 
 def _whole(each: _Map) -> _Map:
-    if not each.is_sized or (not each.paths and each.groups) or (each.is_tree and (each.is_open or not each.last_group)):
+    if (
+        not each.is_sized
+        or (not each.paths and each.groups)
+        or (each.is_tree and (each.is_open or not each.last_group))
+    ):
         raise Malformed(f"no last path of {each.name}")
     return each
 

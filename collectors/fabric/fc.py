@@ -45,9 +45,7 @@ class FcPort(Reading, frozen=True):
     name: Annotated[str | None, Fact("WWPN", "World wide name of the port", names=Name.IDENTIFIER)]
     state: Annotated[str | None, State("State", "State of the port: Online, Linkdown, Offline, Blocked, Error ...")]
     speed: Annotated[int | None, Metric("Speed", "Negotiated speed of the port", "bytes_per_second")]
-    supported: Annotated[
-        str | None, Fact("Supports", "Speeds that the adapter supports", export=False, plain=True)
-    ]
+    supported: Annotated[str | None, Fact("Supports", "Speeds that the adapter supports", export=False, plain=True)]
     link_failures: Annotated[int | None, Metric("Link failures", "Losses of the link", kind=Kind.COUNTER)]
     lost_sync: Annotated[int | None, Metric("Sync lost", "Losses of synchronization", kind=Kind.COUNTER)]
     lost_signal: Annotated[int | None, Metric("Signal lost", "Losses of the signal", kind=Kind.COUNTER)]

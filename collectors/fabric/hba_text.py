@@ -19,7 +19,7 @@ from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 
 
-class _Found(Struct):
+class _HbaTables(Struct):
     """Disks with their hosts, PCI functions of hosts, drivers of hosts, and HBAs, of all outputs."""
 
     disks: dict[str, tuple[int, str | None, str | None, str]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class _Found(Struct):
 
 def read(host: Host) -> Iterable[Reading]:
     """Return the path of each disk and the HBAs. Raises Absent without an output, Malformed if none is understood."""
-    found = _Found()
+    found = _HbaTables()
     faults: list[tuple[str, Malformed]] = []
     seen = 0
     for form, take in ((lspci.FORM, _take_lspci), (lsscsi.FORM, _take_lsscsi), (sgmap.FORM, _take_sgmap)):
@@ -51,7 +51,7 @@ def read(host: Host) -> Iterable[Reading]:
     return rows
 
 
-def _take_lspci(found: _Found, output: FormOutput) -> None:
+def _take_lspci(found: _HbaTables, output: FormOutput) -> None:
     every = lspci.parse(output.text)
     bridges = {bus: each for each in every if (bus := each.secondary) is not None}
     for each in every:
@@ -88,7 +88,7 @@ def _hba(each: lspci.PciFunction, kind: str, above: Sequence[lspci.PciFunction],
     )
 
 
-def _take_lsscsi(found: _Found, output: FormOutput) -> None:
+def _take_lsscsi(found: _HbaTables, output: FormOutput) -> None:
     devices, hosts = lsscsi.parse(output.text)
     for each in hosts:
         found.drivers[each.number] = each.driver
@@ -102,7 +102,7 @@ def _take_lsscsi(found: _Found, output: FormOutput) -> None:
             _add(found, device.device, device.host, device.model, device.hctl, output.key)
 
 
-def _take_sgmap(found: _Found, output: FormOutput) -> None:
+def _take_sgmap(found: _HbaTables, output: FormOutput) -> None:
     devices = sgmap.parse(output.text)
     if not devices:
         raise Malformed("sg_map: no host numbers, which -x shows")
@@ -112,13 +112,13 @@ def _take_sgmap(found: _Found, output: FormOutput) -> None:
             _add(found, device.device, device.host, model, None, output.key)
 
 
-def _add(found: _Found, device: str, number: int, model: str | None, hctl: str | None, key: str) -> None:
+def _add(found: _HbaTables, device: str, number: int, model: str | None, hctl: str | None, key: str) -> None:
     known = found.disks.get(device)
     found.disks[device] = (number, model, hctl, key) if known is None or known[1] is None else known
     found.keys.setdefault(number, key)
 
 
-def _rows(found: _Found) -> Iterator[Reading]:
+def _rows(found: _HbaTables) -> Iterator[Reading]:
     for device, (number, model, _, key) in found.disks.items():
         place = f"host{number}"
         yield DiskPath(
@@ -137,7 +137,7 @@ def _rows(found: _Found) -> Iterator[Reading]:
     yield from _hosts(found, {number for number, *_ in found.disks.values()})
 
 
-def _hosts(found: _Found, numbers: Iterable[int]) -> Iterator[Hba]:
+def _hosts(found: _HbaTables, numbers: Iterable[int]) -> Iterator[Hba]:
     """Yield the HBAs of hosts that lspci does not describe."""
     known: Mapping[str, Hba] = found.hbas
     for number in sorted({*numbers, *found.drivers}):

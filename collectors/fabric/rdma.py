@@ -1,4 +1,4 @@
-"""RDMA ports: InfiniBand and RoCE adapters, the errors of their links, and what they had to send again."""
+"""RDMA ports: InfiniBand and RoCE adapters, the errors of their links, and their retransmissions."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class GlusterBrick(Reading, frozen=True, kw_only=True):
         return f"{self.host}:{self.path}"
 
 
-class Stopped(Failed):
+class GlusterStopped(Failed):
     """Raised if glusterd does not run although volumes are configured; `volumes` is their number."""
 
     def __init__(self, volumes: int) -> None:
@@ -113,7 +113,7 @@ def read(host: Host) -> Iterable[Reading]:
     """Return the pool, its servers, volumes and bricks. Raises Absent where GlusterFS has no volumes and no peers."""
     try:
         volumes = read_volumes(host)
-    except Stopped as error:
+    except GlusterStopped as error:
         return [_cluster("glusterd stopped", 0, None, None, error.detail)]
     peers = parse_peers(answer(PEERS, host.run(PEERS, 5.0)))
     if not volumes and not peers:
@@ -132,12 +132,13 @@ def read_volumes(host: Host) -> list[VolumeInfo]:
     """Return the configured volumes, as gluster lists them.
 
     Raises Absent where GlusterFS is installed but not used, which also an ordinary user can see: glusterd creates the
-    directory of its volumes when it first starts. Raises Stopped if glusterd should run and does not, Denied, Failed.
+    directory of its volumes when it first starts. Raises GlusterStopped if glusterd should run and does not, Denied,
+    Failed.
     """
     output = host.run(INFO, 5.0)
     if output.exit != 0 and _DEAD in f"{output.text}{output.stderr.decode('utf-8', 'replace')}":
         if configured := _directories(host):
-            raise Stopped(len(configured))
+            raise GlusterStopped(len(configured))
         raise Absent(command_key(INFO), "glusterd does not run here, and has no volumes")
     try:
         return parse_volumes(answer(INFO, output))

@@ -123,12 +123,13 @@ def _of_document(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 _MASKED = re.compile(
-    r".*(?:[xX]{3}|[*#?]{2}).*|[0.-]+|[<\[(]?(?:redacted|removed|hidden|masked|deleted|censored|serial|s/?n)\b.*", re.IGNORECASE
+    r".*(?:[xX]{3}|[*#?]{2}).*|[0.-]+|[<\[(]?(?:redacted|removed|hidden|masked|deleted|censored|serial|s/?n)\b.*",
+    re.IGNORECASE,
 )
 
 
 def _serial(text: str | None) -> str | None:
-    """Return a serial number, None if somebody has masked it: several disks would have the same one."""
+    """Return a serial number, None if it is masked: several disks would have the same one."""
     return None if text is None or _MASKED.fullmatch(text.strip()) else text
 
 
@@ -355,7 +356,8 @@ def _of_text(said: Mapping[str, str], table: list[SmartAttribute], text: str) ->
     hours = _leading((said.get("accumulated power on time, hours") or "").split(":")[-1]) if hours is None else hours
     yield "power_on", None if hours is None else hours * HOUR
     verdict = said.get("smart overall-health self-assessment test result") or said.get("smart health status")
-    yield "passed", None if verdict is None else verdict in {"PASSED", "OK"}
+    passed = verdict in {"PASSED", "OK"}
+    yield "passed", None if verdict is None or (not passed and re.match(r"PASSED|OK\b", verdict)) else passed
     if protocol == "NVMe":
         yield from _nvme_text(said)
     elif protocol == "SCSI":

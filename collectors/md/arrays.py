@@ -10,7 +10,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from sdstop.collectors.md import details, mdadm, mdstat
-from sdstop.collectors.md.details import Recorded
+from sdstop.collectors.md.details import RecordedArray
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, tolerated
 from sdstop.core.collector import LIVE, Collector, Need
@@ -62,7 +62,7 @@ def read(host: Host) -> Iterable[Reading]:
         yield from _rebuild(host, md)
 
 
-def _mdstat(host: Host, recorded: Mapping[str, Recorded]) -> str | None:
+def _mdstat(host: Host, recorded: Mapping[str, RecordedArray]) -> str | None:
     """Return the text of mdstat; None if it was not recorded, and arrays are known otherwise."""
     try:
         return host.text(MDSTAT)
@@ -73,8 +73,8 @@ def _mdstat(host: Host, recorded: Mapping[str, Recorded]) -> str | None:
 
 
 def _only_recorded(
-    recorded: Mapping[str, Recorded], text: str | None, arrays: Sequence[mdstat.MdArray]
-) -> Iterator[Recorded]:
+    recorded: Mapping[str, RecordedArray], text: str | None, arrays: Sequence[mdstat.MdArray]
+) -> Iterator[RecordedArray]:
     """Yield recorded arrays that mdstat does not have; its name of an array called md/data is unknown."""
     known = {md.name for md in arrays}
     for name, each in recorded.items():
@@ -82,7 +82,7 @@ def _only_recorded(
             yield each
 
 
-def _compare_recorded(host: Host, array: Array, recorded: Recorded | None) -> None:
+def _compare_recorded(host: Host, array: Array, recorded: RecordedArray | None) -> None:
     """Note a number of missing members that contradicts that of recorded mdadm -D."""
     if recorded is None or recorded.array.degraded in {None, array.degraded} or array.degraded is None:
         return

@@ -19,7 +19,7 @@ _PERCENT = 100
 _FROM_SUPERBLOCKS = "superblocks do not show whether the array runs"
 
 
-class Recorded(Struct, frozen=True):
+class RecordedArray(Struct, frozen=True):
     """An array of recorded output: its row, rows of its members, and its rebuild if one runs."""
 
     array: Array
@@ -27,9 +27,9 @@ class Recorded(Struct, frozen=True):
     rebuild: Rebuild | None = None
 
 
-def recorded(host: Host) -> dict[str, Recorded]:
+def recorded(host: Host) -> dict[str, RecordedArray]:
     """Return the arrays of recorded outputs by kernel name: the last that shows an array, superblocks last of all."""
-    found: dict[str, Recorded] = {}
+    found: dict[str, RecordedArray] = {}
     for output in outputs(host, mdadm.DETAIL):
         for detail in mdadm.parse_detail(output.text):
             name = _kernel_name(detail.path)
@@ -51,7 +51,7 @@ def _kernel_name(path: str) -> str:
     return path.removeprefix("/dev/")
 
 
-def _of_detail(host: Host, detail: Detail, name: str, key: str) -> Recorded:
+def _of_detail(host: Host, detail: Detail, name: str, key: str) -> RecordedArray:
     if detail.defect:
         host.defect(key, detail.defect, name)
     runs = detail.state != "inactive"
@@ -95,7 +95,7 @@ def _of_detail(host: Host, detail: Detail, name: str, key: str) -> Recorded:
         for member in detail.members
         if member.path is not None
     )
-    return Recorded(array, tuple(members), _rebuild(detail, name, key) if detail.operation is not None else None)
+    return RecordedArray(array, tuple(members), _rebuild(detail, name, key) if detail.operation is not None else None)
 
 
 def _rebuild(detail: Detail, name: str, key: str) -> Rebuild:
@@ -117,7 +117,7 @@ def _rebuild(detail: Detail, name: str, key: str) -> Rebuild:
 _REDUNDANT = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
 
-def _of_superblocks(host: Host, members: Sequence[Superblock], name: str, key: str) -> Recorded:
+def _of_superblocks(host: Host, members: Sequence[Superblock], name: str, key: str) -> RecordedArray:
     """Return the array as its newest superblock has it; others may have been written before a failure."""
     newest = max(members, key=lambda block: block.events or 0)
     host.defect(key, next((block.defect for block in members if block.defect), _FROM_SUPERBLOCKS), name)
@@ -158,7 +158,7 @@ def _of_superblocks(host: Host, members: Sequence[Superblock], name: str, key: s
         needle=f"Array State : {newest.present}" if newest.present else newest.path,
     )
     known = (_member(name, block.path, block.slot, _state(block, newest, slots), key) for block in members)
-    return Recorded(array, tuple(known))
+    return RecordedArray(array, tuple(known))
 
 
 def _state(block: Superblock, newest: Superblock, slots: str | None) -> str:

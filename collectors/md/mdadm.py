@@ -12,8 +12,8 @@ from sdstop.core.host import Malformed
 from sdstop.core.text import whole
 
 KIB = 1024
-_HEAD = re.compile(r"\s*(/dev/\S+):\s*")
-_PROSE = re.compile(r"(?!Consistency Policy|this\b)\S")
+_HEAD = re.compile(r"\s*(/\S+):\s*")
+_PROSE = re.compile(r"(?!Consistency Policy|Preferred Minor|Working Devices|this\b)\S")
 """A line that no output has: all but a few of its lines are indented."""
 _FIELD = re.compile(r"\s*([A-Z][A-Za-z ]{2,30}?) : (.*)")
 _TABLE = re.compile(r"\s*Number\s+Major\s+Minor\s+RaidDevice\b.*")
@@ -380,8 +380,8 @@ DETAIL = Form(
 )
 EXAMINE = Form(
     key="cmd:mdadm -E",
-    first=r" *(?:/dev/\S+:\n)+ *Magic : ",
-    goes_on=r"\s+\S.*|/dev/\S+:|this .*",
+    first=r" *(?:/\S+:\n)+ *Magic : ",
+    goes_on=r"\s+\S.*|/\S+:|[A-Z][A-Za-z ]{2,30} : .*|this .*",
     reads="superblocks of members, and the state of their array when they were written",
     versions=_VERSIONS,
     fault=examine_fault,

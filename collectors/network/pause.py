@@ -35,9 +35,7 @@ class PauseFrames(Reading, frozen=True):
     received: Annotated[
         int | None, Metric("Received", "Pause frames received: the switch stopped this node", kind=Kind.COUNTER)
     ]
-    sent: Annotated[
-        int | None, Metric("Sent", "Pause frames sent: this node stopped the switch", kind=Kind.COUNTER)
-    ]
+    sent: Annotated[int | None, Metric("Sent", "Pause frames sent: this node stopped the switch", kind=Kind.COUNTER)]
 
 
 _LINE = re.compile(r"\s*([\w.-]{1,60}): (\d{1,20})\s*", re.ASCII)

@@ -49,7 +49,9 @@ class StoragePeer(Reading, frozen=True):
     }
 
     peer: Annotated[str, Label("Peer", "Address of the other end", names=Name.IDENTIFIER)]
-    service: Annotated[str, Label("Service", "iscsi, nvme-tcp, nfs, smb, nbd, ceph, drbd, gluster; by port", plain=True)]
+    service: Annotated[
+        str, Label("Service", "iscsi, nvme-tcp, nfs, smb, nbd, ceph, drbd, gluster; by port", plain=True)
+    ]
     port: Annotated[int | None, Metric("Port", "Port of the server, if all connections have one", export=False)]
     connections: Annotated[int, Metric("Connections", "Open connections to the peer")]
     segments: Annotated[int | None, Metric("Segments", "TCP segments sent to the peer", kind=Kind.COUNTER)]

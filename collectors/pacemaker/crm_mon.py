@@ -296,7 +296,7 @@ class _Instance(Struct, frozen=True):
     bundle: str
 
 
-class _Inside(Struct, frozen=True):
+class _ContainerState(Struct, frozen=True):
     """What holds for the instances in a container."""
 
     disabled: bool = False
@@ -308,11 +308,11 @@ class _Inside(Struct, frozen=True):
 
 
 def _instances(resources: ET.Element) -> Iterator[_Instance]:
-    todo = [(child, _Inside()) for child in reversed(resources)]
+    todo = [(child, _ContainerState()) for child in reversed(resources)]
     while todo:  # clones contain groups and bundles replicas; a hostile capture may nest them to any depth
         item, inside = todo.pop()
         role = item.get("target_role", "")
-        inside = _Inside(
+        inside = _ContainerState(
             inside.disabled or _boolean(item, "disabled") is True or role in _STOPPED,
             (inside.promoted or _boolean(item, "multi_state") is True) and role not in UNPROMOTED,
             inside.many or item.tag in {"clone", "bundle"},
@@ -366,7 +366,7 @@ def _recovered(history: ET.Element | None) -> frozenset[tuple[str, str]]:
           <operation_history task="monitor" rc="7" interval="2000ms" last-rc-change="2026-11-23 19:13:53Z"/>
           <operation_history task="monitor" rc="0" interval="2000ms" last-rc-change="2026-11-23 19:14:01Z"/>
 
-    The order of the lines says nothing; at the same time the failure counts.
+    The order of the lines has no meaning; at the same time the failure counts.
     """
     found = set()
     for node in history if history is not None else ():

@@ -87,7 +87,7 @@ class PrintedStatus(Struct, frozen=True):
     defect: str = ""
 
 
-class _Found(Struct):
+class _LineValues(Struct):
     """Values of the lines read."""
 
     name: str | None = None
@@ -171,7 +171,7 @@ def parse(text: str) -> PrintedStatus:
     Pacemaker 1.1 prints the same without bullets, and failures as `vip_monitor_10000 on san1 'not running' (7): call=5,
     status=complete, exitreason='no address', last-rc-change='...'`. Raises Malformed without a summary.
     """
-    found = _Found()
+    found = _LineValues()
     for line in text.splitlines():
         words = line.strip().removeprefix("* ").strip()
         if words:
@@ -183,7 +183,7 @@ def parse(text: str) -> PrintedStatus:
     return _status(found)
 
 
-def _read(found: _Found, words: str, line: str) -> None:
+def _read(found: _LineValues, words: str, line: str) -> None:
     title = _title(words, line)
     if title is not None:
         found.section, found.containers, found.node = title, [], ""
@@ -207,7 +207,7 @@ def _read(found: _Found, words: str, line: str) -> None:
             found.stray = found.stray or words
 
 
-def _constraint(found: _Found, words: str) -> None:
+def _constraint(found: _LineValues, words: str) -> None:
     if (ban := _BAN.match(words)) is not None:
         found.bans.append(Ban(ban[1], ban[2], ban[3], ban[1].startswith(BY_HAND)))
     elif (ticket := _TICKET.match(words)) is not None:
@@ -222,7 +222,7 @@ def _title(words: str, line: str) -> str | None:
     return _TITLES.get(name.lower()) if not rest else None
 
 
-def _summary(found: _Found, words: str) -> bool:
+def _summary(found: _LineValues, words: str) -> bool:
     """Read a line of the summary; return whether it is one."""
     if words.startswith("Cluster name:"):
         found.headed = True
@@ -256,13 +256,13 @@ def _summary(found: _Found, words: str) -> bool:
     return True
 
 
-def _count(found: _Found, instances: str, more: str | None) -> None:
+def _count(found: _LineValues, instances: str, more: str | None) -> None:
     found.instances = int(instances)
     disabled = re.search(r"(\d{1,9}) DISABLED", more or "")
     found.disabled = int(disabled[1]) if disabled is not None else 0
 
 
-def _members(found: _Found, words: str) -> str | None:
+def _members(found: _LineValues, words: str) -> str | None:
     """Read a line of the list of nodes; return the node below which resources can follow, None for another line."""
     listed = _LISTED.fullmatch(words)
     if listed is not None:
@@ -293,7 +293,7 @@ def _members(found: _Found, words: str) -> str | None:
     return one[2]
 
 
-def _member(found: _Found, name: str, kind: str, *, online: bool) -> None:
+def _member(found: _LineValues, name: str, kind: str, *, online: bool) -> None:
     found.members[name] = PacemakerNode(
         name, kind, online=online, unclean=False, standby=False, maintenance=False, pending=False,
         leads=name == found.leader,
@@ -304,7 +304,7 @@ def _flags(words: str | None) -> frozenset[str]:
     return frozenset(word.strip() for part in re.findall(r"\(([^)]*)\)", words or "") for word in part.split(","))
 
 
-def _resource(found: _Found, words: str, indent: int) -> bool:
+def _resource(found: _LineValues, words: str, indent: int) -> bool:
     """Read a line of a list of resources; return whether it is understood. Opens containers."""
     containers = found.containers
     above = containers[-1] if containers else None
@@ -375,7 +375,7 @@ _PENDING = {"Starting": "Starting", "Stopping": "Stopping", "Promoting": "Promot
 _INACTIVE = frozenset({_STOPPED, "Starting", ""})
 
 
-def _failed_action(found: _Found, words: str) -> None:
+def _failed_action(found: _LineValues, words: str) -> None:
     old = _TECHNICAL.fullmatch(words)
     if old is not None:
         reason = re.search(r"exitreason='([^']*)'", old["rest"])
@@ -412,7 +412,7 @@ def _failed_action(found: _Found, words: str) -> None:
 _OUTCOMES = {"successful": "success"}
 
 
-def _fenced(found: _Found, words: str) -> None:
+def _fenced(found: _LineValues, words: str) -> None:
     one = _FENCING.match(words)
     if one is None:
         found.stray = found.stray or words
@@ -422,7 +422,7 @@ def _fenced(found: _Found, words: str) -> None:
     found.fencings.append(Fencing(one["target"], one["action"], state, moment(when[1]) if when else 0.0))
 
 
-def _status(found: _Found) -> PrintedStatus:
+def _status(found: _LineValues) -> PrintedStatus:
     defect = _lacking(found)
     if defect and found.section in {"all", "active"} and found.resources:
         last = found.resources[-1]  # a text that was cut may lack other instances
@@ -452,7 +452,7 @@ def _status(found: _Found) -> PrintedStatus:
     return PrintedStatus(status, found.name, defect)
 
 
-def _unlisted(found: _Found, names: set[str]) -> Iterator[ManagedResource]:
+def _unlisted(found: _LineValues, names: set[str]) -> Iterator[ManagedResource]:
     """Yield resources known from their failures alone: without `--inactive`, stopped ones are not listed."""
     if found.complete or not found.listing:
         return
@@ -461,7 +461,7 @@ def _unlisted(found: _Found, names: set[str]) -> Iterator[ManagedResource]:
             yield ManagedResource(name, "", 1, (), (), blocked=False, managed=True, expected=True)
 
 
-def _managed(found: _Found) -> Iterator[ManagedResource]:
+def _managed(found: _LineValues) -> Iterator[ManagedResource]:
     by_name: dict[str, list[_Instance]] = {}
     for each in found.resources:
         by_name.setdefault(each.name, []).append(each)
@@ -507,7 +507,7 @@ def _managed(found: _Found) -> Iterator[ManagedResource]:
         )  # fmt: skip
 
 
-def _lacking(found: _Found) -> str:
+def _lacking(found: _LineValues) -> str:
     """Return which part of a status is missing or not understood, "" if none is."""
     if found.stray:
         return f"line not understood: {found.stray[:60]!r}"

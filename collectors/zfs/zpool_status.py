@@ -15,7 +15,6 @@ from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.retention import json_texts
 
 NO_ERRORS = "No known data errors"
-_UNAVAILABLE = "List of errors unavailable"
 """Beginning of the line of a pool whose errors could not be read: without privileges, or suspended."""
 
 _UNITS = "BKMGTPEZ"
@@ -185,11 +184,11 @@ def _lacking(pool: PoolStatus, *, ended: bool) -> str:
 
 def _note_errors(pool: PoolStatus, said: str) -> None:
     number = re.match(r"(\d{1,18}) data errors", said, re.ASCII)
-    unavailable = said.startswith(_UNAVAILABLE)
-    pool.errors = None if said == NO_ERRORS or unavailable else said
+    known = number is not None or said.startswith("Permanent errors have been")
+    pool.errors = said if known else None
     pool.data_errors = 0 if said == NO_ERRORS else int(number[1]) if number else None
-    if unavailable:
-        pool.defect = pool.defect or said[:80]
+    if not known and said != NO_ERRORS:  # unavailable, or cut
+        pool.defect = pool.defect or said[:80] or "errors not shown"
 
 
 def fault(text: str) -> str:

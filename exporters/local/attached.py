@@ -23,7 +23,7 @@ _MOST = 4 << 20
 class AttachedFrames:
     """Source of the frames that an exporter judges. No method but the constructor and `frames` waits.
 
-    Frames are numbered from 1. The exporter decides on the interval and the sources.
+    Frames are numbered from 1. The exporter chooses the interval and the sources.
     """
 
     fixed = True
@@ -91,7 +91,7 @@ class AttachedFrames:
                 return
 
     def rescan(self) -> None:
-        """Do nothing: the exporter decides on the sources."""
+        """Do nothing: the exporter chooses the sources."""
 
     def set_interval(self, seconds: float) -> None:
         """Do nothing: the exporter decides on the interval."""

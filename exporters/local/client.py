@@ -87,7 +87,7 @@ def _trust(user: int, path: str) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the reason of a failed connection."""
+    """Return why the connection failed."""
     if isinstance(error, FileNotFoundError):
         return "no exporter"
     if isinstance(error, ConnectionRefusedError):

@@ -82,7 +82,7 @@ def silent(window: Window, source: str) -> Run | None:
 
 
 def doubt(window: Window, cluster: str) -> Unchecked | None:
-    """Return why nothing good can be concluded from crm_mon here: Pacemaker reports what it knew before Corosync hung.
+    """Return why nothing good can be concluded from crm_mon here: Pacemaker reports its state before Corosync hung.
 
     None if Corosync answers, or is not asked.
     """

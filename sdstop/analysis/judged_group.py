@@ -8,6 +8,7 @@ from sdstop.analysis.column import Second
 from sdstop.analysis.laggard import Wait
 from sdstop.analysis.neighbour import Neighbour
 from sdstop.analysis.peer_samples import Columns, GroupColumns
+from sdstop.analysis.relapse import Relapse
 from sdstop.analysis.standstill import Standstill
 from sdstop.analysis.stripe import Verdict
 from sdstop.collectors.md.readings import Array
@@ -20,7 +21,7 @@ _STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
 
 
 class Laggard(Struct, frozen=True):
-    """A slow member: far longer waits than its peers, or standstills that they do not have.
+    """A slow member: far longer waits than its peers, or standstills or relapses that they do not have.
 
     `neighbour` is set if another load on its disk is the cause. `critical` has hysteresis. `base` is the device below a
     member that is a mapping (an image of LVM's raid) of one device, "" for others.
@@ -33,6 +34,7 @@ class Laggard(Struct, frozen=True):
     neighbour: Neighbour | None = None
     critical: bool = False
     base: str = ""
+    relapse: Relapse | None = None
 
     @property
     def device(self) -> str:

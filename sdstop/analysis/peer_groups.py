@@ -26,6 +26,7 @@ from sdstop.analysis.peer_samples import (
     seconds_of,
     services_of,
 )
+from sdstop.analysis.relapse import relapse
 from sdstop.analysis.slow_members import (
     FEWEST_PASTED,
     MOST,
@@ -228,6 +229,8 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
         near = neighbour_of(window, judged, thing)
         critical = near is None and standstill.is_critical(window, still)
         more.append(Laggard(still.device, thing, None, still, near, critical, device_below(window, thing)))
+    elif not more and not judged.slow and judged.group is not None and action is None:
+        more = _relapsing(window, judged, limits)
     if not more:
         return judged
     kept = tuple(laggard for laggard in judged.slow if laggard.member not in {each.member for each in more})
@@ -235,6 +238,19 @@ def _of_minutes(window: Window, judged: JudgedGroup, limits: StripeLimits, actio
     if verdict is not None and verdict.kind is StripePattern.UNCLEAR:
         verdict = replace(verdict, kind=StripePattern.SLOW)
     return replace(judged, slow=(*kept, *more), verdict=verdict)
+
+
+def _relapsing(window: Window, judged: JudgedGroup, limits: StripeLimits) -> list[Laggard]:
+    """Return the member that is slow at times, if no member is slow all the time."""
+    if parity_alone(judged.array) is not None:
+        return []
+    rotational = judged.rotational is True
+    found = relapse(window, judged.layout, limits, rotational=rotational, mirrored=judged.mirrored)
+    if found is None:
+        return []
+    thing = thing_of(judged, found.member)
+    near = neighbour_of(window, judged, thing)
+    return [Laggard(found.member, thing, neighbour=near, base=device_below(window, thing), relapse=found)]
 
 
 def _slow_over_minutes(

@@ -128,14 +128,14 @@ def _traits(peer: SiteNode) -> Iterator[Trait]:
     yield from _storage(window, trait)
 
 
-class _Make(Protocol):
+class _TraitFactory(Protocol):
     """Factory for the traits of one node."""
 
     def __call__(self, aspect: str, item: str, value: str | float, row: Reading | None, field: str = "", /) -> Trait:
         """Return a trait that cites a row's field."""
 
 
-def _memory(window: Window, trait: _Make) -> Iterator[Trait]:
+def _memory(window: Window, trait: _TraitFactory) -> Iterator[Trait]:
     filled = [row for row in window.rows(Dimm).values() if row.size]
     if filled:
         sizes = Counter(bytes_(row.size) for row in filled)
@@ -148,7 +148,7 @@ def _memory(window: Window, trait: _Make) -> Iterator[Trait]:
             yield trait("channels", socket.socket, socket.used, socket)
 
 
-def _storage(window: Window, trait: _Make) -> Iterator[Trait]:
+def _storage(window: Window, trait: _TraitFactory) -> Iterator[Trait]:
     disks = [row for row in window.rows(BlockDevice).values() if row.kind in _DISKS and row.model]
     firmware: dict[str, set[str]] = defaultdict(set)
     ways: dict[str, set[str]] = defaultdict(set)

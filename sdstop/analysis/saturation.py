@@ -27,7 +27,7 @@ STACKED_KINDS = frozenset({"md", "dm", "bcache", "drbd", "loop", "zvol", "partit
 """Kinds of devices whose requests are served by others."""
 
 
-class Saturated(Struct, frozen=True):
+class SaturatedDevice(Struct, frozen=True):
     """A saturated device: medians over the samples. `wait` is seconds, `completed` requests per second."""
 
     device: str
@@ -37,7 +37,9 @@ class Saturated(Struct, frozen=True):
     completed: float
 
 
-def saturated(window: Window, moments: Sequence[Moment[DiskActivity]], busy: float, part: float) -> list[Saturated]:
+def saturated(
+    window: Window, moments: Sequence[Moment[DiskActivity]], busy: float, part: float
+) -> list[SaturatedDevice]:
     """Return the devices that were saturated in at least a `part` of the samples, by name."""
     if not moments:
         return []
@@ -56,7 +58,7 @@ def saturated(window: Window, moments: Sequence[Moment[DiskActivity]], busy: flo
         waits = [row.wait for row in rows if row.wait is not None]
         if waits and sum((row.queue or 0.0) >= depth(device) for row in rows) >= least:
             rate = median(row.completed_per_second for row in rows)
-            found.append(Saturated(name, median(row.busy or 0.0 for row in rows), queue, median(waits), rate))
+            found.append(SaturatedDevice(name, median(row.busy or 0.0 for row in rows), queue, median(waits), rate))
     return found
 
 

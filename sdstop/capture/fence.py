@@ -1,6 +1,6 @@
 """Fences: lines that delimit a code block in a ticket, a mail or a web page.
 
-    ```console                Markdown; ends at as many backquotes without a word
+    ```console                Markdown; ends at an equal number of backquotes
     {code:bash|title=san1}    Jira; ends at {code}
     <pre>                     HTML; ends at </pre>
 

@@ -22,6 +22,8 @@ SEPARATOR = "\u241c"
 """Line between two terminals that were side by side."""
 _LEAST = 3
 _LEAST_BARS = 5
+_SHORTEST = 3
+"""Minimum length of a line that an output can have; an empty prompt is shorter."""
 _ROUNDS = 4
 _MOST = 12
 """Maximum number of regions of one kind that are tried."""
@@ -57,9 +59,7 @@ def removed(text: str, begins: Callable[[str], bool], understood: Callable[[str]
     return "\n".join(lines)
 
 
-def _without_one(
-    lines: list[str], begins: Callable[[str], bool], understood: Callable[[str], int]
-) -> list[str] | None:
+def _without_one(lines: list[str], begins: Callable[[str], bool], understood: Callable[[str], int]) -> list[str] | None:
     """Return a text without one margin, None if no more of it is understood then."""
     before = -1
     for kind in _KINDS:
@@ -150,7 +150,7 @@ def _stamped(lines: Sequence[str]) -> Iterator[Region]:
 
 _MARK = re.compile(
     r"\s{0,8}(?:(?P<sign>[\u2502\u2503\u2551|!+;#%\u2022\u2023\u25cf*>\u00bb-])"
-    r"|(?P<name>[\w./-]{1,60}\s{0,20}\||[\w./-]{1,80}:|\[[\w.-]{1,60}\](?::|(?= )))(?:(?<=:)\d{1,7}:)?)(?P<rest>.*)"
+    r"|(?P<name>[\w./-]{1,60}\s{0,20}\||[\w./-]{1,80}:|\[[\w.-]{1,60}\](?::|(?= ))))(?P<rest>.*)"
 )
 
 
@@ -186,7 +186,7 @@ def _paired(lines: Sequence[str]) -> Iterator[Region]:
             return found["text"].replace('""', '"')
 
     for start, end in _runs(lines, mark):
-        yield Region(start, end, [plain(line) for line in lines[start:end]])
+        yield Region(start, end, [plain(line) for line in lines[start:end]], 0)
 
 
 _LAST_BAR = re.compile(r"(?P<text>.*?)\s*(?P<bar>[\u2502\u2503\u2551|])\s*")
@@ -201,7 +201,8 @@ def _bordered(lines: Sequence[str]) -> Iterator[Region]:
 
     for start, end in _runs(lines, mark):
         found = [_LAST_BAR.fullmatch(line) for line in lines[start:end]]
-        yield Region(start, end, [each["text"] if each is not None else "" for each in found], 0)
+        bare = [each["text"] if each is not None else "" for each in found]
+        yield Region(start, end, bare, _bare_lines(bare))
 
 
 _BARS = re.compile(r"[\u2502\u2503\u2551|]")
@@ -212,7 +213,9 @@ def _columns(lines: Sequence[str]) -> Iterator[Region]:
     """Yield the regions with a bar in one column: a border, or the one between two terminals."""
     at = 0
     while at < len(lines):
-        best = max(((_barred(lines, at, bar.start()), bar.start()) for bar in _BARS.finditer(lines[at])), default=(0, 0))
+        best = max(
+            ((_barred(lines, at, bar.start()), bar.start()) for bar in _BARS.finditer(lines[at])), default=(0, 0)
+        )
         end, column = best
         if end - at < (_LEAST_BARS if lines[at][column : column + 1] == "|" else _LEAST):
             at += 1
@@ -226,12 +229,19 @@ def _columns(lines: Sequence[str]) -> Iterator[Region]:
         if not any(each.strip() for each in left):
             yield Region(start, stop, right)
         elif not any(each.strip() for each in right):
-            yield Region(start, stop, left, 0)
+            yield Region(start, stop, left, _bare_lines(left))
         elif sum(1 for each in left if each.strip()) * 2 >= len(left):
             apart = ["[...]", SEPARATOR]
-            empty = sum(1 for each in left if not each.strip())
-            yield Region(start, stop, [*left, *apart, *right, *apart], empty)
+            yield Region(start, stop, [*left, *apart, *right, *apart], _bare_lines(left))
         at = end
+
+
+def _bare_lines(lines: Sequence[str]) -> int:
+    """Return the number of lines that count only with a bar: blank ones, and prompts."""
+    return sum(1 for line in lines if len(line.strip()) < _SHORTEST or line.rstrip()[-1:] in _PROMPT_ENDS)
+
+
+_PROMPT_ENDS = frozenset("#$%")
 
 
 def _barred(lines: Sequence[str], at: int, column: int) -> int:

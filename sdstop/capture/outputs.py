@@ -16,13 +16,15 @@ from msgspec import Struct, field
 
 from sdstop.capture import margins, terminal
 from sdstop.capture.fence import Fence, Fences, is_fence
-from sdstop.capture.prompt import Typed, command, typed
+from sdstop.capture.prompt import TypedCommand, command, typed
 from sdstop.core.collector import Texts
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
 
 _XML = re.compile(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
 
 
+_DOCUMENT = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\"\]]|$))", re.MULTILINE)
+"""Beginning of JSON; `[0:0:0:0] disk` is lsscsi's."""
 _NARROW = 60
 """Minimum width of wrapped lines."""
 _RECENT = 200
@@ -38,7 +40,7 @@ class TextOutput(Struct):
 
     key: str
     line: int
-    typed: Typed | None = None
+    typed: TypedCommand | None = None
     form: Form | None = None
     lines: list[str] = field(default_factory=list)
     end: str = ""
@@ -81,7 +83,7 @@ class TextOutput(Struct):
         return next((line.strip() for line in self.lines if line.strip()), self.typed.program if self.typed else "")
 
 
-class Usable(Struct, frozen=True):
+class UsableText(Struct, frozen=True):
     """Text of an output, why it is not complete ("" if it is), and whether it misleads and must not be used."""
 
     text: str
@@ -134,7 +136,7 @@ class Division:
             line = lines[at]
             begun = self._begun(text, lines, at, starts[at], current)
             if begun is None and line.rstrip() in prompts:
-                begun = TextOutput("", at + 1, Typed("", "", ends_only=True))
+                begun = TextOutput("", at + 1, TypedCommand("", "", ends_only=True))
             elif begun is not None and begun.typed is not None and not begun.alone:
                 prompts |= _bare_prompt(line, begun.typed)
             fence = fences.meaning(at, line, in_output=bool(current.key and current.text))
@@ -173,6 +175,8 @@ class Division:
             return self._command(lines, at)
         if start < current.sure or self._belongs(current, form, lines[at]):
             return None
+        if current.key and not current.text and self._own(text, start, current) is not None:
+            return None  # of another program, too
         return TextOutput(form.key, at + 1, form=form)
 
     def _belongs(self, current: TextOutput, form: Form, line: str) -> bool:
@@ -236,7 +240,7 @@ class Division:
             return TextOutput(found.key, at + 1, found, alone=True)
         return None
 
-    def _shows(self, found: Typed, text: str) -> bool:
+    def _shows(self, found: TypedCommand, text: str) -> bool:
         """Return whether a text begins with an output of a command, after blank lines and fences."""
         lines = [line for line in text.split("\n") if line.strip() and not is_fence(line)]
         if not lines:
@@ -265,7 +269,7 @@ class Division:
     def _taken(self, text: str, lines: Sequence[str], at: int, starts: Sequence[int], current: TextOutput) -> int:
         """Add a line to an output, or all lines of JSON; return the number of the next line."""
         line, start = lines[at], starts[at]
-        if current.key and not current.text and line.lstrip()[:1] in {"{", "["}:
+        if current.key and not current.text and _DOCUMENT.match(line):
             try:
                 _, end = json.JSONDecoder().raw_decode(text, start + len(line) - len(line.lstrip()))
             except (ValueError, RecursionError):
@@ -289,7 +293,7 @@ class Division:
         return at + 1
 
 
-def _bare_prompt(line: str, asked: Typed) -> set[str]:
+def _bare_prompt(line: str, asked: TypedCommand) -> set[str]:
     """Return the prompt before a command line, which shows the end of the last output if nothing follows it."""
     before = line.rstrip().removesuffix(asked.asked).rstrip()
     return {before} if asked.asked and before[-1:] in _PROMPT_ENDS and len(before) < len(line.rstrip()) else set()
@@ -313,7 +317,7 @@ def _alternatives(forms: tuple[Form, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?P<f{at}>{form.first})" for at, form in enumerate(forms)) or "(?!)", re.MULTILINE)
 
 
-def usable(output: TextOutput) -> Usable:
+def usable(output: TextOutput) -> UsableText:
     """Return the text of an output and why it is incomplete; of its unwrapped variants the first one without fault."""
     text = _rejoined(output)
     fault = _fault(output, text)
@@ -330,7 +334,7 @@ def usable(output: TextOutput) -> Usable:
     fault = fault or _cut_lines(output, text)
     holed = output.holed and not (form is not None and form.by_line)
     part = form is not None and (form.whole or (fault == NOT_BEGUN and not form.by_line))
-    return Usable(text, fault, misleads=bool(fault) and (holed or part))
+    return UsableText(text, fault, misleads=bool(fault) and (holed or part))
 
 
 def _rejoined(output: TextOutput) -> str:
@@ -367,6 +371,9 @@ def _cut_lines(output: TextOutput, text: str) -> str:
         return ""
     full = [at for at, line in enumerate(lines) if len(line) == widest]
     short = any(line.strip() and len(line) < widest for at, line in enumerate(lines) if at not in {0, *full})
+    shapes = {re.sub(r"\d+", "", lines[at][: len(lines[at]) - len(lines[at].lstrip())] + lines[at].split()[0]) for at in full}
+    if len(shapes) < _FEWEST_CUT or form.by_line:  # lines of one kind can have one width
+        return ""
     later = [next(iter(lines[at + 1 : at + 2]), "") for at in full]
     cut = [line for line in later if not line.strip() or (form.goes_on and _goes_on(form, line)) or _begins(form, line)]
     return f"lines cut at {widest} columns" if len(cut) >= _FEWEST_CUT and short else ""
@@ -382,7 +389,7 @@ _DATED = re.compile(r"\s*\[[ A-Z+]?[^\]\n{\"]{5,60}\] ?\S")
 
 def _fault(output: TextOutput, text: str) -> str:
     """Return why a text is not a complete output."""
-    is_document = text.lstrip()[:1] in {"{", "["} and _DATED.match(text) is None
+    is_document = _DOCUMENT.match(text) is not None and _DATED.match(text) is None
     if is_document and (output.form is None or output.form.fault is None):
         try:
             json.JSONDecoder(strict=True).decode(text)

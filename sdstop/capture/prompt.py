@@ -45,7 +45,7 @@ _PREFIXES: dict[str, str] = {
 """Programs that run the rest of their command line, and their options that have an argument."""
 
 
-class Typed(Struct, frozen=True):
+class TypedCommand(Struct, frozen=True):
     """Command line: the key of its output, "" if that is not supported, and why the output may be incomplete.
 
     `program` is the first program. `host` is the node, "" if the line does not show it. `asked` is the line itself.
@@ -61,7 +61,7 @@ class Typed(Struct, frozen=True):
     """Rest of a heading of watch: host and time."""
 
 
-def typed(line: str, programs: Collection[str]) -> Typed | None:
+def typed(line: str, programs: Collection[str]) -> TypedCommand | None:
     """Return the command line in a line of terminal text, None if there is none.
 
     An empty prompt has no program (`ends_only`).
@@ -76,7 +76,7 @@ def typed(line: str, programs: Collection[str]) -> Typed | None:
     if strong is not None:
         host = strong["host"] or strong["host2"] or strong["host3"] or ""
         if strong["line"] is None:
-            return Typed("", "", host=host, ends_only=True)
+            return TypedCommand("", "", host=host, ends_only=True)
         return _command(strong["line"], programs, host)
     weak = _WEAK.fullmatch(line)
     if weak is None:
@@ -100,12 +100,12 @@ def _is_text(line: str) -> bool:
     return len(line.split()) > 3 and re.search(r"[.!?:]$", line) is not None
 
 
-def command(line: str, programs: Collection[str]) -> Typed:
+def command(line: str, programs: Collection[str]) -> TypedCommand:
     """Return the command of a shell command line."""
     return _command(line, programs, "")
 
 
-def _command(line: str, programs: Collection[str], host: str, watch: str = "") -> Typed:
+def _command(line: str, programs: Collection[str], host: str, watch: str = "") -> TypedCommand:
     words = _words(line)
     stages = _stages(words)
     known: list[tuple[str, str, str]] = []  # key, fault, host
@@ -125,8 +125,8 @@ def _command(line: str, programs: Collection[str], host: str, watch: str = "") -
             known.append((plain_key, fault or (f"only what {bad} passed on" if bad else ""), there))
     if len({key for key, _, _ in known}) == 1:
         key, fault, there = known[0]
-        return Typed(key, line, first, there, fault, watch=watch)
-    return Typed("", line, first, host, watch=watch)
+        return TypedCommand(key, line, first, there, fault, watch=watch)
+    return TypedCommand("", line, first, host, watch=watch)
 
 
 def _words(line: str) -> list[str]:

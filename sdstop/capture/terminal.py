@@ -44,16 +44,18 @@ _TAG = re.compile(
 _TAG_BREAK = re.compile(r"(?:<br\s?/?>|</(?:p|div|li|tr)>)\n?", re.IGNORECASE)
 _FEWEST_TAGS = 3
 _SHOWN_CR = re.compile(r"\^M$", re.MULTILINE)
-_BARE_COLOR = re.compile(r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})?m|\[K")
-_BARE_RESET = re.compile(r"\[0?m")
+_BARE_COLOR = re.compile(r"\[\d{1,3}(?:;\d{1,3}){0,4}m|\[[mK](?![\w\]])")
+_BARE_RESET = re.compile(r"\[0m|\[m(?![\w\]])")
 _LINKED = (
     (re.compile(r"<(?:mailto|https?|file|ftp):[^<>\s]{1,400}>"), ""),
     (re.compile(r"\[([^\[\]\n|]{1,200})(?:\]\(|\|)(?:mailto|https?|file|ftp):[^)\]\s]{1,400}[)\]]"), r"\1"),
 )
 """Links of mailers, Markdown and Jira to the text before them."""
 _BOLD = re.compile(r"(\*\*|__)(?=\w)([^*\n]{1,80}?)(?<=[\w)])\1(?!\w)")
-_NOTE = re.compile(r"(?<=\S)[ \t]+(?:<-{2,}|<={2,}|<{3,}|\u2190|\u21d0|\u27f5|[ \t]# (?=[a-z]))[^\n]{0,200}$", re.MULTILINE)
-"""Remark that somebody added to a line: `  <-- here`, `   # broken since noon`."""
+_NOTE = re.compile(
+    r"(?<=\S)[ \t]+(?:<-{2,}|<={2,}|<{3,}|\u2190|\u21d0|\u27f5|[ \t]# (?=[a-z]))[^\n]{0,200}$", re.MULTILINE
+)
+"""Remark added to a line: `  <-- here`, `   # broken since noon`."""
 _FOOTER = re.compile(r"^[ \t]*(?:Page|Seite) \d{1,4} (?:of|von|/) \d{1,4}[ \t]*$\n?", re.MULTILINE)
 _QUOTED = re.compile(r" {0,3}>(?: ?(?P<rest>.*))?")
 _MOST_LEVELS = 6

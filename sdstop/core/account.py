@@ -13,6 +13,7 @@ from sdstop.core.snapshot import Snapshot
 
 NOT_UNDERSTOOD = "recorded, not understood"
 _OTHER_FORM = "recorded in another form: "
+_NOT_USED = "not used: "
 
 
 class Use(enum.StrEnum):
@@ -41,6 +42,8 @@ class Account(Struct, frozen=True):
         if self.use is Use.READ:
             return f"read: {', '.join(self.sources)}"
         if self.use is Use.UNREAD:
+            if self.reason.startswith(_NOT_USED):
+                return f"recorded, {self.reason}"
             if self.reason.startswith(_OTHER_FORM):
                 return f"{NOT_UNDERSTOOD}: {self.reason.partition(': ')[2]}"
             return f"{NOT_UNDERSTOOD}: {self.reason}" if self.reason else NOT_UNDERSTOOD
@@ -62,7 +65,9 @@ def accounts(origin: Origin, shot: Snapshot) -> list[Account]:
             if run.outcome is Outcome.OK:
                 readers.setdefault(key, []).append(run.collector)
             elif run.outcome in {Outcome.UNREAD, Outcome.FAILED}:
-                reasons.setdefault(key, run.reason)
+                reasons[key] = run.reason
+            elif run.outcome is Outcome.ABSENT and run.reason:
+                reasons.setdefault(key, f"{_NOT_USED}{run.reason.removeprefix(f'{key}: ')}")
     return [_account(block, readers, reasons, shot.unread) for block in origin.blocks]
 
 

@@ -103,7 +103,7 @@ def judge(
     Superseded as soon as a rule ends and the judgement is `unwanted`. The `policy` changes thresholds and severities.
     """
     guard = guard or Guard()
-    ordered, checked, findings = _in_order(rules), list[_Checked](), list[Finding]()
+    ordered, checked, findings = _in_order(rules), list[_RuleResult](), list[Finding]()
     for rule in ordered:
         if unwanted():
             raise Superseded
@@ -118,7 +118,7 @@ def _in_order(rules: Sequence[Rule]) -> list[Rule]:
     return sorted(rules, key=lambda rule: bool(rule.after))
 
 
-class _Checked(Struct, frozen=True):
+class _RuleResult(Struct, frozen=True):
     """Verdicts of one rule, its critical things that are gone, and its ID if it had data to check."""
 
     verdicts: Sequence[Verdict] = ()
@@ -126,7 +126,7 @@ class _Checked(Struct, frozen=True):
     ran: str | None = None
 
 
-def _findings(checked: Iterable[_Checked]) -> list[Finding]:
+def _findings(checked: Iterable[_RuleResult]) -> list[Finding]:
     return [v for each in checked for v in (*each.gone, *each.verdicts) if isinstance(v, Finding)]
 
 
@@ -137,44 +137,44 @@ def _checked(
     guard: Guard,
     findings: Sequence[Finding],
     policy: Policy,
-) -> _Checked:
+) -> _RuleResult:
     """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
 
-    def check() -> _Checked:
+    def check() -> _RuleResult:
         missing = _missing(window, rule)
         replaced = missing is not None and any(window.rows(family) for family in rule.instead)
         verdicts: Sequence[Verdict] = ()
         if policy.is_off(rule) and (missing is None or missing.gap not in _UNSEEN):
-            return _Checked((Unchecked(OFF, rule=rule.id, calm=True),))
+            return _RuleResult((Unchecked(OFF, rule=rule.id, calm=True),))
         if missing is None or replaced:
             found = policy.verdicts(rule, window, configured.get(rule.id), findings)
             verdicts = settled(window, rule, found)
         judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
         if missing is not None and not judged:
             bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
-            return _Checked(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
-        return _Checked(verdicts, ran=rule.id if judged or not verdicts else None)
+            return _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
+        return _RuleResult(verdicts, ran=rule.id if judged or not verdicts else None)
 
     return _guarded(window, rule, check, guard)
 
 
-def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _Checked:
+def _unreached(window: Window, rule: Rule, before: Judgement, guard: Guard) -> _RuleResult:
     """Return the verdict of a rule that the time limit of this frame excluded, and its findings of the last frame."""
 
-    def check() -> _Checked:
+    def check() -> _RuleResult:
         missing = _missing(window, rule)
         if missing is _UNCONCERNED:
-            return _Checked()
+            return _RuleResult()
         gone = {finding.subject for finding in gone_findings(window.now, rule)}
         kept = [f for f in before.singles if f.rule == rule.id and missing is None and f.subject not in gone]
-        return _Checked((*kept, of_rule(missing or _NO_TIME, rule)))
+        return _RuleResult((*kept, of_rule(missing or _NO_TIME, rule)))
 
     return _guarded(window, rule, check, guard)
 
 
-def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: Guard) -> _Checked:
-    def helpless(said: str) -> _Checked:
-        return _Checked((Unchecked(f"error in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
+def _guarded(window: Window, rule: Rule, check: Callable[[], _RuleResult], guard: Guard) -> _RuleResult:
+    def helpless(said: str) -> _RuleResult:
+        return _RuleResult((Unchecked(f"error in this rule: {said}", rule=rule.id, gap=Gap.FAULTY),))
 
     gone = tuple(of_rule(finding, rule) for finding in gone_findings(window.now, rule)) if rule.remembers else ()
     checked = guard.call(Part.RULE, rule.id, check, helpless)
@@ -182,7 +182,7 @@ def _guarded(window: Window, rule: Rule, check: Callable[[], _Checked], guard: G
 
 
 def _judgement(
-    window: Window, rules: Sequence[Rule], checked: Sequence[_Checked], guard: Guard, held: Folds, policy: Policy
+    window: Window, rules: Sequence[Rule], checked: Sequence[_RuleResult], guard: Guard, held: Folds, policy: Policy
 ) -> Judgement:
     """Return the verdicts of all rules as one judgement."""
     findings = _findings(checked)
@@ -330,7 +330,7 @@ class Diagnosis(Struct):
         held = self.folded_before(window.now.number)
         if until is None:
             return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy)
-        rules, found = _in_order(self.rules), dict[int, _Checked]()
+        rules, found = _in_order(self.rules), dict[int, _RuleResult]()
         start, self._first = self._first, 0
         for at in (*range(start, len(rules)), *range(start)):
             if found and time.monotonic() >= until:

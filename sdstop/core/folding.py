@@ -55,7 +55,7 @@ Folds = AbstractSet[tuple[str, str]]
 """Rules and subjects of folded findings."""
 
 
-class _Shared(Struct, frozen=True):
+class _SharedThing(Struct, frozen=True):
     """Thing that several affected ones share; `count` things of their kind depend on it. None is the node itself."""
 
     thing: Thing | None
@@ -90,7 +90,7 @@ class _Group(Struct, frozen=True, eq=False):
     """Affected things of one kind that may share the same things."""
 
     kind: str
-    shared: tuple[_Shared, ...]
+    shared: tuple[_SharedThing, ...]
 
 
 def folded(findings: Sequence[Finding], topology: Topology, rules: Iterable[Rule], held: Folds) -> list[Finding]:
@@ -172,12 +172,12 @@ def _group(topology: Topology, place: int) -> _Group | None:
         kind = _kind(topology, thing)
         ranked = [(other, _rank(other)) for other in topology.below(thing, _REACHED)]
         found = [
-            _Shared(other, count, rank, _hba(topology, other))
+            _SharedThing(other, count, rank, _hba(topology, other))
             for other, rank in ranked
             if rank is not None and (count := _counts(topology, other)[kind]) >= LEAST
         ]
         if kind == "disk" and _disks(topology) >= LEAST:
-            found.append(_Shared(None, _disks(topology), len(_SHARED)))
+            found.append(_SharedThing(None, _disks(topology), len(_SHARED)))
         if not kind or not found:
             return (None,)
         key = kind, tuple(each.thing.place if each.thing is not None else -1 for each in found)
@@ -203,9 +203,9 @@ def _disks(topology: Topology) -> int:
 
 def _chosen(
     groups: Mapping[_Group, Mapping[int, object]], held: AbstractSet[str], taken: AbstractSet[str]
-) -> Iterator[tuple[_Shared, list[_Group]]]:
+) -> Iterator[tuple[_SharedThing, list[_Group]]]:
     """Yield shared things and the groups that are folded on them, each group at most once; none on those `taken`."""
-    shared: dict[str, _Shared] = {}
+    shared: dict[str, _SharedThing] = {}
     below: dict[str, list[_Group]] = {}
     affected = Counter[str]()
     for group, places in groups.items():
@@ -238,7 +238,7 @@ def _chosen(
                     affected[each.subject] -= len(groups[group])
 
 
-def _is_enough(shared: _Shared, count: int, *, is_held: bool) -> bool:
+def _is_enough(shared: _SharedThing, count: int, *, is_held: bool) -> bool:
     if is_held and count > 1 and 3 * count >= shared.count:
         return True
     if shared.thing is None:
@@ -247,7 +247,7 @@ def _is_enough(shared: _Shared, count: int, *, is_held: bool) -> bool:
 
 
 def _fold(
-    topology: Topology, rule: Rule, kind: str, shared: _Shared, about: Mapping[int, Sequence[Finding]]
+    topology: Topology, rule: Rule, kind: str, shared: _SharedThing, about: Mapping[int, Sequence[Finding]]
 ) -> Finding:
     """Return the finding about a shared thing that replaces those about the affected ones, by place."""
     members = tuple(finding for each in about.values() for finding in each)
@@ -324,7 +324,7 @@ def _affected(topology: Topology, fold: str, places: tuple[int, ...]) -> tuple[t
     return known[fold][1:]
 
 
-def _advice(shared: _Shared) -> Iterator[Advice]:
+def _advice(shared: _SharedThing) -> Iterator[Advice]:
     """Yield the first steps, which concern the shared thing."""
     if shared.kind is ThingKind.HBA:
         yield "Check whether the adapter was reset or lost."

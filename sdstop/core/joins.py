@@ -242,7 +242,7 @@ class ThingName(NamedTuple):
     name: str
 
 
-class Named(NamedTuple):
+class NamedThing(NamedTuple):
     """A thing as named by one row: its kind (None: only referenced) and its names, the primary one first."""
 
     kind: ThingKind | None
@@ -252,8 +252,8 @@ class Named(NamedTuple):
 class Link(NamedTuple):
     """Dependency of `upper` on `lower`, with its relation."""
 
-    upper: Named
-    lower: Named
+    upper: NamedThing
+    lower: NamedThing
     relation: Relation
 
 
@@ -271,17 +271,17 @@ class Identity(Struct, frozen=True):
     aliases: tuple[tuple[str, Naming], ...] = ()
     many: bool = False
 
-    def of(self, row: Any, role: str) -> tuple[Named, ...]:
+    def of(self, row: Any, role: str) -> tuple[NamedThing, ...]:
         """Return the things with this role that a row names."""
         naming = self.naming.of(row) if isinstance(self.naming, Stated) else self.naming
         kind = self.kind.of(row) if isinstance(self.kind, Stated) else self.kind
         name = filled(self.name or f"{{{role}}}", row)
         if self.many:
             words = dict.fromkeys(word for word in (name or "").split(",") if word)
-            return tuple(Named(kind, (ThingName(naming, word),)) for word in words) if naming is not None else ()
+            return tuple(NamedThing(kind, (ThingName(naming, word),)) for word in words) if naming is not None else ()
         names = [ThingName(naming, name)] if name and naming is not None else []
         names += (ThingName(other, alias) for text, other in self.aliases if (alias := filled(text, row)))
-        return (Named(kind, tuple(dict.fromkeys(names))),) if names else ()
+        return (NamedThing(kind, tuple(dict.fromkeys(names))),) if names else ()
 
     def fields(self, role: str) -> frozenset[str]:
         """Return the names of the fields (or properties) used."""
@@ -303,7 +303,7 @@ class Join(Struct, frozen=True):
     relation: Relation | Stated[Relation]
 
 
-def named(row: Any) -> dict[str, tuple[Named, ...]]:
+def named(row: Any) -> dict[str, tuple[NamedThing, ...]]:
     """Return the things named by a row, by role; () for roles that are not named."""
     return {role: identity.of(row, role) for role, identity in row.things.items()}
 
@@ -321,7 +321,7 @@ def links(row: Any) -> Iterator[Link]:
                     yield Link(upper, lower, relation)
 
 
-def _first(things: Mapping[str, tuple[Named, ...]], roles: str) -> tuple[Named, ...]:
+def _first(things: Mapping[str, tuple[NamedThing, ...]], roles: str) -> tuple[NamedThing, ...]:
     return next((things[role] for role in roles.split("|") if things[role]), ())
 
 

@@ -27,7 +27,7 @@ SOURCE = "memory"
 """Name of the run that holds the rows; no collector has it."""
 
 
-class Vanished(Reading, frozen=True):
+class VanishedThing(Reading, frozen=True):
     """Thing that a rule found critical and that is gone: one row per rule and subject, kept by the session."""
 
     family: ClassVar[str] = "vanished"
@@ -46,19 +46,19 @@ class Vanished(Reading, frozen=True):
     mark: Annotated[str, Fact("Mark", "Marked part of the quote", names=Name.EVIDENCE)] = ""
 
 
-class _Known(Struct, frozen=True):
+class _CriticalThing(Struct, frozen=True):
     """Critical thing: its names, the last finding, and the row since it is gone."""
 
     names: frozenset[str]
     finding: Finding
-    row: Vanished | None = None
+    row: VanishedThing | None = None
 
 
 class Memory(Struct):
     """Critical things of the rules that remember, by rule and subject."""
 
-    known: dict[tuple[str, str], _Known] = field(default_factory=dict)
-    changes: list[tuple[int, tuple[Vanished, ...]]] = field(default_factory=list)
+    known: dict[tuple[str, str], _CriticalThing] = field(default_factory=dict)
+    changes: list[tuple[int, tuple[VanishedThing, ...]]] = field(default_factory=list)
     """Rows from a frame on, by its number."""
 
     def recalled(self, shot: Snapshot, rules: Sequence[Rule], providers: Providers) -> Snapshot:
@@ -81,7 +81,7 @@ class Memory(Struct):
             self.changes.append((shot.number, rows))
         return with_vanished(shot, rows)
 
-    def at(self, number: int) -> tuple[Vanished, ...]:
+    def at(self, number: int) -> tuple[VanishedThing, ...]:
         """Return the rows as of the frame with this number."""
         return next((rows for since, rows in reversed(self.changes) if since <= number), ())
 
@@ -102,21 +102,21 @@ class Memory(Struct):
                 inside = set(names_in(finding.subject))
                 names = next((names for names in things if not inside.isdisjoint(names)), None)
                 if names is not None:
-                    self.known[rule.id, finding.subject] = _Known(names, finding)
+                    self.known[rule.id, finding.subject] = _CriticalThing(names, finding)
 
 
-def with_vanished(shot: Snapshot, rows: Sequence[Vanished]) -> Snapshot:
+def with_vanished(shot: Snapshot, rows: Sequence[VanishedThing]) -> Snapshot:
     """Return a snapshot with rows of vanished things."""
     if not rows:
         return shot
     table: Rows = {(row.rule, row.subject): row for row in rows}
-    run = Run(SOURCE, Outcome.OK, "", shot.monotonic, shot.taken, shot.taken, tables={Vanished: table})
-    return replace(shot, by_family={**shot.by_family, Vanished: run})
+    run = Run(SOURCE, Outcome.OK, "", shot.monotonic, shot.taken, shot.taken, tables={VanishedThing: table})
+    return replace(shot, by_family={**shot.by_family, VanishedThing: run})
 
 
 def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
     """Return the findings of a rule about things that were critical and are gone."""
-    rows = (row for row in shot.rows(Vanished).values() if row.rule == rule.id) if rule.remembers else ()
+    rows = (row for row in shot.rows(VanishedThing).values() if row.rule == rule.id) if rule.remembers else ()
     return [
         Finding(
             severity=Severity.CRITICAL,
@@ -138,11 +138,11 @@ def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
     ]
 
 
-def _row(known: _Known, shot: Snapshot) -> Vanished:
+def _row(known: _CriticalThing, shot: Snapshot) -> VanishedThing:
     finding = known.finding
     cite = finding.evidence[0] if finding.evidence else None
     thing = next((name for name in names_in(finding.subject) if name in known.names), finding.subject)
-    return Vanished(
+    return VanishedThing(
         finding.rule, finding.subject, thing, finding.title, finding.summary, shot.monotonic,
         *((cite.frame, cite.key, cite.excerpt, cite.mark) if cite is not None else (shot.number,)),
     )  # fmt: skip

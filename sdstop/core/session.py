@@ -293,16 +293,16 @@ def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
     return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}
 
 
-class _Packed(Evidence, frozen=True):
+class _PackedEvidence(Evidence, frozen=True):
     """Evidence with compressed data, because old frames of a live session are rarely accessed."""
 
 
 def _pack(item: Evidence) -> Evidence:
-    return item if len(item.data) < _WORTH_PACKING else _copy(_Packed, item, zlib.compress(item.data, 1))
+    return item if len(item.data) < _WORTH_PACKING else _copy(_PackedEvidence, item, zlib.compress(item.data, 1))
 
 
 def _unpack(item: Evidence) -> Evidence:
-    return _copy(Evidence, item, zlib.decompress(item.data)) if isinstance(item, _Packed) else item
+    return _copy(Evidence, item, zlib.decompress(item.data)) if isinstance(item, _PackedEvidence) else item
 
 
 def _copy(kind: type[Evidence], e: Evidence, data: bytes) -> Evidence:

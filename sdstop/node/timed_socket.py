@@ -19,7 +19,7 @@ Address = tuple[int, int, int, str, Any]
 """Result of getaddrinfo for one address: family, type, protocol, canonical name, address."""
 
 
-class _Timed:
+class _DeadlineCalls:
     """Socket mix-in that limits each call to the time left until `end` (monotonic seconds)."""
 
     end = 0.0
@@ -47,11 +47,11 @@ class _Timed:
         super().do_handshake(*arguments, **keywords)  # type: ignore[misc]
 
 
-class TimedSocket(_Timed, socket.socket):
+class TimedSocket(_DeadlineCalls, socket.socket):
     """Plain TCP socket. The standard library applies the timeout of sendall to all of the data."""
 
 
-class TimedTlsSocket(_Timed, ssl.SSLSocket):
+class TimedTlsSocket(_DeadlineCalls, ssl.SSLSocket):
     """TLS socket. The ssl module applies the timeout of a read, write or handshake to all of its system calls."""
 
 

@@ -186,7 +186,7 @@ class Redactor:
         `ran` are the collectors that have run so far.
         """
         while self._trial(ran):
-            suspects = [name for name, kind in self._names.kinds.items() if name in self.pseudonyms.known[kind]]
+            suspects = list(self._names.kinds)  # also those not replaced so far: a longer name can have hidden them
             if self._trial(ran, suspects):
                 break
             low, high = 0, len(suspects)  # replacing the first `low` changes nothing, replacing the first `high` does

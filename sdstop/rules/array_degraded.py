@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from sdstop.analysis.presence import gone
 from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
-from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
@@ -26,7 +26,6 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
-from sdstop.readings.disk import Disk
 
 _RUNNING = frozenset({
     "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
@@ -63,8 +62,8 @@ def _judged(window: Window, array: Array) -> Verdict:
     said = _contradiction(window, array)
     if said:
         return Unchecked(said, array.array, gap=Gap.FAULTY)
-    if not array.degraded and (gone := _without_device(window, array)):
-        return _gone(window, array, gone)
+    if not array.degraded and (lost := _without_device(window, array)):
+        return _gone(window, array, lost)
     if array.redundant and array.degraded is None:
         return Unchecked("number of missing members unavailable (mdstat, sysfs)", array.array)
     if array.redundant and array.degraded:
@@ -100,28 +99,22 @@ def _contradiction(window: Window, array: Array) -> str:
 
 
 def _without_device(window: Window, array: Array) -> list[Member]:
-    """Return the working members whose devices the node no longer has; md notices with the next write only.
-
-    They are missing in the last two samples of counters and in sysfs, and other members are in both.
-    """
-    members = [member for member in window.where(Member, "array", array.array) if member.state in _WORKING]
-    samples = [moment.rows for moment in window.moments(Disk)[-2:]]
-    tables: list[Mapping[Hashable, object]] = [*samples, window.rows(BlockDevice)]
-    names = {member.device for member in members}
-    if len(samples) < 2 or not all(any(name in table for name in names) for table in tables):
-        return []
-    return [member for member in members if not any(member.device in table for table in tables)]
+    """Return the working members whose devices the node no longer has; md notices with the next write only."""
+    working = [member for member in window.where(Member, "array", array.array) if member.state in _WORKING]
+    names = [member.device for member in working]
+    lost = gone(window, names, names)
+    return [member for member in working if member.device in lost]
 
 
-def _gone(window: Window, array: Array, gone: Sequence[Member]) -> Finding:
+def _gone(window: Window, array: Array, lost: Sequence[Member]) -> Finding:
     left = array.tolerates if array.redundant else 0
-    after = None if left is None else left - len(gone)
-    names = [member.device for member in gone]
-    are = "are" if len(gone) > 1 else "is"
+    after = None if left is None else left - len(lost)
+    names = [member.device for member in lost]
+    are = "are" if len(lost) > 1 else "is"
     return Finding(
         severity=Severity.WARNING if after is None or after > 0 else Severity.CRITICAL,
         subject=array.array,
-        title=f"{human.plural(len(gone), 'MEMBER')} GONE: md has not noticed",
+        title=f"{human.plural(len(lost), 'MEMBER')} GONE: md has not noticed",
         cause=f"{human.listed(names, limit=16)} {are} listed as working, but the node has no such device.",
         impact=(
             "Data of the array is inaccessible."
@@ -129,10 +122,10 @@ def _gone(window: Window, array: Array, gone: Sequence[Member]) -> Finding:
             else "The array is degraded with the next request to it."
         ),
         values=(
-            Value("gone", "members without a device", len(gone), "", of=array.raid_disks),
+            Value("gone", "members without a device", len(lost), "", of=array.raid_disks),
             Value("tolerates", "further failures tolerated then", after, "", below=None if after else 1),
         ),
-        evidence=cites(*(window.cite(member, "state") for member in gone[:4]), window.cite(array)),
+        evidence=cites(*(window.cite(member, "state") for member in lost[:4]), window.cite(array)),
         advice=(
             "Find out why the disk disappeared: slot, cable, HBA or enclosure.",
             run("journalctl", "-k").pipe("grep", "-w", *operands(names[0])),

@@ -50,7 +50,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if cache.writes_back == 0 and dirty and cache.dirty:
             yield _switched_off(window, cache, dirty, trend, limits)
         elif crowded or full or held or (dirty >= limits["crowded"] and _soon(eta, limits)):
-            yield _finding(window, caching, dirty, refused, _Now(trend, eta, wait), limits)
+            yield _finding(window, caching, dirty, refused, _DirtyTrend(trend, eta, wait), limits)
         else:
             room = "" if refused is None else f", {human.number(refused)} requests without room"
             drains = f", {_drains(cache, trend)}" if trend is not None and trend < 0 and dirty >= _MUCH else ""
@@ -112,7 +112,7 @@ def _switched_off(window: Window, cache: Cache, dirty: float, trend: float | Non
     )
 
 
-class _Now(Struct, frozen=True):
+class _DirtyTrend(Struct, frozen=True):
     """Change of the dirty data in bytes per second, seconds until all is dirty, and mean wait of a write in seconds."""
 
     trend: float | None
@@ -181,7 +181,7 @@ _MOSTLY = 0.5
 
 
 def _finding(
-    window: Window, caching: CacheAnalysis, dirty: float, refused: int | None, now: _Now, limits: Limits
+    window: Window, caching: CacheAnalysis, dirty: float, refused: int | None, now: _DirtyTrend, limits: Limits
 ) -> Finding:
     cache, recent = caching.cache, caching.recent
     size, to = human.quantity(cache.dirty, "bytes"), human.safe(cache.slow or "the disks", 16)

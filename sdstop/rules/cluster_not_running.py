@@ -1,7 +1,7 @@
 """The cluster manager is configured on this node and does not run, runs only in part, or does not answer.
 
-A daemon that hangs keeps its listening socket: only an unanswered question shows it. Pacemaker goes on reporting what
-it knew before Corosync hung, so that its answers are no proof of a healthy cluster.
+A daemon that hangs keeps its listening socket: only an unanswered question shows it. Pacemaker goes on
+reporting its state before Corosync hung, so its answers do not prove a healthy cluster.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _unanswered(window: Window, daemon: str, row: ClusterPolicy | ClusterMembers
         ),
         evidence=cites(window.cite(known)),
         advice=(
-            "Compare with what the other nodes see.",
+            "Compare with the state on the other nodes.",
             run("crm_mon", "-1", note="on another node"),
             run("journalctl", "-b", "-u", daemon.lower()),
         ),

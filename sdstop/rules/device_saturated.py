@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sdstop.analysis import programs
 from sdstop.analysis.peer_groups import judged_groups
 from sdstop.analysis.peer_samples import SECONDS, recent
-from sdstop.analysis.saturation import BUSY, FAR, Saturated, saturated, times_its_past, times_its_peers
+from sdstop.analysis.saturation import BUSY, FAR, SaturatedDevice, saturated, times_its_past, times_its_peers
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
@@ -77,7 +77,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield from passed(names, f"not at its limit in {human.plural(len(moments), 'sample')}")
 
 
-def _of_group(window: Window, name: str, upper: Thing, full: Sequence[Saturated], members: int) -> Finding:
+def _of_group(window: Window, name: str, upper: Thing, full: Sequence[SaturatedDevice], members: int) -> Finding:
     busiest = max(full, key=lambda each: each.queue)
     cause = (
         f"{len(full)} of {members} members are full: about {human.number(busiest.completed)} requests/s, "
@@ -87,7 +87,7 @@ def _of_group(window: Window, name: str, upper: Thing, full: Sequence[Saturated]
     return replace(found, title="MEMBERS AT THEIR LIMIT", cost=sum(each.queue for each in full))
 
 
-def _of_device(window: Window, thing: Thing | None, each: Saturated, times: float | None) -> Finding:
+def _of_device(window: Window, thing: Thing | None, each: SaturatedDevice, times: float | None) -> Finding:
     cause = (
         f"Busy {human.percent(each.busy)}% of the time: {human.number(each.completed)} requests/s, "
         f"{human.number(each.queue)} waiting."
@@ -99,7 +99,7 @@ def _finding(
     window: Window,
     subject: str,
     thing: Thing | None,
-    each: Saturated,
+    each: SaturatedDevice,
     cause: str,
     members: str | None,
     times: float | None = None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
+from sdstop.analysis.presence import gone
 from sdstop.collectors.aoe.readings import AoeTarget
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID, MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -62,6 +63,54 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield verdict
     for target in window.rows(AoeTarget).values():
         yield _aoe(window, target)
+    for name, above in _lost(window).items():
+        yield _gone(window, name, above)
+
+
+def _lost(window: Window) -> dict[str, list[str]]:
+    """Return the devices that are gone while others are still built on them, with these.
+
+    Only device mapper is judged: array-degraded judges members of md, volume-degraded the images of LVM's raids. Of a
+    device with several below it, such as a multipath map, all must be gone.
+    """
+    links = window.of_run(BlockLink, "below", lambda: _below(window))
+    found: dict[str, list[str]] = {}
+    for upper, below in links.items():
+        if below and len(lost := gone(window, below, (upper,))) == len(below):
+            for name in lost:
+                found.setdefault(name, []).append(upper)
+    return found
+
+
+def _below(window: Window) -> dict[str, list[str]]:
+    """Return the devices below each mapping that is not one of several below another device."""
+    found: dict[str, list[str]] = {}
+    for row in window.rows(BlockLink).values():
+        if row.relation == "slave" and row.told is None:
+            found.setdefault(row.device, []).append(row.below)
+    parts = {name for below in found.values() if len(below) > 1 for name in below}
+    mapped = {row.device for row in window.rows(BlockDevice).values() if row.kind == "dm"}
+    return {name: below for name, below in found.items() if name in mapped and name not in parts}
+
+
+def _gone(window: Window, name: str, above: Sequence[str]) -> Finding:
+    upper = window.get(BlockDevice, above[0])
+    known = human.safe((upper.dm_name if upper is not None else None) or above[0], 24)
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=above[0],
+        title="DISK GONE, still in use",
+        cause=f"{known} is built on {human.safe(name, 16)}, and the node has no such device.",
+        impact=f"Every request of {known} to it fails.",
+        values=(Value("device", "missing device", name), Value("above", "built on it", human.listed(above))),
+        evidence=cites(window.cite(upper) if upper is not None else None),
+        advice=(
+            "Find out why the disk disappeared: slot, cable, HBA or enclosure.",
+            run("journalctl", "-k").pipe("grep", "-w", *operands(name.rpartition("/")[2])).pipe("tail", "-40"),
+            run("lsblk", "-s", f"/dev/{above[0]}"),
+        ),
+        refuted_by=f"a line of {human.safe(name, 20)} in /proc/diskstats",
+    )
 
 
 def _said(window: Window) -> Iterator[Verdict]:
@@ -197,7 +246,7 @@ def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
 
 DISK_OFFLINE = Rule(
     "disk-offline",
-    "disk offline, AoE target down, or write-protected disk of an array or pool",
+    "disk offline or gone while in use, AoE target down, or write-protected disk of an array or pool",
     Severity.CRITICAL,
     _check,
     (BlockDevice,),

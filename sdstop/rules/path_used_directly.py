@@ -84,9 +84,7 @@ def _is_map(window: Window, thing: Thing) -> bool:
     return row is not None and MAP_UUID in (row.dm_uuid or "")
 
 
-def _finding(
-    window: Window, path: str, paths: Sequence[str], users: Sequence[Thing], maps: dict[str, str]
-) -> Finding:
+def _finding(window: Window, path: str, paths: Sequence[str], users: Sequence[Thing], maps: dict[str, str]) -> Finding:
     mapping = next((maps[each] for each in paths if each in maps), None)
     device = window.get(BlockDevice, path)
     row = next((row for row in window.rows(MultipathPath).values() if row.path == path), None)

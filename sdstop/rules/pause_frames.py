@@ -1,4 +1,4 @@
-"""Pause frames: a switch that stops this node, or a node that cannot take what it is sent."""
+"""Pause frames: a switch that stops this node, or a node that cannot process received frames fast enough."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def _finding(window: Window, row: PauseFrames, worst: str, rates: dict[str, floa
         subject=row.interface,
         title=f"PAUSED BY THE SWITCH: {rate}/s" if stopped else f"PAUSES THE SWITCH: {rate}/s",
         cause=f"The interface {worst} {rate} pause frames per second.",
-        impact="Everything that it sends waits each time." if stopped else "Everything sent to this node waits each time.",
+        impact="Everything that it sends waits each time."
+        if stopped
+        else "Everything sent to this node waits each time.",
         values=(
             Value("received", "pause frames received", rates.get("received"), "per_second", above=limits["rate"]),
             Value("sent", "pause frames sent", rates.get("sent"), "per_second", above=limits["rate"]),
@@ -63,7 +65,9 @@ def _finding(window: Window, row: PauseFrames, worst: str, rates: dict[str, floa
             if stopped
             else "Find out why the node takes frames too slowly: rings, PCIe link, processors.",
             run("ethtool", "-a", *operands(row.interface), note="pause settings"),
-            run("ethtool", "-S", *operands(row.interface), note="frames by priority").pipe("grep", "-E", "pause|xoff|pfc"),
+            run("ethtool", "-S", *operands(row.interface), note="frames by priority").pipe(
+                "grep", "-E", "pause|xoff|pfc"
+            ),
         ),
         refuted_by="counts of pause frames that stay the same under load",
     )

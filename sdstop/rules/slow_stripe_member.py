@@ -9,6 +9,7 @@ from sdstop.analysis.column import SLOW, StripeLimits, thresholds
 from sdstop.analysis.judged_group import JudgedGroup, Laggard, is_striped
 from sdstop.analysis.laggard import FEWEST, Wait
 from sdstop.analysis.peer_groups import striped_groups
+from sdstop.analysis.relapse import Relapse
 from sdstop.analysis.replacement import advice, waits_for
 from sdstop.analysis.standstill import CRITICAL, Standstill
 from sdstop.collectors.md.readings import Array
@@ -80,8 +81,12 @@ def _slow(window: Window, judged: JudgedGroup, laggard: Laggard, limits: Limits)
         title = f"SLOW {kind}: {human.number(laggard.wait.times)}x its peers' wait"
         cause = _waiting(judged, laggard, laggard.wait)
         values += _wait_values(laggard.wait, limits)
+    elif laggard.relapse is not None:
+        title = f"{kind} SLOW AT TIMES: {human.plural(laggard.relapse.spells, 'spell')}"
+        cause = _relapsing(laggard.relapse)
+        values += _relapse_values(laggard.relapse, limits)
     else:
-        raise ValueError("a slow member has a wait or a standstill")
+        raise ValueError("a slow member has a wait, a standstill or a relapse")
     impact = waits_for(judged)
     values.append(Value("busy", "busy", row.busy if row is not None else None, "ratio"))
     if laggard.base:
@@ -149,6 +154,24 @@ def _standing_values(still: Standstill) -> tuple[Value, ...]:
         Value("standstill", "time without a completion", share, "ratio", above=CRITICAL if share >= CRITICAL else None),
         Value("episodes", "standstills", len(still.spans)),
         Value("wait", "longest mean wait after a standstill", still.wait, "seconds"),
+    )
+
+
+def _relapsing(found: Relapse) -> str:
+    return (
+        f"Requests take {human.wait(found.wait)} ms in {human.duration(found.seconds)} of {human.duration(found.of)}, "
+        f"{human.wait(found.peers)} ms on its peers then."
+    )
+
+
+def _relapse_values(found: Relapse, limits: Limits) -> tuple[Value, ...]:
+    times = found.wait / found.peers if found.peers else None
+    return (
+        Value("wait", "wait of requests in slow seconds", found.wait, "seconds"),
+        Value("peers", "peers' median", found.peers, "seconds"),
+        Value("times", "times its peers' wait", times, "", above=limits["slow_far"]),
+        Value("spells", "spells of slow seconds", found.spells),
+        Value("slow", "slow part of the time", found.seconds / found.of, "ratio"),
     )
 
 

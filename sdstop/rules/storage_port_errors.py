@@ -89,7 +89,9 @@ def _judge(window: Window, port: _Port, limits: Limits) -> Verdict:
         return Unchecked(f"state {human.safe(port.row.state)}; never had a link", port.name, calm=True)
     groups = {"damaged": port.damaged, "lost": port.lost, "repeated": port.repeated}
     grown = {
-        name: counter_growth(window, type(port.row), port.key, fields, _HOUR) for name, fields in groups.items() if fields
+        name: counter_growth(window, type(port.row), port.key, fields, _HOUR)
+        for name, fields in groups.items()
+        if fields
     }
     known = {name: each for name, each in grown.items() if each is not None}
     if not known:

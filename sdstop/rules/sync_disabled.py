@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from sdstop.collectors.zfs.datasets import DatasetSettings
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
-from sdstop.core.finding import Covers, Damage, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 
 _SHOWN = 3

@@ -35,7 +35,7 @@ class UiSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: dict[str, list[str]] = {}
 
 
-class _Remembered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _StoredSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     columns: dict[str, list[str]] = {}
 
 
@@ -76,7 +76,7 @@ def remembered_columns() -> dict[str, list[str]]:
     """Return the columns chosen in the dashboard, by table; nothing if there are none or the file is damaged."""
     try:
         path = remembered_file()
-        return convert(read_toml(read_text(path)), _Remembered).columns if path.exists() else {}
+        return convert(read_toml(read_text(path)), _StoredSettings).columns if path.exists() else {}
     except (ConfigError, OSError):
         return {}
 

@@ -3,8 +3,8 @@
 The limits in `analysis.stripe.StripeLimits` were chosen on `scenarios.TUNING` (columns 4, 6, 8, 12, 23; seeds below
 1000). Here only `scenarios.HELD_OUT` is judged: other numbers of columns (5 to 30), disks, chunks, clone sizes and
 counts, loads and seeds. What is a convoy is said by the positions of the simulated clones (`scenarios.convoy`), never
-by a counter. These are samples: one quick enough for every run, larger ones by `-m slow`; `python -m bench.detection`
-runs all of it.
+by a counter. These are samples by `-m slow`; `python -m bench.detection` runs all of it. In every run test_stripe.py
+and test_group_detection.py judge a few simulated arrays and groups of every kind.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SEED = 5000
 CONVOYS = {0: 7, 1: 14, 4: 40}
 """Clone loads on spinning disks for each level and number of columns, and how many windows must hold a convoy.
 
-0 is the sample of every run: of the loads as by 1 every other one, so that each level and each number of columns has
+0 is the smallest sample: of the loads as by 1 every other one, so that each level and each number of columns has
 some; of limited flash one number of columns for each level; of each healthy family one level; and of each other family
 and level one medium.
 """
@@ -51,7 +51,7 @@ def judged(*, whole: bool) -> list[Outcome]:
 
 
 @pytest.fixture(
-    scope="module", params=[0, pytest.param(1, marks=_SLOW), pytest.param(4, marks=_SLOW)], ids=["sample", "1", "4"]
+    scope="module", params=[pytest.param(number, marks=_SLOW) for number in (0, 1, 4)], ids=["sample", "1", "4"]
 )
 def seeds(request: pytest.FixtureRequest) -> int:
     number: int = request.param

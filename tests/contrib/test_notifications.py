@@ -106,6 +106,7 @@ def served(stories: list[str]) -> Iterator[tuple[int, type[Node]]]:
         thread.join(PATIENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("prometheus", "prometheus-alertmanager", "victoria-metrics")
 def test_each_story_is_announced_once_and_for_its_cause(tmp_path: Path) -> None:
     stories = [*PAGED, *TICKETS, *CALM]

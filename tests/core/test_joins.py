@@ -14,7 +14,7 @@ from sdstop.core.joins import (
     Identity,
     Join,
     Link,
-    Named,
+    NamedThing,
     Naming,
     Peers,
     Relation,
@@ -35,8 +35,8 @@ DISK = Identity(ThingKind.DEVICE, Naming.DEV)
 MEMBER = Join("array", "device", Relation.MEMBER)
 
 
-def dev(name: str, kind: ThingKind | None = ThingKind.DEVICE) -> Named:
-    return Named(kind, (ThingName(Naming.DEV, name),))
+def dev(name: str, kind: ThingKind | None = ThingKind.DEVICE) -> NamedThing:
+    return NamedThing(kind, (ThingName(Naming.DEV, name),))
 
 
 def test_a_row_joins_the_things_that_it_names() -> None:
@@ -63,7 +63,7 @@ def test_kind_naming_and_relation_may_be_what_the_row_states() -> None:
     md = row(things, join, array="md0", device="sda", kind="md")
     assert list(links(md)) == [Link(dev("md0", ThingKind.ARRAY), dev("sda"), Relation.MEMBER)]
     zfs = row(things, join, array="tank", device="sda", kind="zfs")
-    assert things["array"].of(zfs, "array") == (Named(ThingKind.POOL, (ThingName(Naming.ZFS, "tank"),)),)
+    assert things["array"].of(zfs, "array") == (NamedThing(ThingKind.POOL, (ThingName(Naming.ZFS, "tank"),)),)
     assert list(links(zfs)) == []
     assert things["array"].of(row(things, array="x", kind="other"), "array") == ()
 

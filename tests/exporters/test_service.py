@@ -471,6 +471,7 @@ def scrape_times(seconds: float, count: int) -> tuple[list[float], str]:
         process.communicate(timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_scrapes_are_answered_while_frames_take_seconds() -> None:
     idle, _ = scrape_times(0.0, 100)
     meanwhile, page = scrape_times(0.7, 200)

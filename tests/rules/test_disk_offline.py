@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from sdstop.collectors.aoe.targets import AOE
 from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.evidence import command_key
-from sdstop.core.finding import Gap, Severity
+from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.rules.disk_offline import DISK_OFFLINE
 from sdstop.rules.path_failed import PATH_FAILED
 from tests.nodes.frames import Judged, check
@@ -124,3 +127,42 @@ def test_an_aoe_target_that_does_not_answer_is_critical(state: str) -> None:
     assert judged(known | {f"{base}/state": f"{state}\n"}).finding("etherd/e0.1").severity is Severity.CRITICAL
     assert judged(known | {f"{base}/state": "up\n"}).ruled_out("etherd/e0.1").summary
     assert judged(known | {f"{base}/state": "lost\n"}).unchecked("etherd/e0.1").reason == 'unknown state "lost"'
+
+
+# --- disks that are gone while in use ---------------------------------------------------------------------
+
+
+def without(gone: Sequence[str], below: Sequence[str], *, uuid: str = "LVM-abc") -> Judged:
+    """Judge a device mapper device on `below`, of which some are gone from the third second on."""
+    shown = []
+    for second in range(5):
+        there = [name for name in ("sda", "sdb", "sdc") if second < 2 or name not in gone]
+        rows = "".join(f"   8 {n} {name} 1 0 8 1 1 0 8 1 0 1 1\n" for n, name in enumerate(there))
+        files = {"/proc/diskstats": f"{rows} 253 0 dm-0 1 0 8 1 1 0 8 1 0 1 1\n"}
+        for name in there:
+            files |= disk(name, ord(name[-1]) - 97)
+        base = "/sys/block/dm-0"
+        files |= {f"{base}/dev": "253:0\n", f"{base}/size": "16\n", f"{base}/dm/name": "vg0-data\n",
+                  f"{base}/dm/uuid": f"{uuid}\n"}  # fmt: skip
+        files |= {f"link:{base}/slaves/{name}": f"../../{name}" for name in below}
+        shown.append((float(second), files))
+    return Judged((BLOCKDEV, DISKSTATS), [DISK_OFFLINE], shown)
+
+
+def test_a_volume_whose_disk_is_gone() -> None:
+    finding = without(["sdb"], ["sdb"]).finding("dm-0")
+    assert finding.severity is Severity.CRITICAL
+    assert finding.title == "DISK GONE, still in use"
+    assert finding.cause == "vg0-data is built on sdb, and the node has no such device."
+
+
+@pytest.mark.parametrize(
+    ("gone", "below"),
+    [
+        pytest.param((), ("sdb",), id="all there"),
+        pytest.param(("sdc",), ("sdb",), id="an unused disk"),
+        pytest.param(("sdb",), ("sdb", "sdc"), id="one of two"),
+    ],
+)
+def test_disks_that_nothing_lacks(gone: Sequence[str], below: Sequence[str]) -> None:
+    assert not [said for said in without(gone, below).all if isinstance(said, Finding)]

@@ -369,6 +369,51 @@ def test_a_member_that_holds_up_its_peers_has_no_equal_share() -> None:
     assert one.cause.endswith("at 10.0% of their rate.")
 
 
+# --- slow at times ----------------------------------------------------------------------------------------
+
+
+def at_times(slow: int, every: int, *, names: Sequence[str] = ("sdd",), rate: float = 20.0, until: int = 99) -> Loads:
+    """Let members wait 400 ms in `slow` of `every` seconds, at a rate of their own then."""
+
+    def load(device: str, second: int) -> Load:
+        if device in names and (second - 1) % every < slow and second <= until:
+            return Load(rate, rate, 400.0, busy=1.0)
+        return Load(20, 20, 10.0, busy=0.2)
+
+    return load
+
+
+@pytest.mark.parametrize("kind", GROUPS)
+def test_a_member_that_is_slow_at_times_is_a_warning(kind: str) -> None:
+    rule, subject = SUBJECTS[kind]
+    one = finding(judged(peers.shown(node(kind), DISKS, at_times(4, 12), seconds=72)))
+    assert (one.rule, one.severity, one.subject) == (rule, Severity.WARNING, subject)
+    assert "SLOW AT TIMES: 5 spells" in one.title
+    assert "400 ms in 20s of 1m0" in one.cause
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        pytest.param(at_times(1, 15), id="four seconds of a minute"),
+        pytest.param(at_times(6, 12, until=28), id="two spells"),
+        pytest.param(at_times(4, 12, names=DISKS), id="all at once"),
+        pytest.param(at_times(4, 12, names=DISKS[:4]), id="most of them"),
+        pytest.param(at_times(4, 12, rate=60.0), id="more requests"),
+    ],
+)
+def test_seconds_that_are_few_shared_or_due_to_load_are_not_relapses(load: Loads) -> None:
+    assert found(judged(peers.shown(node("raidz2"), DISKS, load, seconds=72))) == set()
+
+
+def test_members_that_are_slow_in_turns_are_not_relapsing() -> None:
+    def load(device: str, second: int) -> Load:
+        slow = device == DISKS[second // 3 % len(DISKS)]
+        return Load(20, 20, 400.0, busy=1.0) if slow else Load(20, 20, 10.0, busy=0.2)
+
+    assert found(judged(peers.shown(node("raidz2"), DISKS, load, seconds=72))) == set()
+
+
 # --- slow without a comparison ----------------------------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ from sdstop.rules import RULES
 from sdstop.rules.scaling_poor import SCALING_POOR
 from sdstop.sampler import sample
 from sdstop.tui.scene import BAD
-from tests.fixtures import FIXTURES, Said, Story, Undeclared, each_of, every_story, expected, names, parse, sixth, story
+from tests.fixtures import FIXTURES, Said, Story, Undeclared, each_of, every_story, expected, names, parse, story, tenth
 from tests.make_fixtures import STORIES as SYNTHETIC
 from tests.stories.archive import pack, stream
 from tests.tui.first_screen import SIZES, check_first_screen
@@ -524,11 +524,12 @@ def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None
 
 
 # --- the views --------------------------------------------------------------------------------------------
-# Text, metrics and screen take turns: each story is in one of them in every run. What JSON, which has all of a report,
-# and check say is asked of every story as it was judged above; the commands, which open and judge it again, take turns.
+# Text, metrics and screen take turns: half of the stories are in one of them in every run, all of them by `-m slow`.
+# What JSON, which has all of a report, and check say is asked of every story as it was judged above. The commands,
+# which open and judge it again, take turns.
 
 
-@each_of(sixth(0))
+@each_of(tenth(0))
 def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "report", "--from", story(name).path)
     assert (code, err) == (0, "")
@@ -538,7 +539,7 @@ def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes
     assert "\x1b" not in text
 
 
-@each_of(sixth(1))
+@each_of(tenth(1))
 def test_the_report_in_json_is_the_same_to_the_byte(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """Opened and judged twice."""
     code, text, err = run(capsysbinary, "report", "--format", "json", "--from", story(name).path)
@@ -558,7 +559,7 @@ def test_the_report_in_json(name: str) -> None:
     assert all(f["evidence"] and f["advice"] and f["summary"] for f in told)
 
 
-@each_of(sixth(2))
+@each_of(tenth(2))
 def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "check", "--from", story(name).path)
     assert (code, err) == (expected(name).code, "")
@@ -591,7 +592,7 @@ def the_check_is_right(name: str, text: str) -> None:
         assert f"{rule} {subject}: " in text
 
 
-@each_of(sixth(3))
+@each_of(tenth(3))
 def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "export", "--once", "--from", story(name).path)
     assert (code, err) == (0, "")
@@ -611,7 +612,7 @@ def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[by
     assert 0 not in counts.values()
 
 
-@each_of(sixth(2))
+@each_of(tenth(2))
 async def test_the_first_screen_is_whole_at_every_size(name: str) -> None:
     async with screen(story(name).session, SIZES[0]) as shown:
         for size in SIZES:
@@ -620,7 +621,7 @@ async def test_the_first_screen_is_whole_at_every_size(name: str) -> None:
             check_first_screen(shown)
 
 
-@each_of(sixth(4))
+@each_of(tenth(4))
 async def test_the_dashboard(name: str) -> None:
     told = story(name)
     async with screen(told.session, SIZE) as shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -112,6 +113,176 @@ SAME: dict[str, Mangler] = {
     "pages": _pages,
 }
 """Changes that lose nothing: all findings stay, or the text is reported as not understood."""
+
+
+_KNOWN_PROMPT = re.compile(r"^(?:\[\w+@[\w.-]+ [^\]]*\][#$]|\w+@[\w.-]+:[^\s#$]*[#$]|[#$])(?= |$)", re.MULTILINE)
+
+
+def _numbered(form: str) -> Mangler:
+    """Put the number of each line before it."""
+    return lambda text: "\n".join(form.format(at=at) + line for at, line in enumerate(text.split("\n"), 1))
+
+
+def _lines_as(lines: Callable[[list[str]], str]) -> Mangler:
+    return lambda text: lines(text.split("\n"))
+
+
+def _boxed(left: str, right: str, frame: str = "") -> Mangler:
+    """Put borders around the lines."""
+
+    def box(text: str) -> str:
+        lines = text.expandtabs().split("\n")
+        width = max(map(len, lines))
+        edge = [frame * (width + 4)] if frame else []
+        return "\n".join([*edge, *(f"{left}{line.ljust(width)}{right}" for line in lines), *edge])
+
+    return box
+
+
+def _beside(bar: str) -> Mangler:
+    """Put another terminal on the right side."""
+    other = ["other text here", "uptime", " 10:00 up 3 days", "load average: 0.1"]
+
+    def put(text: str) -> str:
+        lines = text.expandtabs().split("\n")
+        width = max(map(len, lines))
+        return "\n".join(f"{line.ljust(width)}{bar}{other[at % 4]}" for at, line in enumerate(lines))
+
+    return put
+
+
+def _links(text: str) -> str:
+    return re.sub(r"\b(\w+@san1)\b", r"\1<mailto:\1>", re.sub(r"(/dev/\w+)", r"[\1](file://\1)", text))
+
+
+def _asked(question: str) -> Mangler:
+    """Write the question for a password below each command line."""
+    return lambda text: re.sub(
+        r"^(\[\w+@[^\]]*\][#$]|[#$]) (\w.*)$", rf"\1 sudo \2\n{re.escape(question)} ", text, flags=re.MULTILINE
+    )
+
+
+def _remarked(remark: str) -> Mangler:
+    return lambda text: re.sub(r"^(.*(?:DEGRADED|FAULTED|failed|down).*)$", rf"\1{remark}", text, flags=re.MULTILINE)
+
+
+def _html(line: str) -> str:
+    return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+_PUTTY = (
+    "=~=~=~=~=~=~=~=~=~=~=~= PuTTY log 2026.11.23 12:03:04 =~=~=~=~=~=~=~=~=~=~=~=\r\nlogin as: root\r\n"
+    "root@san1's password:\r\nLast login: Mon Nov 23 10:00:00 2026 from 192.0.2.1\r\n"
+)
+_MAIL = (
+    "From: Anna\nSent: Monday, November 23, 2026 12:03 PM\nTo: Support\nSubject: RE: slow storage\n\nHi,\n\n",
+    "\n\nRegards\nAnna\n\n-----Original Message-----\nFrom: Support\nplease send the outputs\n",
+)
+
+TOOLS: dict[str, Mangler] = {
+    "dots-after": lambda text: f"{text.rstrip()}\n...\n",
+    "less": lambda text: f"{text.rstrip()}\n:\n",
+    "less-end": lambda text: f"{text.rstrip()}\nlines 1-40/40 (END)\n",
+    "en-dashes": lambda text: text.replace("-", "\u2013"),
+    "ellipsis": lambda text: text.replace("...", "\u2026"),
+    "ligatures": lambda text: text.replace("fi", "\ufb01").replace("fl", "\ufb02"),
+    "cat-n": _numbered("{at:6}\t"),
+    "cat-n-as-blanks": lambda text: _numbered("{at:6}\t")(text).expandtabs(8),  # type: ignore[union-attr]
+    "grep-n": _numbered("{at}:"),
+    "grep-file": _each(lambda line: f"out.txt:{line}"),
+    "grep-file-n": _numbered("/tmp/ticket.txt:{at}:"),
+    "numbered-list": _numbered("{at}. "),
+    "editor-numbers": _numbered("{at:4} "),
+    "ts": _each(lambda line: f"Nov 23 12:03:04 {line}"),
+    "ts-iso": _each(lambda line: f"2026-11-23T12:03:04+0000 {line}"),
+    "ts-brackets": _each(lambda line: f"[2026-11-23 12:03:04.123] {line}"),
+    "ts-clock": _each(lambda line: f"12:03:04 {line}"),
+    "ts-german": _each(lambda line: f"23.11.2026 12:03:04 {line}"),
+    "ts-host": _each(lambda line: f"Nov 23 12:03:04 san1: {line}"),
+    "pdsh": _each(lambda line: f"san1: {line}"),
+    "clush": lambda text: f"---------------\nsan1\n---------------\n{text}",
+    "docker-log": _each(lambda line: f"ceph-mon_1  | {line}"),
+    "diff": _each(lambda line: f"+{line}"),
+    "diff-context": _each(lambda line: f" {line}"),
+    "commented": _each(lambda line: f"# {line}"),
+    "semicolons": _each(lambda line: f"; {line}"),
+    "bullets": _each(lambda line: f"- {line}" if line.strip() else line),
+    "round-bullets": _each(lambda line: f"\u2022 {line}" if line.strip() else line),
+    "asterisks": _each(lambda line: f"*{line}*" if line.strip() else line),
+    "backquotes": _each(lambda line: f"`{line}`" if line.strip() else line),
+    "csv": _each(lambda line: '"' + line.replace('"', '""') + '"'),
+    "json": json.dumps,
+    "python": repr,
+    "ansible": lambda text: f"san1 | CHANGED | rc=0 >>\n{text}",
+    "ansible-json": lambda text: f'san1 | CHANGED => {{\n    "rc": 0,\n    "stdout": {json.dumps(text)}\n}}\n',
+    "ansible-lines": _lines_as(
+        lambda lines: '{\n    "stdout_lines": [\n        ' + ",\n        ".join(map(json.dumps, lines)) + "\n    ]\n}\n"
+    ),
+    "putty": lambda text: _PUTTY + text.replace("\n", "\r\n"),
+    "script": lambda text: f"Script started on 2026-11-23 12:03:04+00:00\n{text}\nScript done on 2026-11-23 12:05:04\n",
+    "tmux-left": _boxed("\u2502", ""),
+    "tmux-right": _boxed("", "\u2502"),
+    "box": _boxed("\u2502 ", " \u2502", "\u2500"),
+    "ascii-box": _boxed("| ", " |", "-"),
+    "side-by-side": _beside(" | "),
+    "side-by-side-tmux": _beside("\u2502"),
+    "quoted-partly": _lines_as(lambda lines: "\n".join(f"> {line}" if at % 3 else line for at, line in enumerate(lines))),
+    "quoted-second-half": _lines_as(
+        lambda lines: "\n".join(f"> {line}" if at > len(lines) // 2 else line for at, line in enumerate(lines))
+    ),
+    "entities": lambda text: text.replace("&", "&#38;").replace("<", "&#60;").replace(">", "&#62;"),
+    "br": _each(lambda line: f"{_html(line)}<br>"),
+    "paragraphs": _each(lambda line: f"<p>{_html(line)}</p>"),
+    "span": _each(lambda line: f'<span style="color:red">{_html(line)}</span>'),
+    "links": _links,
+    "bold": lambda text: re.sub(r"(DEGRADED|FAULTED|DOWN|failed)", r"**\1**", text),
+    "jira-signs": lambda text: re.sub(r"([\[\]{}*_|])", r"\\\1", text),
+    "jira-code": lambda text: f"{{code:bash|title=output}}\n{text}{{code}}\n",
+    "jira-quote": lambda text: f"{{quote}}\n{text}{{quote}}\n",
+    "slack": lambda text: f"Anna Schmidt  12:03 PM\n{text}\nBert  12:05 PM\nthanks, looks bad\n",
+    "mail": lambda text: f"{_MAIL[0]}{text}{_MAIL[1]}",
+    "pdf": _lines_as(
+        lambda lines: "\n".join(
+            (f"Page {at // 25 + 1} of 9\n\x0c" if at and at % 25 == 0 else "") + line for at, line in enumerate(lines)
+        )
+    ),
+    "sudo-password": _asked("[sudo] password for anna:"),
+    "sudo-password-german": _asked("[sudo] Passwort f\u00fcr anna:"),
+    "git-prompt": _prompts("root@san1:~/src (main *$)#"),
+    "zsh-prompt": _prompts("\u279c  ~ git:(main) \u2717"),
+    "two-line-prompt": _prompts("\u250c\u2500\u2500(root\u327fsan1)-[~]\n\u2514\u2500#"),
+    "clock-prompt": _prompts("12:03:04 root@san1:~ #"),
+    "history-prompt": _prompts("[root@san1 12:03:04 ~ !501]#"),
+    "percent-prompt": _prompts("san1%"),
+    "bare-prompt-after": lambda text: "# date\n\n" + _prompts("#")(text).rstrip() + "\n# \n",  # type: ignore[operator,union-attr]
+    "serial": lambda text: "\x1b[?2004h" + text.replace("\n", "\x1b[K\r\n\x1b[0m"),
+    "serial-title": lambda text: _KNOWN_PROMPT.sub(lambda found: f"\x1b]0;root@san1:~\x07{found[0]}", text),
+    "shown-cr": _each(lambda line: f"{line}^M"),
+    "shown-color": _each(lambda line: f"[0m{line}[0m"),
+    "watch": lambda text: f"Every 2.0s: sh report.sh{'':120}san1: Mon Nov 23 12:03:04 2026\n\n{text}",
+    "remarks": _remarked("   <--- here!"),
+    "comments": _remarked("   # look at this"),
+    "twice": lambda text: f"{text}\n{text}",
+    "quoted-printable": _lines_as(
+        lambda lines: "\n".join(
+            "=\n".join(part or "" for part in re.findall(r".{1,75}|^$", line.replace("=", "=3D"))) for line in lines
+        )
+    ),
+    "wrapped-72": _wrapped(72),
+    "wrapped-132": _wrapped(132),
+    "wrapped-and-indented": _each(lambda line: "\n    ".join(re.findall(r".{1,76}|^$", line))),
+}
+"""Changes by tools: like SAME, all findings stay, or the text is reported as not understood."""
+
+DAMAGE: dict[str, Mangler] = {
+    "cut-80": _each(lambda line: line[:80]),
+    "cut-100": _each(lambda line: line[:100]),
+    "first-character": lambda text: text[1:],
+    "first-characters": lambda text: text[3:],
+    "last-characters": lambda text: text.rstrip()[:-3],
+    "half-of-last-line": lambda text: text.rstrip()[: -(len(text.rstrip().rpartition("\n")[2]) // 2) or None],
+}
+"""Changes that lose something: findings may be lost, nothing is found or good that was not."""
 
 
 def cuts(text: str, most: int = 12) -> Iterator[tuple[str, str]]:

@@ -7,8 +7,10 @@ from collections import Counter
 import pytest
 
 from sdstop.capture.contents import CaptureRefused
+from sdstop.capture.outputs import Division
 from sdstop.core.account import Use, accounts
-from tests.texts.corpus import Text, findings, judged, keys_read, missing, rows, ruled_out, texts
+from sdstop.core.form import Form
+from tests.texts.corpus import FORMS, Text, findings, judged, keys_read, missing, rows, ruled_out, texts
 
 EVERY = texts()
 
@@ -31,3 +33,22 @@ def test_a_text_is_read_as_declared(text: Text) -> None:
     assert {each.block.key for each in uses if each.use is Use.UNREAD} <= set(declared.unread) <= unread
     assert findings(session) == set(declared.found)
     assert set(declared.good) <= ruled_out(session)
+
+
+def _shown() -> set[str]:
+    """Return the keys of the forms of which a text of the corpus has an output that is read."""
+    division, found = Division(FORMS), set[str]()
+    for text in EVERY:
+        read = set(text.declared.reads)
+        for output in division.outputs(division.cleaned(text.data)):
+            if output.key in read:
+                found |= {form.key for form in FORMS.forms if _is_of(form, output.key) and form.shows(output.text)}
+    return found
+
+
+def _is_of(form: Form, key: str) -> bool:
+    return key.partition(" ")[0] == form.key.partition(" ")[0] if form.program else key == form.key
+
+
+def test_every_form_is_read_from_a_text_of_the_corpus() -> None:
+    assert sorted({form.key for form in FORMS.forms} - _shown()) == []

@@ -90,6 +90,7 @@ async def test_keys_are_answered_while_a_frame_takes_seconds() -> None:
         assert "it took its time" in text
 
 
+@pytest.mark.slow
 async def test_keys_are_answered_while_a_step_takes_seconds() -> None:
     """Steps supersede each other; the status line names the frame that is being judged, and the last one is shown."""
     async with screen(Node(("sda", "sdb"), load).session(20), WIDE) as shown:

@@ -68,13 +68,13 @@ async def test_no_terminal_loses_a_word_or_a_mark(story: str, others: list[str])
             assert not looks.ascii or "\n".join(here).isascii(), (name, key)
 
 
-@pytest.mark.parametrize("story", ["draid-one-dimm", "aoe-flashcache"])
+@pytest.mark.parametrize("story", ["aoe-flashcache", pytest.param("draid-one-dimm", marks=pytest.mark.slow)])
 async def test_every_glyph_of_every_view_is_one_cell(story: str) -> None:
     for lines in await painted(replayed(story, "node"), LOOKS, (160, 48)):
         assert not [glyph for line in lines for glyph in line if cell_len(glyph) != 1]
 
 
-@pytest.mark.parametrize("story", ["quiet-node", "busy-but-healthy"])
+@pytest.mark.parametrize("story", ["busy-but-healthy", pytest.param("quiet-node", marks=pytest.mark.slow)])
 async def test_a_healthy_node_has_no_color_of_severity_in_any_view(story: str) -> None:
     async with screen(replayed(story, "node"), (160, 48)) as shown:
         for name, key in KEYS:

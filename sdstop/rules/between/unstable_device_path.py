@@ -34,7 +34,7 @@ _SHOWN = 8
 _DEV = "/dev/"
 
 
-class _Placed(Struct, frozen=True, eq=False):
+class _ClusterDevicePath(Struct, frozen=True, eq=False):
     """A device of the cluster, and the disk that its node shows for it; None if it shows none."""
 
     row: ClusterDevice
@@ -114,7 +114,7 @@ def _holders(site: Site, node: SiteNode, cluster: str) -> dict[str, SiteNode]:
     return found
 
 
-def _placed(row: ClusterDevice, node: SiteNode) -> _Placed:
+def _placed(row: ClusterDevice, node: SiteNode) -> _ClusterDevicePath:
     disks: Mapping[object, BlockDevice] = node.window.rows(BlockDevice)
     path = (row.path or row.device).removeprefix(_DEV)
     by_serial = [disk for disk in disks.values() if row.serial and disk.serial == row.serial]
@@ -123,10 +123,12 @@ def _placed(row: ClusterDevice, node: SiteNode) -> _Placed:
         for disk in disks.values()
         if path in (disk.device, f"disk/by-path/{disk.by_path}", f"disk/by-id/{disk.by_id}")
     )
-    return _Placed(row, node, by_serial[0] if len(by_serial) == 1 else next(named, None))
+    return _ClusterDevicePath(row, node, by_serial[0] if len(by_serial) == 1 else next(named, None))
 
 
-def _finding(node: SiteNode, cluster: Cluster, placed: Sequence[_Placed], bad: Sequence[_Placed]) -> Finding:
+def _finding(
+    node: SiteNode, cluster: Cluster, placed: Sequence[_ClusterDevicePath], bad: Sequence[_ClusterDevicePath]
+) -> Finding:
     moved = [each for each in bad if each.moved]
     on = sorted({each.node.name for each in (moved or bad)})
     count = f"{len(bad)} of {len(placed)} devices seen on {human.plural(len({p.node.name for p in placed}), 'node')}"
@@ -168,20 +170,20 @@ def _finding(node: SiteNode, cluster: Cluster, placed: Sequence[_Placed], bad: S
     )  # fmt: skip
 
 
-def _title(moved: Sequence[_Placed]) -> str:
+def _title(moved: Sequence[_ClusterDevicePath]) -> str:
     if not moved:
         return "UNSTABLE DEVICE NAMES ON SEVERAL NODES"
     return "DEVICE NOT UNDER ITS NAME" if len(moved) == 1 else f"{len(moved)} DEVICES NOT UNDER THEIR NAMES"
 
 
-def _cites(node: SiteNode, placed: Sequence[_Placed]) -> Iterator[Cite | None]:
+def _cites(node: SiteNode, placed: Sequence[_ClusterDevicePath]) -> Iterator[Cite | None]:
     for each in placed:
         yield node.cite(each.row)
         if each.disk is not None:
             yield each.node.cite(each.disk, "by_path")
 
 
-def _advice(bad: Sequence[_Placed]) -> Iterator[Advice]:
+def _advice(bad: Sequence[_ClusterDevicePath]) -> Iterator[Advice]:
     yield "Add devices again by /dev/disk/by-path, one by one, all copies healthy."
     yield run("scli", "--remove_sds_device", note="then wait for the rebuild")
     for each in bad[:_SHOWN]:

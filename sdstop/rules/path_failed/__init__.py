@@ -1,4 +1,4 @@
-"""Multipath maps and NVMe namespaces with failed paths: fewer ways to the data, or none, so that every request waits or fails."""
+"""Multipath maps and NVMe namespaces with failed paths: fewer ways to the data, or none."""
 
 from __future__ import annotations
 

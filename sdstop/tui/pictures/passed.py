@@ -1,4 +1,4 @@
-"""Passed: what was checked and found good, for a screen with room and nothing else to show."""
+"""Passed: checks without findings, for a screen with room and nothing else to show."""
 
 from __future__ import annotations
 

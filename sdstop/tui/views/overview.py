@@ -76,7 +76,7 @@ class Needs(Struct, frozen=True):
     """Whether the last of the others is the line of unchecked rules, which the header counts, too."""
 
 
-class _Room:
+class _LineBudget:
     """Lines that are left to share out."""
 
     def __init__(self, lines: int) -> None:
@@ -107,7 +107,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     """
     wide = width >= WIDE
     health = 1 if needs.health and not wide and height >= _HEALTH else 0
-    room = _Room(height - health - wide - needs.body[0])
+    room = _LineBudget(height - health - wide - needs.body[0])
     picture = -1
     if needs.picture is not None:
         picture = room.take(needs.picture.steps[0] + 1, min(needs.picture.steps[0], 2) + 1) - 1
@@ -146,7 +146,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
     )  # fmt: skip
 
 
-def _steps(width: int, needs: Needs, room: _Room, kept: int) -> tuple[int, int]:
+def _steps(width: int, needs: Needs, room: _LineBudget, kept: int) -> tuple[int, int]:
     """Return how many steps of a finding are shown, and the lines that those after the first take."""
     actions, taken = 1, 0
     for more in range(2, 2 + (2 if width >= VERY_WIDE else 1 if width >= WIDE else 0)):

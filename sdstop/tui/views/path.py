@@ -208,7 +208,7 @@ def stage_rows(path: DataPath, scene: Scene, width: int, room: int, *, noted: bo
     notes = noted and 2 * len(items) + least + bool(unknown) <= room
     rows = [Row(None, None, lambda width: heading(path, width))]
     for at, item in enumerate(items):
-        rows.append(Row(("stage", at), _Opened(item, _facts(item)), _painter(item), item.stage.name))
+        rows.append(Row(("stage", at), _StageItem(item, _facts(item)), _painter(item), item.stage.name))
         if notes and (line := note_line(item)) is not None:
             rows.append(words(line))
     if unknown and len(rows) + 1 + len(ends) <= room:
@@ -221,7 +221,7 @@ def _painter(item: StageRow) -> Callable[[int], Line]:
     return lambda width: stage_line(item, width)
 
 
-class _Opened(Struct, frozen=True):
+class _StageItem(Struct, frozen=True):
     """Item of a stage's row: Enter opens the facts of its things."""
 
     row: StageRow
