@@ -37,7 +37,12 @@ class DrbdConnection(Reading, frozen=True, kw_only=True):
     version: Annotated[int, Metric("DRBD", "Major version of the source: 8 or 9", export=False)]
     device: Annotated[str | None, Fact("Device", "Kernel name here", names=Name.DEVICE)]
     connection: Annotated[
-        str, State("Connection", "Connection state of this node: Connected, StandAlone, Connecting ...")
+        str,
+        State(
+            "Connection",
+            "Connection state of this node: Connected, StandAlone, Connecting ...",
+            name="sdstop_drbd_connection_state",
+        ),
     ]
     replication: Annotated[
         str | None, State("Replication", "Replication state while connected: Established, SyncSource, VerifyS ...")

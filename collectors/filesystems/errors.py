@@ -38,7 +38,11 @@ class Ext4Errors(Reading, frozen=True):
     things: ClassVar = {"device": Identity(None, Naming.DEV)}
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    errors: Annotated[int, Metric("Errors", "Errors since the last check of the file system", kind=_COUNTER)]
+    errors: Annotated[
+        int,
+        Metric("Errors", "Errors since the last check of the file system", kind=_COUNTER,
+               name="sdstop_ext4_recorded_errors_total"),
+    ]  # fmt: skip
     warnings: Annotated[int | None, Metric("Warnings", "Warnings since the mount", kind=_COUNTER)] = None
     first: Annotated[int | None, Metric("First at", "Unix time of the first error", "seconds", export=False)] = None
     last: Annotated[

@@ -1,10 +1,10 @@
 """Settings of the metrics page: `[export]` in the config file.
 
 [export]
-profile = "standard"       # or "full": with counters of sdstop's own sources and rules, and zeros for calm rules
+profile = "lean"           # or "full": with counters of sdstop's own sources and rules, and zeros for calm rules
 disks = "members"          # disks with exported counters: or "all", "none"; node_exporter covers all disks
 repeat = false             # true: also export other metrics that node_exporter provides
-limit = 20000              # maximum rows per family
+limit = 500                # maximum rows per family, the worst ones; of families of disks, and if "full": 20000
 limits = {sas_phy = 500}   # maximum rows of one family
 include = {disk = "sd.*"}  # only rows whose first label matches in full
 exclude = {interface = "veth.*|docker0"}
@@ -23,10 +23,12 @@ from sdstop.core.expression import expression
 from sdstop.core.settings import convert
 
 MOST_ROWS = 20_000
-"""Default maximum of exported rows per family."""
+"""Default maximum of exported rows of a family of disks, and of any family in the profile `full`."""
+LEAN_ROWS = 500
+"""Default maximum of exported rows of any other family."""
 MEMBERS: Final = "members"
 ALL: Final = "all"
-STANDARD: Final = "standard"
+LEAN: Final = "lean"
 FULL: Final = "full"
 
 _LOOPS = expression(r"(?:loop|ram|zram)\d+.*")
@@ -40,20 +42,21 @@ Patterns = Mapping[str, re.Pattern[str]]
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Selection of exported rows; patterns and limits by family."""
 
-    limit: Rows = MOST_ROWS
+    limit: Rows | None = None
     exclude: Patterns = {}
     include: Patterns = {}
     limits: Mapping[str, Rows] = {}
     disks: Literal["members", "all", "none"] = ALL
     repeat: bool = True
-    profile: Literal["standard", "full"] = FULL
+    profile: Literal["lean", "full"] = FULL
 
-    def most(self, family: str) -> int:
-        """Return the maximum number of rows of a family."""
-        return self.limits.get(family, self.limit)
+    def most(self, family: str, *, of_disks: bool = False) -> int:
+        """Return the maximum number of rows of a family; `of_disks`: one row for each disk."""
+        default = MOST_ROWS if of_disks or self.profile == FULL else LEAN_ROWS
+        return self.limits.get(family, default if self.limit is None else self.limit)
 
 
-DEFAULT = Choice(disks=MEMBERS, repeat=False, profile=STANDARD)
+DEFAULT = Choice(disks=MEMBERS, repeat=False, profile=LEAN)
 """Default selection of `sdstop export`."""
 
 

@@ -56,7 +56,13 @@ class Heading(Struct, frozen=True):
 
     def openmetrics(self) -> str:
         """Return the heading in OpenMetrics."""
-        return f"# HELP {self.bare} {_escaped(self.help)}\n# TYPE {self.bare} {self.type}\n"
+        unit = f"# UNIT {self.bare} {self.unit}\n" if self.suffix else ""
+        return f"# HELP {self.bare} {_escaped(self.help)}\n# TYPE {self.bare} {self.type}\n{unit}"
+
+    @property
+    def suffix(self) -> str:
+        """Unit that the bare name ends with, as OpenMetrics demands of one that is stated, else ""."""
+        return self.unit if self.unit and self.bare.endswith(f"_{self.unit}") else ""
 
     @functools.lru_cache(maxsize=2048)  # noqa: B019  # headings live until the process exits
     def head(self, *, openmetrics: bool) -> bytes:

@@ -4,8 +4,9 @@
     sdstop_finding_value_ratio{rule="cache-bypassed",subject="cachedev",value="bypassed"} 0.92
     sdstop_finding_limit_ratio{rule="cache-bypassed",subject="cachedev",value="bypassed",compared="above"} 0.5
 
-Labels have no free text: the names of values are those of the JSON report, and as stable as the IDs of the rules. The
-series of values and times do not depend on the severity.
+Labels have no free text: the names of values are those of the JSON report, and as stable as the IDs of the rules; where
+the report's name ends with that of a thing, that is the label `thing`. The series of values and times do not depend on
+the severity.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ def _headings(name: str, what: str, labels: tuple[str, ...]) -> dict[str, Headin
     return found
 
 
-VALUES = _headings("sdstop_finding_value", "Number that a finding is based on", (*_THIS, "value"))
+VALUES = _headings("sdstop_finding_value", "Number that a finding is based on", (*_THIS, "thing", "value"))
 LIMITS = _headings(
-    "sdstop_finding_limit", "Number that a value of a finding was compared with", ("compared", *_THIS, "value")
+    "sdstop_finding_limit", "Number that a value of a finding was compared with", ("compared", *_THIS, "thing", "value")
 )
 OF_RULES = (FINDINGS, ACTIVE, ACCEPTED, SINCE, *VALUES.values(), *LIMITS.values(), HIDDEN, LASTED, EVALUATED, UNCHECKED)
 
@@ -160,7 +161,7 @@ def _values(shown: Sequence[tuple[_Named, Finding]]) -> Iterator[Told]:
     for this, finding in shown:
         numbers = {value.name: value for value in finding.values if _number(value.value) is not None}
         for value in list(numbers.values())[:MOST_VALUES]:
-            by = {**_by(this), "value": value.name}
+            by = {**_by(this), "value": value.stable, **({"thing": label(value.thing)} if value.thing else {})}
             unit = _UNITS.get(value.unit, "")
             values[unit].append((by, _number(value.value) or 0))
             limits[unit] += [({**by, "compared": how}, number) for how, number in _compared(value)]

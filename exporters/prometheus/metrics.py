@@ -22,7 +22,7 @@ from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Limits
 from sdstop.core.guard import Part
-from sdstop.core.model import Reading
+from sdstop.core.model import Label, Reading, schema
 from sdstop.core.session import Look, Session
 from sdstop.core.snapshot import Run
 from sdstop.exporters.prometheus import tallies
@@ -92,6 +92,16 @@ def _tallied(found: Mapping[type[Reading], Collector]) -> dict[type[Reading], Co
     return {family: found[of] for family, of in tallies.OF.items() if of in found}
 
 
+def subjects_of(judgement: Judgement) -> frozenset[str]:
+    """Return the names in the subjects of the findings and their members: `md0/sdc` has both."""
+    return frozenset(
+        name
+        for finding in judgement.findings
+        for subject in finding.subjects
+        for name in (subject, *subject.split("/"))
+    )
+
+
 def catalogue(collectors: Sequence[Collector]) -> list[Heading]:
     """Return every metric that the page can have, in page order."""
     families = families_of(collectors)
@@ -150,7 +160,8 @@ class Exposition:
         exclude, include = chosen.exclude.get(name), chosen.include.get(name)
         if chosen.profile != FULL and name in VIRTUAL:
             exclude = exclude or VIRTUAL[name]
-        return FamilyLines(family, collector, chosen.most(name), exclude, include, without)
+        of_disks = any(column.name == "device" for column in schema(family).columns if isinstance(column.mark, Label))
+        return FamilyLines(family, collector, chosen.most(name, of_disks=of_disks), exclude, include, without)
 
     def feed(self, frame: Frame) -> None:
         """Feed the next frame to the session and show it."""
@@ -165,6 +176,9 @@ class Exposition:
         with self._lock:
             self._look = look
             self._restrict(disks)
+            named = subjects_of(look.judgement)
+            for _, series in self._series.values():
+                series.prefer(named)
             guard.call(Part.TALLY, "health", lambda: self._health.observe(look, episodes), lambda _: None)
             self._forget()
 
@@ -239,15 +253,17 @@ class Exposition:
             self._pages[form] = make(pieces, openmetrics=openmetrics)
         return self._pages[form]
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the page as prometheus_client families, without process metrics, for custom registries."""
+    def shown(self) -> Iterator[Told]:
+        """Yield every metric that has samples, without process metrics. Raises LookupError before the first frame."""
         look = self._require()
         now = self._time(look)
         tables = self._tables(look, now, WHOLE)
         of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
-        for heading, samples in (*self._own(look, now, WHOLE), *of_families):
-            if samples:
-                yield _metric(heading, samples)
+        yield from (told for told in (*self._own(look, now, WHOLE), *of_families) if told[1])
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the page as prometheus_client families, without process metrics, for custom registries."""
+        yield from (_metric(heading, samples) for heading, samples in self.shown())
 
     def _forget(self) -> None:
         self._pages.clear()
@@ -378,7 +394,7 @@ def _metric(heading: Heading, samples: Sequence[Any]) -> Metric:
     from prometheus_client import core  # noqa: PLC0415  # not needed for the page itself
 
     name = f"{heading.name}_bucket" if heading.type == "histogram" else heading.name
-    metric = core.Metric(heading.bare, heading.help, heading.type)
+    metric = core.Metric(heading.bare, heading.help, heading.type, heading.suffix)
     for labels, value in samples:
         metric.add_sample(name, dict(labels), value)
     return metric

@@ -244,6 +244,12 @@ def _block(family: type[Reading], name: str, heading: Heading) -> _Block:
             return _Numbers(heading, column)
 
 
+_ERRORS = re.compile(
+    r"error|fail|bad|lost|drop|timeout|missing|degraded|unfound|inconsistent|invalid|corrupt|mismatch|stuck|blocked"
+)
+"""Names of fields that count errors."""
+
+
 class Text:
     """Headings and lines of one family; replaced when a line changes."""
 
@@ -298,12 +304,15 @@ class FamilyLines:
         self.dropped = 0
         """Number of series left out by the limit or because labels are equal after sanitizing."""
         self._label_columns = [c for c in schema(family).columns if isinstance(c.mark, Label)]
+        self._number_columns = [c for c in schema(family).columns if isinstance(c.mark, Metric)]
         named = headings(family, collector).items()
         self._blocks = [_block(family, name, heading) for name, heading in named if heading.name not in without]
         self._most = most
         self._exclude = exclude
         self._include = include
         self._only: Container[str] | None = None
+        self._preferred: frozenset[str] = frozenset()
+        self._left: frozenset[str] = frozenset()
         self._rows: Mapping[Hashable, Reading] | None = None
         self._keys: list[Hashable] = []
         self._kept: list[Hashable] = []
@@ -317,6 +326,13 @@ class FamilyLines:
             self._only = only
             self._rows = None
             self._keys = []
+
+    def prefer(self, named: frozenset[str]) -> None:
+        """Export the rows whose labels are these names first, if there are more than the maximum."""
+        if named != self._preferred:
+            self._preferred = named
+            if not named.isdisjoint(self._left):
+                self._rows, self._keys = None, []
 
     def text(self, rows: Mapping[Hashable, Reading]) -> Text:
         """Return the lines of these rows."""
@@ -350,20 +366,38 @@ class FamilyLines:
             return False
         return self._exclude is None or not self._exclude.fullmatch(first)
 
+    def _worst(self, found: Mapping[tuple[str, ...], tuple[Hashable, Reading, object]]) -> Container[tuple[str, ...]]:
+        """Return the labels of the worst rows: those in findings, then those with most errors, then the largest."""
+
+        def rank(shown: tuple[str, ...]) -> tuple[bool, float, float]:
+            row = found[shown][1]
+            numbers = [(c, getattr(row, c.name)) for c in self._number_columns]
+            errors = sum(value for c, value in numbers if value and _ERRORS.search(c.name))
+            size = next((value for _, value in numbers if value is not None), 0)
+            return not self._preferred.isdisjoint(shown), errors, size
+
+        return frozenset(sorted(found, key=rank, reverse=True)[: self._most])
+
     def _arrange(self, rows: Mapping[Hashable, Reading]) -> None:
         self._keys, self._kept, self._labels, left_out = list(rows), [], [], []
-        seen = set()
+        found: dict[tuple[str, ...], tuple[Hashable, Reading, dict[str, str]]] = {}
         for key, row in rows.items():
             names = {c.name: label(c.base(getattr(row, c.name))) for c in self._label_columns}
             shown = tuple(names.values())
             if shown and not self._wanted(shown[0]):
                 continue
-            if shown in seen or len(self._kept) >= self._most:
+            if shown in found:
                 left_out.append(row)
                 continue
-            seen.add(shown)
+            found[shown] = key, row, names
+        chosen = self._worst(found) if len(found) > self._most else found
+        for shown, (key, row, names) in found.items():
+            if shown not in chosen:
+                left_out.append(row)
+                continue
             self._kept.append(key)
             self._labels.append(names)
+        self._left = frozenset(name for shown in found if shown not in chosen for name in shown)
         self._written = None
         texts = [f"{labelled(each)} " for each in self._labels]
         for block in self._blocks:

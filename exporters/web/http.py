@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -283,7 +284,8 @@ class HttpConnection(asyncio.Protocol):
     def _send(self, answer: PageResponse, *, keep: bool, body: bool = True) -> None:
         assert self._transport is not None  # noqa: S101  # checked by the caller
         headers = {
-            "Content-Type": answer.type, "Content-Length": str(len(answer.body)), "X-Content-Type-Options": "nosniff",
+            "Date": http_date(time.time()), "Content-Type": answer.type, "Content-Length": str(len(answer.body)),
+            "X-Content-Type-Options": "nosniff",
             **dict(answer.headers), "Connection": "keep-alive" if keep else "close",
         }  # fmt: skip
         shown = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
@@ -321,3 +323,14 @@ class HttpConnection(asyncio.Protocol):
                 return
         if data:
             self._transport.write(data)
+
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def http_date(taken: float) -> str:
+    """Return a Unix time as in HTTP headers (RFC 9110, 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`."""
+    t = time.gmtime(taken)
+    day = f"{_DAYS[t.tm_wday]}, {t.tm_mday:02d} {_MONTHS[t.tm_mon - 1]} {t.tm_year}"
+    return f"{day} {t.tm_hour:02d}:{t.tm_min:02d}:{t.tm_sec:02d} GMT"

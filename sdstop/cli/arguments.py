@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "unpack": "write a part of a recording as a capture",
     "check": "monitoring check: one line; exit 0 ok, 1 warning, 2 critical, 3 unknown",
     "export": "Prometheus exporter",
+    "backfill": "write a capture as OpenMetrics with timestamps, for promtool",
     "fleet": "dashboard of all nodes, from a Prometheus-compatible server",
     "doctor": "show which sources work and how to enable the others",
     "rules": "list rules and their thresholds",
@@ -152,6 +153,12 @@ def _options(parser: Parser, command: str) -> None:
             help="output format (default text; json1: JSON report version 1)",
         )
         add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
+        add("--follow", action="store_true", help="write a JSON line for each change, until interrupted")
+    if command == "backfill":
+        add("--from", dest="source", action="append", required=True, metavar="PATH", help="open a capture")
+        add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
+        add("--job", default="sdstop", metavar="NAME", help="label job of each sample (default sdstop)")
+        add("--instance", metavar="NAME", help="label instance of each sample (default: name of the node)")
     if command == "capture":
         add("-o", dest="output", metavar="PATH", required=True, help="new FILE.tar.gz or directory; never overwrites")
     if command in _TIMED:
@@ -407,8 +414,7 @@ def _agree_on_source(options: argparse.Namespace) -> None:
                 raise UsageError(f"cannot use --{name.replace('_', '-')} with --from ({why})")
         if options.command == "capture" and options.collectors is not None:
             raise UsageError("cannot use --collectors with --from when copying a capture")
-    if given.get("attach"):
-        _check_attached(given)
+    _check_special(options, given)
     if given.get("io_sizes") and given.get("root") is not None:
         raise UsageError("cannot use --io-sizes with --root (it counts on this machine)")
 
@@ -418,11 +424,27 @@ def _agree_on_time(options: argparse.Namespace) -> None:
     for name in ("listen", "web_config"):
         if given.get("once") and given.get(name):
             raise UsageError(f"cannot use --{name.replace('_', '-')} with --once")
-    if options.command in _TIMED and options.duration is None:
+    if options.command in _TIMED and options.duration is None and not given.get("follow"):
         options.duration = PROFILES[options.profile or "quick"]
     seconds = ONCE_SECONDS if given.get("once") else given.get("duration")
     if seconds is not None and (given.get("interval") or 0.0) > seconds:
         raise UsageError(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
+
+
+def _check_special(options: argparse.Namespace, given: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that --follow or --attach rules out."""
+    if given.get("follow"):
+        _check_followed(options)
+    if given.get("attach"):
+        _check_attached(given)
+
+
+def _check_followed(options: argparse.Namespace) -> None:
+    """Raise UsageError for options that a stream of lines cannot have; without --duration it has no end."""
+    if options.format != "text" or options.output is not None or options.redact is not None:
+        raise UsageError("cannot use --follow with --format, -o or --redact (it writes JSON lines to standard output)")
+    if len(options.sources) > 1:
+        raise UsageError("cannot use several --from with --follow (it follows one node)")
 
 
 def _check_attached(given: Mapping[str, Any]) -> None:
@@ -440,6 +462,7 @@ _ALONE = {
     "capture": "a capture holds one node",
     "export": "an exporter has one node",
     "doctor": "doctor checks one node",
+    "backfill": "an instance is one node",
 }
 """Commands that read one node."""
 _KEYS = {DASHBOARD: "the dashboard needs stdin", "capture": "a capture already holds its evidence"}

@@ -15,7 +15,8 @@ from sdstop.cli.problem import Problem
 _MODULES = {
     DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "record": "record:run",
     "unpack": "record:unpack", "check": "check:run",
-    "export": "export:run", "fleet": "fleet:run", "doctor": "doctor:run", "rules": "lists:rules",
+    "export": "export:run", "backfill": "backfill:run", "fleet": "fleet:run", "doctor": "doctor:run",
+    "rules": "lists:rules",
     "config": "lists:config", "metrics": "lists:metrics",
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report. Raises Problem."""
+    if options.follow:
+        return _follow(options)
     if len(options.sources) > 1:
         with output.Target(options.output) as target, times_in(zone_for(appearance(options).time, {})):
             target.write(_several(options))  # nodes may be in several zones: UTC unless the user chose another
@@ -27,6 +30,19 @@ def run(options: argparse.Namespace) -> int:
         write = _WRITERS[options.format]
         with times_in(zone_for(choice, watch.origin.facts)):
             target.write(write(watch, options))
+    return 0
+
+
+def _follow(options: argparse.Namespace) -> int:
+    """Write changes as JSON lines until the end of the capture, of --duration or of the reader. Raises Problem."""
+    from sdstop.exporters.report.follow import Follower, line
+
+    with begin(options) as watch:
+        session = watch.session(0.0)
+        session.budget = None if watch.sampler is None else watch.interval
+        follower = Follower(session)
+        for frame in watch.frames(options.duration or math.inf):
+            output.write("".join(map(line, follower.events(session.feed(frame)))))
     return 0
 
 

@@ -56,6 +56,8 @@ class Value(Struct, frozen=True, gc=False):
 
     It was compared with one of these: `of`, a maximum or total ("1 of 4"); `above`, the threshold that it exceeds
     ("> 5%"); `below`, the threshold that it falls short of ("< 2").
+
+    `name` is unique in the finding. If that takes the name of a thing, `name` ends with it, and `thing` has it.
     """
 
     name: str
@@ -65,6 +67,12 @@ class Value(Struct, frozen=True, gc=False):
     of: float | None = None
     above: float | None = None
     below: float | None = None
+    thing: str = ""
+
+    @property
+    def stable(self) -> str:
+        """The name without that of the thing, the same for each finding of the rule."""
+        return self.name.removesuffix(f"_{self.thing}") if self.thing else self.name
 
     @property
     def compared(self) -> float | None:

@@ -103,11 +103,15 @@ class Metric(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """One word from a fixed set, never a site-specific name; in Prometheus a gauge with a `state` label."""
+    """One word from a fixed set, never a site-specific name; in Prometheus a gauge with a `state` label.
+
+    `name` is that of the metric, if not made of those of the family and the field.
+    """
 
     title: str
     help: str
     export: bool = True
+    name: str | None = None
 
 
 class Fact(Struct, frozen=True):
@@ -343,13 +347,19 @@ def _read_declaration(reading: type[Reading]) -> Schema:
 
 
 def metric_name(family: str, column: Column) -> str:
-    """Return the Prometheus name of a numeric column, e.g. `sdstop_disk_read_bytes_total`."""
+    """Return the Prometheus name of a numeric column, e.g. `sdstop_disk_read_bytes_total`.
+
+    A word that ends the family's name and begins the column's is written once: `sdstop_path_mtu_bytes`.
+    """
     mark = column.mark
-    if isinstance(mark, Metric | Buckets) and mark.name is not None:
+    if isinstance(mark, Metric | Buckets | State) and mark.name is not None:
         return mark.name
+    field = column.name
+    if field.partition("_")[0] == family.rpartition("_")[2]:
+        field = field.partition("_")[2]
+    name = f"sdstop_{family}_{field}".rstrip("_")
     if not isinstance(mark, Metric):
-        return f"sdstop_{family}_{column.name}"
-    name = f"sdstop_{family}_{column.name}"
+        return name
     if mark.unit and not name.endswith(f"_{mark.unit}"):
         name += f"_{mark.unit}"
     return name + ("_total" if mark.kind is Kind.COUNTER and not name.endswith("_total") else "")

@@ -306,18 +306,22 @@ def _seen_values(served: TargetAnalysis, limits: Limits) -> Iterator[Value]:
         now, could = course.read_hits, course.hit_share("read")
         if now is not None and could is not None:
             name = caching.cache.cache
-            yield Value(f"read_hits_{name}", f"reads that {name} answers", now, "ratio")
-            yield Value(f"cacheable_read_hits_{name}", f"cacheable reads that {name} answers", could, "ratio")
+            yield Value(f"read_hits_{name}", f"reads that {name} answers", now, "ratio", thing=name)
+            yield Value(
+                f"cacheable_read_hits_{name}", f"cacheable reads that {name} answers", could, "ratio", thing=name
+            )
         for way in ("read", "write"):
             spared = course.spared(way)
             if spared is not None:
                 title = f"{way}s that {caching.cache.cache} would hit if whole"
-                yield Value(f"spared_{way}s_{caching.cache.cache}", title, spared, "per_second")
+                yield Value(
+                    f"spared_{way}s_{caching.cache.cache}", title, spared, "per_second", thing=caching.cache.cache
+                )
 
 
 def _past_value(caching: CacheAnalysis, course: CacheSteps, limits: Limits) -> Value:
     name, share = caching.cache.cache, caching.bypass_share(course)
-    return Value(f"bypass_share_{name}", f"bypass of cache {name}", share, "ratio", above=limits["bypass"])
+    return Value(f"bypass_share_{name}", f"bypass of cache {name}", share, "ratio", above=limits["bypass"], thing=name)
 
 
 def _values(

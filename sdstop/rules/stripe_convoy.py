@@ -76,8 +76,10 @@ def _good(spread: Spread) -> str:
     )
 
 
-def values(judged: JudgedGroup, spread: Spread, **stays: float) -> tuple[Value, ...]:
-    """Return the numbers that every verdict on a stripe compares; `stays` is the threshold of its standing."""
+def values(
+    judged: JudgedGroup, spread: Spread, *, above: float | None = None, below: float | None = None
+) -> tuple[Value, ...]:
+    """Return the numbers that every verdict on a stripe compares; its standing is above or below a threshold."""
     return (
         Value("busy", "columns busy", spread.busy, of=spread.columns),
         Value("expected", "columns busy by chance", spread.expected),
@@ -85,7 +87,7 @@ def values(judged: JudgedGroup, spread: Spread, **stays: float) -> tuple[Value, 
         Value("queue", "requests outstanding", spread.queue),
         Value("deficit", "idle columns expected busy", spread.deficit, "ratio", above=spread.deficit_limit),
         Value("top_share", "longest queue, times the mean", spread.top_share, "", above=spread.top_share_limit),
-        Value("standing", "unchanged queue pattern", spread.standing, "ratio", **stays),
+        Value("standing", "unchanged queue pattern", spread.standing, "ratio", above=above, below=below),
         Value("persistence", "time with the same longest queue", spread.persistence, "ratio"),
         Value("chunk", "chunk", judged.chunk, "bytes"),
     )

@@ -130,7 +130,8 @@ def test_a_root_that_is_no_directory_is_a_usage_error(
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each not in {"", "unpack"}])
 def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = ["-o", "/nonexistent/x"]
-    more = {"capture": file, "record": file, "fleet": ["--prometheus", "http://127.0.0.1:9"]}.get(command, [])
+    server, capture = ["--prometheus", "http://127.0.0.1:9"], ["--from", "/nonexistent/x"]
+    more = {"capture": file, "record": file, "fleet": server, "backfill": capture}.get(command, [])
     config = "--http-config" if command == "fleet" else "--config"
     options = ["--no-color", config, "/nonexistent", *more]
     said = []

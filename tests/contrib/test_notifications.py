@@ -17,9 +17,13 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors import BUILTIN
+from sdstop.core.policy import Acceptance, Policy
+from sdstop.core.session import Session
 from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.rules import RULES
 from tests.fixtures import story
-from tests.fleet.engines import PATIENCE, alertmanager, prometheus
+from tests.fleet.engines import PATIENCE, alertmanager, prometheus, victoria_metrics
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "contrib" / "prometheus"
 PAGED = {
@@ -40,6 +44,10 @@ PAGED = {
 TICKETS = {"draid-one-dimm": "dimm-too-few-channels memory", "scaleio-cloud": "unstable-device-path"}
 """Stories with standing conditions, and one that is announced."""
 CALM = ("aoe-flashcache-mended", "bond-both-slaves", "gluster-clean", "hba-back", "quiet-node", "server-even")
+
+
+ACCEPTED = {"draid-one-dimm": "draid-accepted", "md-degraded": "md-degraded-accepted"}
+"""Stories that are announced, and nodes with the same findings, all of which are accepted."""
 
 
 class Node(http.server.BaseHTTPRequestHandler):
@@ -67,6 +75,17 @@ class Node(http.server.BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+def accepted(name: str) -> bytes:
+    """Return the page of a story whose findings are accepted by the policy of its node."""
+    told = story(name)
+    policy = Policy(accepted=(Acceptance("parts are ordered"),))
+    session = Session(told.session.origin, BUILTIN, RULES, policy=policy)
+    exposition = Exposition(session)
+    for frame in told.frames:
+        exposition.feed(frame)
+    return exposition.page()
+
+
 @contextmanager
 def served(stories: list[str]) -> Iterator[tuple[int, type[Node]]]:
     def page(name: str) -> bytes:
@@ -74,7 +93,8 @@ def served(stories: list[str]) -> Iterator[tuple[int, type[Node]]]:
         exposition.observe(story(name).session.head())
         return exposition.page()
 
-    handler = type("Handler", (Node,), {"pages": {name: page(name) for name in stories}, "sent": []})
+    pages = {name: page(name) for name in stories} | {other: accepted(name) for name, other in ACCEPTED.items()}
+    handler = type("Handler", (Node,), {"pages": pages, "sent": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -87,7 +107,7 @@ def served(stories: list[str]) -> Iterator[tuple[int, type[Node]]]:
 
 
 @pytest.mark.slow
-@pytest.mark.needs("prometheus", "prometheus-alertmanager")
+@pytest.mark.needs("prometheus", "prometheus-alertmanager", "victoria-metrics")
 def test_each_story_is_announced_once_and_for_its_cause(tmp_path: Path) -> None:
     stories = [*PAGED, *TICKETS, *CALM]
     for path in FOLDER.glob("sdstop-*.yml"):  # no wait for findings; the other alerts keep theirs, which are minutes
@@ -102,19 +122,19 @@ def test_each_story_is_announced_once_and_for_its_cause(tmp_path: Path) -> None:
         scrape = "".join(
             f"- {{job_name: sdstop-{name}, metrics_path: /{name}, static_configs: [{{targets: ['127.0.0.1:{port}'], "
             f"labels: {{instance: {name}}}}}]}}\n"
-            for name in stories
+            for name in (*stories, *ACCEPTED.values())
         )
         with (
             alertmanager(tmp_path, tmp_path / "alertmanager.yml") as alerts,
-            prometheus(tmp_path, rules="sdstop-*.yml", evaluation="1s", scrape=scrape, alerts=alerts) as url,
+            victoria_metrics(tmp_path, f"scrape_configs:\n{scrape}") as other,
+            prometheus(tmp_path, rules="sdstop-*.yml", evaluation="1s", scrape=scrape, alerts=alerts, pace="5s") as url,
         ):
             end = time.monotonic() + PATIENCE
             while {body["groupLabels"]["instance"] for _, body in node.sent} < {*PAGED, *TICKETS}:
                 assert time.monotonic() < end, {body["groupLabels"]["instance"] for _, body in node.sent}
                 time.sleep(0.1)
             time.sleep(3)  # further ones would arrive in this time
-            argv = [sys.executable, "-m", "sdstop", "fleet", "--once", "--prometheus", url]
-            fleet = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+            fleets = [fleet_of(server) for server in (url, other)]
     told: defaultdict[tuple[str, str], list[list[dict[str, Any]]]] = defaultdict(list)
     for receiver, body in node.sent:
         told[receiver, body["groupLabels"]["instance"]].append(body["alerts"])
@@ -132,11 +152,34 @@ def test_each_story_is_announced_once_and_for_its_cause(tmp_path: Path) -> None:
         said = {f"{each['labels']['rule']} {each['labels']['subject']}" for each in alerts_of}
         assert any(each.startswith(wanted_one) for each in said)
         assert {each["labels"]["standing"] for each in alerts_of} == {"true"}
+    for receiver, name in told:
+        for each in told[receiver, name][0]:
+            numbers = known_numbers(name, each["labels"]["rule"], each["labels"]["subject"])
+            text = each["annotations"]["description"]
+            assert not numbers or re.search(r"\w[\w ]*: -?[\d.]+", text), (name, numbers, text)
+    for fleet in fleets:
+        the_fleet_has_causes_first(fleet)
+
+
+def fleet_of(url: str) -> str:
+    """Return what the fleet of a server shows."""
+    argv = [sys.executable, "-m", "sdstop", "fleet", "--once", "--prometheus", url]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def known_numbers(name: str, rule: str, subject: str) -> list[str]:
+    """Return the names of the numbers of a finding."""
+    found = story(name).session.head().judgement.findings
+    values = [value for f in found if (f.rule, f.subject) == (rule, subject) for value in f.values]
+    return [value.name for value in values if isinstance(value.value, int | float)]
+
+
+def the_fleet_has_causes_first(fleet: str) -> None:
     worst = re.findall(r"(?m)^(!CRIT|\*WARN)  ([\w-]+) .*\b(?:critical|warnings?)\s+([a-z-]+ \S+)$", fleet)
     shown = {name: (severity, finding) for severity, name, finding in worst}
     assert shown["aoe-flashcache"] == ("!CRIT", "mtu-misaligned eth1")
     assert shown["nfs-server-dead"] == ("!CRIT", "tasks-stuck /srv/projects")
     assert shown["draid-one-dimm"] == ("!CRIT", "dimm-too-few-channels memory")
-    assert not {name for _, name, _ in worst} & set(CALM)
+    assert not {name for _, name, _ in worst} & {*CALM, *ACCEPTED.values()}
     assert re.search(r"(?m)^!CRIT\s+2 nodes\s+device-hung$", fleet), fleet
     assert not re.search(r"(?m)^!CRIT\s+\d+ nodes?\s+cache-bypassed$", fleet)

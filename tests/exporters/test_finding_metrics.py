@@ -60,3 +60,13 @@ def test_the_end_of_a_rebuild_is_estimated_beside_what_the_source_says() -> None
     )
     stalled = series("md-rebuild-stalled", "sdstop_rebuild_estimated_remaining")
     assert stalled == {}
+
+
+def test_names_of_values_are_stable_whatever_their_thing_is_called() -> None:
+    pages = [series(name, "sdstop_finding_value_ratio") for name in ("aoe-flashcache", "aoe-flashcache-8700")]
+    names = [
+        {label.removeprefix("value=") for key in page for label in key if label.startswith("value=")} for page in pages
+    ]
+    assert "bypass_share" in names[0]
+    assert not any("cachedev" in name for found in names for name in found)
+    assert any("thing=cachedev" in key and "value=bypass_share" in key for key in pages[0])

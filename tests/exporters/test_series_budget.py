@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Origin
+from sdstop.core.model import Label, Metric, Reading, schema
+from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, choice
 from sdstop.exporters.prometheus.metrics import Exposition, families_of
+from sdstop.exporters.prometheus.series import FamilyLines
+from sdstop.node.live import LiveHost
+from sdstop.rules import RULES
+from sdstop.sampler.runner import sample
+from tests.exporters.meters import Meter, frame
+from tests.exporters.meters import session as metered
 from tests.exporters.page import samples
 from tests.fixtures import story
 
@@ -27,13 +41,16 @@ OWN = (
 )
 
 
-@pytest.mark.parametrize("disks", [10, 100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("disks", [10, 100, *(pytest.param(disks, marks=pytest.mark.slow) for disks in (1000, 5000))])
 def test_the_default_page_has_few_series(tmp_path: Path, disks: int) -> None:
     subprocess.run(
         [sys.executable, ROOT / "bench" / "tree.py", "build", "--disks", str(disks), tmp_path / "n"], check=True
     )
-    argv = [sys.executable, "-m", "sdstop", "export", "--once", "--root", str(tmp_path / "n")]
-    page = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    session = Session(Origin("n"), BUILTIN, RULES)  # of a live one, old samples would be withheld
+    exposition = Exposition(session, chosen=DEFAULT)
+    host = LiveHost(str(tmp_path / "n"), BUILTIN)  # sampled in one go: a slow machine drops nothing
+    exposition.feed(sample(host, BUILTIN, 1, time.time(), time.monotonic()))
+    page = exposition.page().decode()
     lines = [line for line in page.splitlines() if not line.startswith("#")]
     count = Counter(line.partition("{")[0].partition(" ")[0] for line in lines)
     assert len(lines) <= 20 * disks + 300, count.most_common(40)
@@ -48,10 +65,52 @@ def test_the_full_page_has_details_and_virtual_devices() -> None:
         found.observe(story("quiet-node").session.head())
         return Counter(key[0] for key in samples(found.page()))
 
-    standard, full = page({}), page({"profile": "full"})
-    assert standard == page({"profile": DEFAULT.profile})
-    assert standard.keys() < full.keys()
+    lean, full = page({}), page({"profile": "full"})
+    assert lean == page({"profile": DEFAULT.profile})
+    assert lean.keys() < full.keys()
     for name in ("sdstop_block_device_rotational", "sdstop_disk_flushes_total", "sdstop_collector_interval_seconds"):
         assert name in full
-        assert name not in standard
-    assert all(number <= full[name] for name, number in standard.items())
+        assert name not in lean
+    assert all(number <= full[name] for name, number in lean.items())
+
+
+def test_other_families_have_500_rows_and_a_count_of_the_others() -> None:
+    rows = [Meter(f"m{number:04d}", count=1) for number in range(600)]
+    exposition = Exposition(metered(), chosen=DEFAULT)
+    exposition.feed(frame(1, rows))
+    page = samples(exposition.page(process=False))
+    assert sum(key[0] == "sdstop_meter_count_total" for key in page) == 500
+    dropped = sum(value for key, value in page.items() if key[0] == "sdstop_series_dropped")
+    assert dropped >= 100
+
+
+def test_the_worst_rows_are_kept() -> None:
+    family = families_of(BUILTIN)
+    phy = next(each for each in family if each.family == "sas_phy")
+    values = {c.name: 0 if isinstance(c.mark, Metric) else None for c in schema(phy).columns}
+    make: Any = phy
+    rows: dict[Hashable, Reading] = {}
+    for number in range(40):
+        labels = {c.name: f"phy-{number:02d}" for c in schema(phy).columns if isinstance(c.mark, Label)}
+        rows[number] = make(**(values | labels))
+    rows[30] = replace(rows[30], **{_errors(phy): 5})
+    lines = FamilyLines(phy, family[phy], 3)
+    lines.prefer(frozenset({"phy-20"}))
+    text = b"".join(lines.text(rows).pieces(openmetrics=False)).decode()
+    assert set(re.findall(r"phy-\d\d", text)) == {"phy-00", "phy-20", "phy-30"}
+    assert lines.dropped > 0
+    lines.prefer(frozenset({"phy-07", "phy-20"}))  # a new finding: its row takes the place of a calm one
+    text = b"".join(lines.text(rows).pieces(openmetrics=False)).decode()
+    assert set(re.findall(r"phy-\d\d", text)) == {"phy-07", "phy-20", "phy-30"}
+
+
+def _errors(family: type[Reading]) -> str:
+    return next(c.name for c in schema(family).columns if isinstance(c.mark, Metric) and "invalid" in c.name)
+
+
+def test_limits_are_by_profile_and_family() -> None:
+    lean, full = choice({}, {"disk"}), choice({"profile": "full"}, {"disk"})
+    assert (lean.most("sas_phy"), lean.most("disk", of_disks=True)) == (500, 20_000)
+    assert (full.most("sas_phy"), full.most("disk", of_disks=True)) == (20_000, 20_000)
+    chosen = choice({"limit": 70, "limits": {"disk": 9}}, {"disk"})
+    assert (chosen.most("sas_phy"), chosen.most("disk", of_disks=True)) == (70, 9)

@@ -47,15 +47,22 @@ def _running(argv: Sequence[str], url: str, ready: str, log: Path) -> Iterator[s
 
 @contextlib.contextmanager
 def prometheus(
-    folder: Path, *, rules: str = "", evaluation: str = "1m", scrape: str = "", prefix: str = "", alerts: str = ""
+    folder: Path,
+    *,
+    rules: str = "",
+    evaluation: str = "1m",
+    scrape: str = "",
+    prefix: str = "",
+    alerts: str = "",
+    pace: str = "1s",
 ) -> Iterator[str]:
     """Run a Prometheus over `folder`/data; `scrape` is the list of scrape configurations as YAML.
 
-    `alerts` is the address of an Alertmanager.
+    `alerts` is the address of an Alertmanager, `pace` the interval and the timeout of scrapes.
     """
     config = folder / "prometheus.yml"
     config.write_text(
-        f"global: {{evaluation_interval: {evaluation}, scrape_interval: 1s, scrape_timeout: 1s}}\n"
+        f"global: {{evaluation_interval: {evaluation}, scrape_interval: {pace}, scrape_timeout: {pace}}}\n"
         f"rule_files: [{rules!r}]\nscrape_configs:\n{scrape}\n"
         if rules
         else f"scrape_configs:\n{scrape}\n"
@@ -85,13 +92,16 @@ def alertmanager(folder: Path, config: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def victoria_metrics(folder: Path) -> Iterator[str]:
-    """Run an empty VictoriaMetrics."""
+def victoria_metrics(folder: Path, scrape: str = "") -> Iterator[str]:
+    """Run an empty VictoriaMetrics; `scrape` is the configuration of its scrapes, as YAML."""
     port = free_port()
     argv = [
         "victoria-metrics", f"-storageDataPath={folder / 'vm'}", f"-httpListenAddr=127.0.0.1:{port}",
         "-retentionPeriod=1d", "-search.latencyOffset=1s",
     ]  # fmt: skip
+    if scrape:
+        (folder / "vm.yml").write_text(f"global: {{scrape_interval: 5s, scrape_timeout: 5s}}\n{scrape}")
+        argv.append(f"-promscrape.config={folder / 'vm.yml'}")
     with _running(argv, f"http://127.0.0.1:{port}", "/health", folder / "vm.log") as url:
         yield url
 
