@@ -114,7 +114,7 @@ class Watch:
     @property
     def frames_kept(self) -> float | None:
         """Seconds of frames kept for reports that quote evidence (None: all, already in memory)."""
-        from sdstop.core.session import RING_SECONDS
+        from sdstop.core.timeline import RING_SECONDS
 
         return None if self.sampler is None else RING_SECONDS
 

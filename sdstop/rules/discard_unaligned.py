@@ -45,7 +45,7 @@ def _judge(window: Window, device: BlockDevice, row: Disk, count: int, moved: in
         cause=cause,
         impact=(f"Discards below {of} free nothing." if small else f"The parts below {of} at their ends free nothing."),
         values=(
-            Value("mean", "mean size of discards", mean, "bytes", **({"below": float(unit)} if small else {})),
+            Value("mean", "mean size of discards", mean, "bytes", below=float(unit) if small else None),
             Value("unit", "discard unit", unit, "bytes"),
             Value("remainder", "remainder of the sum", moved % unit, "bytes"),
             Value("discards", "discards in this window", count),
