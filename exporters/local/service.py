@@ -58,6 +58,7 @@ class LocalService:
         """Number of the last frame sent, by connection."""
         self._server: asyncio.Server | None = None
         self._made: os.stat_result | None = None
+        self._ended = False
 
     @property
     def _session(self) -> Session:
@@ -83,6 +84,7 @@ class LocalService:
 
     def close(self) -> None:
         """Close all connections and remove the socket, unless it is another one by now."""
+        self._ended = True
         if self._server is not None:
             self._server.close()
         for connection in list(self._connections):
@@ -92,9 +94,9 @@ class LocalService:
                 self.path.unlink()
 
     def connect(self, connection: LocalConnection) -> bool:
-        """Add a connection; return False if there are too many."""
+        """Add a connection; return False if there are too many, or if the service is closed."""
         self._connections.add(connection)
-        return len(self._connections) <= MOST
+        return len(self._connections) <= MOST and not self._ended
 
     def disconnect(self, connection: LocalConnection) -> None:
         """Forget a connection."""

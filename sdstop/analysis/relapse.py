@@ -30,7 +30,7 @@ OFTEN = 4.0
 SERVICE = 4.0
 """Busy time per request in a slow second, as a multiple of the peers'."""
 LONGEST = 3.0
-"""Interval of samples in seconds above which good and bad seconds cannot be told apart."""
+"""Interval of samples in seconds above which good and bad seconds are mixed in one sample."""
 _TRIED = 3
 
 

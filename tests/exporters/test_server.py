@@ -217,11 +217,14 @@ class Service:
 @asynccontextmanager
 async def service() -> AsyncIterator[Service]:
     made = Service()
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr(http, "http_date", lambda _: DATE)
     server = await asyncio.get_running_loop().create_server(lambda: HttpConnection(made.connections), "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made
     finally:
+        monkey.undo()
         server.close()
         await made.close()
 
@@ -240,8 +243,11 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 GET = b"GET /x HTTP/1.1\r\nHost: y\r\n\r\n"
+DATE = "Mon, 23 Nov 2026 20:28:26 GMT"
 HELLO = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 6\r\n"
+    b"HTTP/1.1 200 OK\r\nDate: "
+    + DATE.encode()
+    + b"\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 6\r\n"
     b"X-Content-Type-Options: nosniff\r\nConnection: keep-alive\r\n\r\nhello\n"
 )
 

@@ -175,7 +175,7 @@ def test_check_judges_what_may_be_seen(user: User) -> None:
     first, *below = out.splitlines()
     word = re.fullmatch(r"SDSTOP (OK|WARNING|CRITICAL|UNKNOWN) - .* \| critical=\d+;;0 .*", first)
     assert word is not None, out
-    assert all(re.match(r"(CRITICAL|WARNING|PARTIAL DATA|NOT CHECKED): ", line) for line in below), out
+    assert all(re.match(r"(CRITICAL|WARNING|SAMPLED BY|PARTIAL DATA|NOT CHECKED): ", line) for line in below), out
     assert any(re.match(r"PARTIAL DATA: processes \(.*denied for \d+ of \d+ processes", line) for line in below), out
     assert word[1] == ("OK", "WARNING", "CRITICAL", "UNKNOWN")[code]
     refused = re.findall(r"\bdenied, ([^)]*)", first)

@@ -42,17 +42,19 @@ class Layers:
         calm = moved(second, reads=20, read=160_000, read_wait=0.002, writes=9, written=73_728, write_wait=0.002,
                      busy=0.06)  # fmt: skip
         rows = dict.fromkeys((*_DISKS, *(f"dm-{n}" for n in range(len(_NAMES)))), calm)
-        flushed = moved(second, writes=60, written=491_520, write_wait=0.002, busy=0.1)
+        flushed = moved(second, reads=20, read=160_000, read_wait=0.002, writes=60, written=491_520, write_wait=0.002,
+                        busy=0.1)  # fmt: skip
         discards, flushes = 20 * second, 45 * second
         flushed[11:17] = [discards, 0, discards * self.discard // 512, discards, flushes,
                           int(flushes * self.flush * 1000)]  # fmt: skip
         return rows | {"sdd": flushed}
 
     def _told(self, second: int) -> Evidence:
-        requests = 40 * (600_000 + second) if self.right else 0
+        seconds = 600_000 + second if self.right else 0
+        hits_and_misses = " ".join(str(rate * seconds) for rate in (18, 2, 8, 1))
         status = (
-            f"fastdata: 0 {_SECTORS} cache 8 2210/65536 128 400000/400000 {requests} {requests // 9} {requests // 2} "
-            f"{requests // 20} 900 900 120 1 writeback 2 migration_threshold 2048 smq 0 rw - \n"
+            f"fastdata: 0 {_SECTORS} cache 8 2210/65536 128 400000/400000 {hits_and_misses} "
+            "900 900 120 1 writeback 2 migration_threshold 2048 smq 0 rw - \n"
         )
         found: dict[str, str | bytes] = {
             command_key(STATUS): f"{status}vg0-data: 0 {_PART} linear \narchive: 0 {_PART} linear \n"

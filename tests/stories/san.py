@@ -54,10 +54,11 @@ class San:
     def _counted(self, second: int) -> Rows:
         calm = moved(second, reads=200, read=3 * _MB, read_wait=0.0006, busy=0.1)
         rows = dict.fromkeys(("sdb", "sdc", "dm-0", "nvme0c0n1", "nvme0c1n1", "nvme0n1"), calm)
+        wait = 0.004 if self.beside else 0.0006  # a queue; samples 30 s apart are too rare to find a slow path
         for name, share in zip(("sdd", "sde"), self.shares, strict=True):
             rate = 600 * _MB * share
-            rows[name] = moved(second, reads=rate / 262_144, read=rate, read_wait=0.004, busy=min(share * 0.9, 0.9))
-        return rows | {"dm-1": moved(second, reads=600 * _MB / 262_144, read=600 * _MB, read_wait=0.004, busy=0.9)}
+            rows[name] = moved(second, reads=rate / 262_144, read=rate, read_wait=wait, busy=min(share * 0.9, 0.9))
+        return rows | {"dm-1": moved(second, reads=600 * _MB / 262_144, read=600 * _MB, read_wait=wait, busy=0.9)}
 
     def _told(self, second: int) -> Evidence:
         sent = 4_000_000 + 900 * second
