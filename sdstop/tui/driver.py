@@ -6,11 +6,14 @@ Textual paints on standard error. Standard error is reserved for error messages,
 
 from __future__ import annotations
 
+import re
 import sys
 from io import TextIOWrapper
 from typing import Any
 
 from textual.drivers.linux_driver import LinuxDriver
+
+from sdstop.tui.terminal import Depth
 
 
 class TerminalDriver(LinuxDriver):
@@ -20,6 +23,12 @@ class TerminalDriver(LinuxDriver):
         """Create the driver and redirect its painting to standard output."""
         super().__init__(*arguments, **keywords)
         self._file = terminal_file()
+
+    def write(self, data: str) -> None:
+        """Send text and escape sequences; without colors, also those of widgets whose styles are not yet known."""
+        palette = getattr(self._app, "palette", None)
+        plain = palette is not None and palette.depth is Depth.NONE
+        super().write(uncolored(data) if plain else data)
 
     def report_mouse(self, *, on: bool) -> None:
         """Report clicks to the dashboard, or leave the mouse to the terminal, which selects text with it."""
@@ -44,6 +53,21 @@ class TerminalDriver(LinuxDriver):
 _MOUSE_ON, _MOUSE_OFF = ("".join(f"\x1b[?{mode}{switch}" for mode in (1000, 1002, 1006)) for switch in "hl")
 """Presses and the wheel, drags, in decimal form (xterm, Mouse Tracking). Not each movement (1003), as Textual asks for:
 nothing depends on it, and every cell that the mouse crosses would be sent over ssh."""
+
+
+_ATTRIBUTES = re.compile(r"\x1b\[([\d;]*)m")
+_COLORS = re.compile(r"(?:(?<=;)|^)(?:[34]8;(?:5;\d+|2;\d+;\d+;\d+)|[34][0-7]|9[0-7]|10[0-7])(?:;|$)")
+
+
+def uncolored(text: str) -> str:
+    """Return text and escape sequences without those that set a color."""
+    return _ATTRIBUTES.sub(_without_colors, text)
+
+
+def _without_colors(found: re.Match[str]) -> str:
+    """Return SGR attributes (ECMA-48, 8.3.117) without colors: `1;31` -> `1`, and nothing for colors alone."""
+    kept = _COLORS.sub("", found[1]).rstrip(";")
+    return f"\x1b[{kept}m" if kept or not found[1] else ""
 
 
 def terminal_file() -> TextIOWrapper:

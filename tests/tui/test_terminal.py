@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from sdstop.tui.driver import uncolored
 from sdstop.tui.terminal import Depth, Options, color_depth, is_terminal_gone, needs_ascii, usable_terminal
 from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
@@ -189,6 +190,20 @@ def test_no_color_sends_no_colour_at_all() -> None:
         shown.until(lambda sent: b"Arrays and disks" in sent)
         assert colours(shown.sent) == set()
         assert re.search(rb"\x1b\[(\d+;)*7[;m]", shown.sent)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("\x1b[97;40m x", " x"),
+        ("\x1b[1;31;44mx\x1b[0m", "\x1b[1mx\x1b[0m"),
+        ("\x1b[38;5;31;7mx\x1b[m", "\x1b[7mx\x1b[m"),
+        ("\x1b[38;2;1;31;40;4mx", "\x1b[4mx"),
+        ("\x1b[39;49m\x1b[22m\x1b[31H", "\x1b[39;49m\x1b[22m\x1b[31H"),
+    ],
+)
+def test_without_colours_the_other_attributes_are_sent(sent: str, kept: str) -> None:
+    assert uncolored(sent) == kept
 
 
 @pytest.mark.parametrize(
