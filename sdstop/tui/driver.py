@@ -25,7 +25,7 @@ class TerminalDriver(LinuxDriver):
         self._file = terminal_file()
 
     def write(self, data: str) -> None:
-        """Send text and escape sequences; without colors, also those of widgets whose styles are not yet known."""
+        """Send text and escape sequences; without colors, also before the styles of a widget are read."""
         palette = getattr(self._app, "palette", None)
         plain = palette is not None and palette.depth is Depth.NONE
         super().write(uncolored(data) if plain else data)

@@ -42,7 +42,22 @@ def served(session: Session, path: Path) -> Iterator[tuple[LocalService, Callabl
     service, loop = LocalService(exposition, path), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(service.open(), loop).result(10)
+
+    async def rounds() -> None:
+        for _ in range(10):  # a connection is accepted, made, aborted and closed in a round each
+            await asyncio.sleep(0.005)
+
+    def stop() -> None:
+        asyncio.run_coroutine_threadsafe(rounds(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+    try:
+        asyncio.run_coroutine_threadsafe(service.open(), loop).result(10)
+    except BaseException:
+        stop()
+        raise
 
     def call(function: Callable[[], object]) -> None:
         async def called() -> None:
@@ -54,10 +69,7 @@ def served(session: Session, path: Path) -> Iterator[tuple[LocalService, Callabl
         yield service, call
     finally:
         call(service.close)
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0.05), loop).result(10)  # transports close in the next round
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+        stop()
 
 
 @contextmanager
