@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import sdstop
-from sdstop.cli.arguments import COMMANDS, duration
+from sdstop.cli.arguments import COMMANDS
 from sdstop.cli.command import execute
+from sdstop.cli.option_values import duration
 from tests.cli.run import one_line
 
 

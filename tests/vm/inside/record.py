@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from sdstop.cli.arguments import duration
+from sdstop.cli.option_values import duration
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import LIVE, ONCE, Collector, Command, Need
 from sdstop.core.evidence import Origin
