@@ -9,8 +9,6 @@ in time is left alone for a while. No self-test is started and no setting change
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -19,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.collectors.health import nvme_log, smartctl
+from sdstop.collectors.health.disk_answers import BLOCK, row_of, unknown
 from sdstop.collectors.health.readings import (
     ANSWERED,
     FAILED,
@@ -30,14 +29,14 @@ from sdstop.collectors.health.readings import (
     DiskErrorCount,
     DiskHealth,
 )
+from sdstop.collectors.health.recorded_health import recorded_rows
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import Form, Several
-from sdstop.core.host import Absent, Denied, Host, Malformed, Output, TimedOut, Unreadable
+from sdstop.core.host import Absent, Denied, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
 
-BLOCK = "/sys/block"
 HOSTS = "/sys/class/scsi_host"
 CONTROLLERS = "/sys/class/nvme"
 SUBSYSTEMS = "/sys/class/nvme-subsystem"
@@ -63,8 +62,6 @@ ALLOWED = expression(
 _NO_DISK = expression(r"(?i)logical.?volume|virtual.?(?:disk|drive)|RAID")
 _DISK = expression(r"sd[a-z]+")
 _NVME = expression(r"nvme(\d+)n(\d+)")
-_SUBJECT = expression(r"[ _](?:[/._]?dev[/._])(?P<device>[\w./!-]+?)(?:[ _]-(?:o|-output-format)\W?.*)?$")
-_INNER = expression(r"-d[ _]?(?P<type>(?:sat\+)?(?:megaraid|cciss|aacraid|3ware|areca|hpt)[,_]\w+)")
 
 
 class _Candidate(Struct, frozen=True):
@@ -141,25 +138,25 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
     unrecorded: list[str] = []
     for disk in candidates(host):
         if disk.state:
-            rows[disk.device] = _unknown(disk.device, disk.state, disk.reason)
+            rows[disk.device] = unknown(disk.device, disk.state, disk.reason)
         elif not ask:
-            rows[disk.device] = _unknown(disk.device, SKIPPED, "disabled by --no-smart")
+            rows[disk.device] = unknown(disk.device, SKIPPED, "disabled by --no-smart")
         else:
             try:
                 rows[disk.device] = _asked(host, disk.device)
             except Absent as error:
                 if error.recorded:
-                    rows[disk.device] = _unknown(disk.device, SKIPPED, error.detail)
+                    rows[disk.device] = unknown(disk.device, SKIPPED, error.detail)
                 else:
                     unrecorded.append(disk.device)
                 absent = absent or error
-    for row in _recorded(host):
+    for row in recorded_rows(host, (ASK, ASK_NVME)):
         known = rows.get(row.device)
         if known is None or (known.state != ANSWERED and row.state == ANSWERED):
             rows[row.device] = row
     if any(row.state != SKIPPED for row in rows.values()):
         missing = (device for device in unrecorded if device not in rows)
-        rows |= {device: _unknown(device, SKIPPED, "no answer recorded") for device in missing}
+        rows |= {device: unknown(device, SKIPPED, "no answer recorded") for device in missing}
     for row in rows.values():
         if row.state == UNREAD:
             host.defect(row.told, f"not understood: {row.reason}", row.device)
@@ -172,10 +169,6 @@ def _counts(row: DiskHealth) -> DiskErrorCount:
     return DiskErrorCount(row.device, row.serial, row.pending, row.uncorrected, row.reallocated, row.crc_errors)
 
 
-def _unknown(device: str, state: str, reason: str, told: str = "") -> DiskHealth:
-    return DiskHealth(device=device, state=state, reason=reason, told=told or f"list:{BLOCK}")
-
-
 def _command(device: str, argv: tuple[str, ...]) -> list[str]:
     return [f"/dev/{device}" if word == "*" else word for word in argv]
 
@@ -183,7 +176,7 @@ def _command(device: str, argv: tuple[str, ...]) -> list[str]:
 def _asked(host: Host, device: str) -> DiskHealth:
     """Return the row of a disk. Raises Absent without a program, and Denied."""
     if host.rests(device):
-        return _unknown(device, SILENT, "did not answer the last time; left alone")
+        return unknown(device, SILENT, "did not answer the last time; left alone")
     wanted: tuple[tuple[tuple[str, ...], Callable[[str], smartctl.Fields]], ...] = ((ASK, smartctl.parse_json),)
     if _NVME.fullmatch(device):
         wanted = (*wanted, (ASK_NVME, nvme_log.parse_json))
@@ -191,176 +184,17 @@ def _asked(host: Host, device: str) -> DiskHealth:
     for argv, parse in wanted:
         command = _command(device, argv)
         try:
-            return _row(device, command_key(command), host.run(command, PROMPT), parse)
+            return row_of(device, command_key(command), host.run(command, PROMPT), parse)
         except TimedOut as error:  # of this disk, not of all
             host.rest(device, REST)
-            return _unknown(device, SILENT, error.detail, command_key(command))
+            return unknown(device, SILENT, error.detail, command_key(command))
         except Absent as error:
             absent = error if absent is None or error.recorded else absent
         except Denied:
             raise
         except Unreadable as error:
-            return _unknown(device, FAILED, error.detail, command_key(command))
+            return unknown(device, FAILED, error.detail, command_key(command))
     raise absent or Absent(device)
-
-
-def _row(device: str, key: str, output: Output, parse: Callable[[str], smartctl.Fields]) -> DiskHealth:
-    """Return the row of an output. Raises Denied if a privilege is missing."""
-    text = output.text
-    said = smartctl.messages(text) or smartctl.messages(output.stderr.decode("utf-8", "replace"))
-    if smartctl.is_asleep(said):
-        return _unknown(device, STANDBY, "asleep; not woken up", key)
-    if output.exit and smartctl.is_denied([*said, output.stderr.decode("utf-8", "replace")]):
-        raise Denied(key, "requires root; run with sudo")
-    try:
-        fields = parse(text)
-    except Malformed as error:
-        first = next(iter(said), "")
-        if (output.exit or 0) & 1 and "option" in f"{text[:4000]}".lower():
-            return _unknown(device, SKIPPED, "smartctl is older than 7.0, which brought JSON", key)
-        if output.exit and first and not text.lstrip().startswith("{"):
-            return _unknown(device, FAILED, first[:120], key)
-        return _unknown(device, UNREAD, str(error)[:120], key)
-    found = DiskHealth(device=device, state=ANSWERED, told=key, form=_form(text), **fields)
-    if found.reason is not None:
-        return replace(found, state=UNSUPPORTED)
-    if _is_empty(found):
-        unopened = (output.exit or smartctl.exit_status(text)) & 2
-        reason = (said[0] if said else "the disk reports no SMART data")[:120]
-        return replace(found, state=FAILED if unopened else UNSUPPORTED, reason=reason)
-    return found
-
-
-def _form(text: str) -> str:
-    start = text.lstrip()[:40]
-    return "json" if start.startswith("{") else "text" if "smartctl" in text[:4096] else "log"
-
-
-def _is_empty(row: DiskHealth) -> bool:
-    return row.passed is None and row.critical_warning is None and row.attributes is None
-
-
-# --- what others recorded ---------------------------------------------------------------------------------
-
-
-def _recorded(host: Host) -> Iterator[DiskHealth]:
-    """Yield the disks in recorded output of smartctl and nvme with any options; of several, the best one.
-
-    The output of our own commands counts only without a list of disks: that of a disk that was pulled or fell asleep
-    since is old.
-    """
-    found: dict[str, DiskHealth] = {}
-    known = bool(host.names(BLOCK))
-    for program in ("smartctl", "nvme"):
-        for name in host.recorded(program):
-            if known and _is_own(name):
-                continue
-            if program == "nvme" and not _LOG.match(name):
-                _pass(host, name)
-                continue
-            for row in _of_recorded(host, program, name):
-                before = found.get(row.device)
-                if before is None or _rank(row) > _rank(before):
-                    found[row.device] = row
-    yield from found.values()
-
-
-def _pass(host: Host, name: str) -> None:
-    """Mark the output of another command of nvme as known: it has no health data in another form."""
-    with contextlib.suppress(Unreadable):
-        host.recorded_output(name)
-
-
-_LOG = expression(r"nvme[ _]smart-log")
-
-
-def _is_own(name: str) -> bool:
-    """Return whether a recorded command is one that this source runs."""
-    words = tuple(name.split(" "))
-    return any(
-        len(words) == len(argv) and all(asked in {"*", word} for asked, word in zip(argv, words, strict=True))
-        for argv in (ASK, ASK_NVME)
-    )
-
-
-def _rank(row: DiskHealth) -> tuple[bool, bool, int]:
-    known = sum(getattr(row, field) is not None for field in row.__struct_fields__)
-    return row.state == ANSWERED, row.attributes is not None, known
-
-
-def _named(host: Host, name: str) -> str | None:
-    """Return the kernel name of the disk that a recorded command is about, None if it names none.
-
-    A disk behind a RAID controller is named by its number there.
-    """
-    found = _SUBJECT.search(name)
-    if found is None:
-        return None
-    device = found["device"].rstrip(".")
-    inner = _INNER.search(name)
-    return f"{device}:{inner['type'].replace('_', ',')}" if inner else _disk(host, device)
-
-
-def _disk(host: Host, device: str) -> str:
-    """Return the disk of a name: the only disk of an NVMe controller."""
-    only = re.fullmatch(r"nvme\d+", device) is not None and host.names(f"{BLOCK}/{device}n1")
-    return f"{device}n1" if only else device
-
-
-def _of_recorded(host: Host, program: str, name: str) -> Iterator[DiskHealth]:
-    key = f"cmd:{name}" if " " in name else f"slug:{name}"
-    device = _named(host, name)
-    try:
-        output = host.recorded_output(name)
-    except TimedOut:
-        if device is not None:
-            yield _unknown(device, SILENT, f"{program} did not answer", key)
-        return
-    except Unreadable:
-        return
-    text = output.text.strip()
-    if device is not None and text:
-        yield _parsed(device, key, output, program)
-    elif text:  # pasted without the command: several outputs follow each other
-        for at, part in enumerate(_PARTS.split(text)[1:] if not text.startswith("{") else _documents(text)):
-            own = _disk(host, found[1] or found[2]) if (found := _OWN_NAME.search(part)) else None
-            row = _parsed(
-                own or f"disk {at + 1}", key, replace(output, stdout=part.encode("utf-8", "surrogateescape")), program
-            )
-            masked = re.search(r"(?i)\bserial[ _]number\b", part) is not None
-            if own is None and row.serial is None and row.state == ANSWERED and not masked:
-                row = _unknown(row.device, UNREAD, "the text names no disk", key)
-            yield replace(row, device=own or row.serial or row.device)
-
-
-_PARTS = expression(r"(?m)^(?=smartctl \d\.\d|Smart Log for NVME device)")
-_OWN_NAME = expression(r'Smart Log for NVME device: ?(nvme\w+)|"name": ?"/dev/([\w/]+)"')
-
-
-def _documents(text: str) -> list[str]:
-    """Return the JSON documents that follow each other in a text; the rest of the text if one is damaged."""
-    found: list[str] = []
-    decoder, at = json.JSONDecoder(), 0
-    while at < len(text):
-        try:
-            _, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            return [*found, text[at:]]
-        found.append(text[at:end])
-        at = end + len(text[end:]) - len(text[end:].lstrip())
-    return found
-
-
-def _parsed(device: str, key: str, output: Output, program: str) -> DiskHealth:
-    """Return the row of an output that others recorded, as JSON or text."""
-    parsers: dict[tuple[str, bool], Callable[[str], smartctl.Fields]] = {
-        ("smartctl", True): smartctl.parse_json, ("smartctl", False): smartctl.parse_text,
-        ("nvme", True): nvme_log.parse_json, ("nvme", False): nvme_log.parse_text,
-    }  # fmt: skip
-    try:
-        return _row(device, key, output, parsers[program, output.text.lstrip().startswith("{")])
-    except Denied:
-        return _unknown(device, FAILED, "no permission", key)
 
 
 _NAMES = expression(
