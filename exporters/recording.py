@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.capture.recording import APPLICATION, MAGIC, RAN, TABLES, VERSION, RecordedOrigin
-from sdstop.core.block import Block, GrowingBlock, OpenBlock
+from sdstop.core.block import Block, GrowingBlock, OpenBlock, stored_text
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
@@ -188,7 +188,9 @@ class RecordingWriter:
         return store
 
     def _begun(self, origin: Origin) -> int:
-        said = RecordedOrigin(origin.name, origin.privileged, dict(origin.facts), sorted(origin.collectors or ()))
+        said = RecordedOrigin(
+            stored_text(origin.name), origin.privileged, dict(origin.facts), sorted(origin.collectors or ())
+        )
         done = self._store.execute("INSERT INTO run (origin) VALUES (?)", (msgspec.json.encode(said),))
         return int(done.lastrowid or 0)
 
@@ -210,10 +212,10 @@ class RecordingWriter:
     def _named(self, key: str) -> int:
         number = self._names.get(key)
         if number is None:
-            key = key.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if not key.isascii() else key
-            row = self._store.execute("SELECT id FROM name WHERE key = ?", (key,)).fetchone()
+            text = stored_text(key)
+            row = self._store.execute("SELECT id FROM name WHERE key = ?", (text,)).fetchone()
             if row is None:
-                row = (self._store.execute("INSERT INTO name (key) VALUES (?)", (key,)).lastrowid,)
+                row = (self._store.execute("INSERT INTO name (key) VALUES (?)", (text,)).lastrowid,)
             number = self._names[key] = int(row[0] or 0)
         return number
 
@@ -242,7 +244,7 @@ class RecordingWriter:
         except Damaged:
             return  # it was damaged on the disk; there is nothing to keep
         rows = [
-            (self._named(key), run, msgspec.msgpack.encode(item))
+            (self._named(key), run, msgspec.msgpack.encode(_stored(item)))
             for key, item in known.items()
             if item is not None and not _gone(item)
         ]
@@ -267,3 +269,7 @@ class RecordingWriter:
 def _gone(item: Evidence) -> bool:
     """Return whether evidence is of a process that has ended: nothing asks for it again."""
     return item.outcome is Outcome.ABSENT and _OF_PROCESS.match(item.key) is not None
+
+
+def _stored(item: Evidence) -> Evidence:
+    return replace(item, key=stored_text(item.key), detail=stored_text(item.detail), fault=stored_text(item.fault))

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.block import Block, OpenBlock
+from sdstop.core.block import Block, OpenBlock, original_text
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.format import plural, safe
 from sdstop.core.versions import Damaged
@@ -129,7 +129,7 @@ class Recording:
         more = f"{plural(others, 'other run')} of the recorder in this file: --at TIME opens them" if others else ""
         collectors = frozenset(said.collectors)
         return Origin(
-            said.host, note="; ".join(filter(None, [more, *self.notes])), privileged=said.privileged,
+            original_text(said.host), note="; ".join(filter(None, [more, *self.notes])), privileged=said.privileged,
             facts=said.facts, collectors=collectors, made="a recording",
         )  # fmt: skip
 
@@ -190,7 +190,7 @@ class Recording:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, msgspec.MsgspecError, OverflowError, ValueError) as error:
+        except (sqlite3.Error, msgspec.MsgspecError, OverflowError, ValueError, Damaged) as error:
             raise NoRecording(f"is damaged: {safe(error)}") from error
 
     def _check(self) -> None:
@@ -248,7 +248,7 @@ class Recording:
             found = self._store.execute(
                 "SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?", (run.id,)
             )
-            base = dict(found.fetchall())
+            base = {original_text(key): data for key, data in found.fetchall()}
             newest = self._store.execute(
                 "SELECT key, max(block) FROM changed JOIN name ON name.id = name"
                 " WHERE block >= ? AND block < ? GROUP BY name",
@@ -261,10 +261,13 @@ class Recording:
                 if key.startswith(RAN):
                     marks[key.removeprefix(RAN)] = msgspec.msgpack.decode(data, type=RunMark)
                 else:
-                    known[key] = msgspec.msgpack.decode(data, type=Evidence)
+                    item = msgspec.msgpack.decode(data, type=Evidence)
+                    known[key] = replace(
+                        item, key=key, detail=original_text(item.detail), fault=original_text(item.fault)
+                    )
         by_block: dict[int, list[str]] = {}
         for key, number in newest:
-            by_block.setdefault(number, []).append(key)
+            by_block.setdefault(number, []).append(original_text(key))
         for number, keys in sorted(by_block.items()):
             opened = self._block(number)
             if opened is not None:

@@ -74,9 +74,9 @@ class Piece(Struct, frozen=True, array_like=True):
                 moment = moments[index]
                 taken = None if skew is None else moment.taken + (skew + (began or 0)) / _MICRO
                 yield index, Evidence(
-                    key, head.outcome, data, head.detail, taken,
+                    key, head.outcome, data, original_text(head.detail), taken,
                     None if began is None else moment.monotonic + began / _MICRO,
-                    None if took is None else took / _MICRO, head.stderr, head.exit, head.fault,
+                    None if took is None else took / _MICRO, head.stderr, head.exit, original_text(head.fault),
                 )  # fmt: skip
         except (ValueError, IndexError) as error:
             raise Damaged(f"versions and frames do not fit: {error}") from error
@@ -143,7 +143,8 @@ class OpenBlock:
         self._block = block
         self._contents = _decoded(_inflated(block.contents), BlockContents)
         self.moments = self._contents.moments
-        self._places = {key: place for place, key in enumerate(self._contents.large)}
+        self._pieces = {original_text(key): piece for key, piece in self._contents.pieces.items()}
+        self._places = {original_text(key): place for place, key in enumerate(self._contents.large)}
         if len(self._places) != len(block.large) or not self.moments:
             raise Damaged("parts of a block are missing")
         times = [(moment.number, moment.monotonic) for moment in self.moments]
@@ -153,11 +154,11 @@ class OpenBlock:
     @property
     def keys(self) -> set[str]:
         """Keys of the evidence that it holds."""
-        return {*self._contents.pieces, *self._places}
+        return {*self._pieces, *self._places}
 
     def versions(self, key: str) -> list[tuple[int, Evidence]]:
         """Return the versions of a piece of evidence with the indexes of their frames. Raises Damaged."""
-        piece = self._contents.pieces.get(key)
+        piece = self._pieces.get(key)
         if piece is None and key in self._places:
             piece = _decoded(_inflated(self._block.large[self._places[key]]), Piece)
         if piece is None:
@@ -176,7 +177,7 @@ class OpenBlock:
         """Return all frames. Raises Damaged."""
         evidence: list[list[Evidence]] = [[] for _ in self.moments]
         size = 0
-        for key in (*self._contents.pieces, *self._places):
+        for key in (*self._pieces, *self._places):
             for index, item in self.versions(key):
                 evidence[index].append(item)
                 size += len(item.data)
@@ -247,9 +248,9 @@ class GrowingBlock:
             piece = growing.packed()
             data = msgspec.msgpack.encode(piece) if growing.size > _OWN else b""
             if data:
-                large[key] = zlib.compress(data, _LEVEL)
+                large[stored_text(key)] = zlib.compress(data, _LEVEL)
             else:
-                small[key] = piece
+                small[stored_text(key)] = piece
         ran = {name: Marks(*columns) for name, columns in self._ran.items()}
         contents = msgspec.msgpack.encode(BlockContents(self.moments, ran, small, list(large)))
         return Block(zlib.compress(contents, _LEVEL), list(large.values()))
@@ -267,7 +268,9 @@ class _GrowingPiece:
         frames, begans, skews, tooks = self._times
         began = None if item.monotonic is None else _micro(item.monotonic - moment.monotonic)
         skew = None if item.taken is None else _micro(item.taken - moment.taken) - (began or 0)
-        head = Head(len(frames), item.outcome, item.detail, item.stderr, item.exit, item.fault)
+        head = Head(
+            len(frames), item.outcome, stored_text(item.detail), item.stderr, item.exit, stored_text(item.fault)
+        )
         if not self._heads or replace(head, version=self._heads[-1].version) != self._heads[-1]:
             self._heads.append(head)
         frames.append(index)
@@ -280,6 +283,25 @@ class _GrowingPiece:
 
     def packed(self) -> Piece:
         return Piece(*self._times, self._heads, self._versions.packed(), self._digest.digest())
+
+
+def stored_text(text: str) -> str:
+    """Return a key or a reason as valid UTF-8: names of files may hold any bytes, which Python keeps as surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "\0" + text.encode("utf-8", "surrogateescape").hex()
+    return text
+
+
+def original_text(text: str) -> str:
+    """Return the key or reason of a stored text. Raises Damaged."""
+    if not text.startswith("\0"):
+        return text
+    try:
+        return bytes.fromhex(text[1:]).decode("utf-8", "surrogateescape")
+    except ValueError as error:
+        raise Damaged("a name in a block is not one") from error
 
 
 def _micro(seconds: float) -> int:

@@ -80,6 +80,17 @@ def test_a_part_begins_with_all_that_was_known(path: Path) -> None:
     assert "slow" not in (frames[2].ran or {})
 
 
+def test_names_of_any_bytes_are_kept(path: Path) -> None:
+    odd = [Evidence("/sys/x\udcff/y", data=b"1"), Evidence("/z\udc80", Outcome.FAILED, detail="bad \udcfe")]
+    with RecordingWriter(path, ORIGIN, RecordingLimits(seconds=60.0)) as writer:
+        for second in range(200):
+            writer.add(frame(second, extra=odd if second == 0 else ()))
+        assert writer.trouble == ""
+    first = {item.key: item for item in open_capture(path)[1][0].evidence}
+    assert first["/sys/x\udcff/y"].data == b"1"
+    assert first["/z\udc80"].detail == "bad \udcfe"
+
+
 def test_the_last_quarter_of_an_hour_is_opened(path: Path) -> None:
     write(path, range(2000))
     _, frames = open_capture(path)
