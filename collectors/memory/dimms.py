@@ -99,7 +99,13 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
     capacity: Annotated[int | None, Metric("Memory", "Size of all modules of the socket", "bytes")]
     fastest: Annotated[
         int | None,
-        Metric("CPU takes", "Maximum transfer rate that the processor supports", "per_second", scale=_TRANSFERS),
+        Metric(
+            "CPU takes",
+            "Maximum transfer rate that the processor supports",
+            "per_second",
+            scale=_TRANSFERS,
+            detail=True,
+        ),
     ]
     peak: Annotated[
         float | None, Metric("Peak", "Peak bandwidth of the channels in use (8 bytes per transfer)", "bytes_per_second")

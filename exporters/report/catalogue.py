@@ -11,6 +11,7 @@ from sdstop.core.folding import LEAST
 from sdstop.core.form import Form
 from sdstop.core.format import duration, number
 from sdstop.exporters.prometheus import metrics as prometheus
+from sdstop.exporters.prometheus.headings import details
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.exporters.report.table import listing, wrapped
 
@@ -111,13 +112,14 @@ def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
 
 def metrics_page(collectors: Sequence[Collector]) -> str:
     """Return docs/metrics.md."""
+    full = {name for family in prometheus.families_of(collectors) for name in details(family)}
     rows = [
         (
             f"`{h.name}`",
             h.type,
             h.unit,
             ", ".join(f"`{name}`" for name in h.labels),
-            h.help + _repeated(h.name),
+            h.help + _repeated(h.name) + (_FULL if h.name in full else ""),
             h.source,
         )
         for h in prometheus.catalogue(collectors)
@@ -131,6 +133,9 @@ def _repeated(name: str) -> str:
     if name in DISKS:
         return f" By default of members only: node_exporter has {DISKS[name]}."
     return f" Not exported by default: node_exporter has {OTHERS[name]}." if name in OTHERS else ""
+
+
+_FULL = " Exported if `profile` is `full`."
 
 
 _TRUTH = (

@@ -105,19 +105,22 @@ class Metric(Struct, frozen=True):
 class State(Struct, frozen=True):
     """One word from a fixed set, never a site-specific name; in Prometheus a gauge with a `state` label.
 
-    `name` is that of the metric, if not made of those of the family and the field.
+    `name` is that of the metric, if not made of those of the family and the field. `detail` has the same meaning as in
+    Metric.
     """
 
     title: str
     help: str
     export: bool = True
     name: str | None = None
+    detail: bool = False
 
 
 class Fact(Struct, frozen=True):
     """Text that describes the row; in Prometheus a label of the family's `_info` metric.
 
-    `names` and `plain` have the same meaning as in Label.
+    `names` and `plain` have the same meaning as in Label. Where all facts of a family are a `detail`, its `_info`
+    metric is not on the default page.
     """
 
     title: str
@@ -125,6 +128,7 @@ class Fact(Struct, frozen=True):
     export: bool = True
     names: Name | None = None
     plain: bool = False
+    detail: bool = False
 
 
 class Buckets(Struct, frozen=True):
