@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -102,6 +103,27 @@ def _between(rules: Sequence[NodeRule]) -> Iterator[str]:
             yield from ("", f"Uses {', '.join(f'`{family.family}`' for family in rule.needs)}.")
         if rule.thresholds:
             yield from _thresholds(rule.thresholds)
+
+
+def advice_file(rules: Sequence[Rule]) -> str:
+    """Return contrib/prometheus/sdstop-advice.yml: a recording rule with the advice of each rule as a label."""
+    lines = list(_ADVICE_HEAD)
+    for rule in rules:
+        lines += ["      - record: sdstop:rule:advice", "        expr: vector(1)", "        labels:"]
+        lines += [f"          rule: {rule.id}", f"          advice: {json.dumps(rule.advice)}"]
+    return "\n".join([*lines, ""])
+
+
+_ADVICE_HEAD = (
+    "# The first thing to do about the findings of each rule, for the descriptions of alerts in sdstop-alerts.yml, where",
+    "# {subject} is replaced. Your copy may have the instructions of your own team.",
+    "#",
+    f"# {_GENERATED}",
+    "groups:",
+    "  - name: sdstop-advice",
+    "    interval: 1m",
+    "    rules:",
+)
 
 
 def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
