@@ -115,7 +115,7 @@ def advice_file(rules: Sequence[Rule]) -> str:
 
 
 _ADVICE_HEAD = (
-    "# The first thing to do about the findings of each rule, for the descriptions of alerts in sdstop-alerts.yml, where",
+    "# The first thing to do about findings, by rule, for the descriptions of alerts in sdstop-alerts.yml, where",
     "# {subject} is replaced. Your copy may have the instructions of your own team.",
     "#",
     f"# {_GENERATED}",
