@@ -344,7 +344,7 @@ INTERFACES = Collector(
         Need(
             f"{CLASS}/*/*",
             "MTU, speed, duplex, state, carrier, kind, addresses",
-            filled=("mtu", "operstate", "carrier_changes", "flags", "ifindex"),
+            filled=("mtu", "operstate", "speed", "carrier_changes", "flags", "ifindex"),
         ),
         Need(f"{CLASS}/*/statistics/*", "errors and drops one by one", filled=True),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
