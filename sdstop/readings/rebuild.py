@@ -61,7 +61,7 @@ class Rebuild(Reading, frozen=True):
         str,
         State(
             "State",
-            "State of the rebuild: running, delayed (for another array), pending, remote, frozen, paused",
+            "State of the rebuild: running, delayed (for another array), pending, remote, frozen, paused here",
         ),
     ]
     done: Annotated[int | None, Metric("Done", "Bytes processed by the rebuild", "bytes")] = None
