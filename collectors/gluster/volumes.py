@@ -51,10 +51,12 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
     volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
     state: Annotated[str, State("State", "Started, Stopped or Created")]
     type: Annotated[str, Fact("Type", "Replicate, Disperse, Distribute ...", plain=True)]
-    copies: Annotated[int | None, Metric("Copies", "Number of copies, arbiters included; absent if dispersed")]
-    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data")]
-    redundancy: Annotated[int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail")]
-    bricks: Annotated[int, Metric("Bricks", "Configured bricks")]
+    copies: Annotated[
+        int | None, Metric("Copies", "Number of copies, arbiters included; absent if dispersed", setting=True)
+    ]
+    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data", setting=True)]
+    redundancy: Annotated[int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail", setting=True)]
+    bricks: Annotated[int, Metric("Bricks", "Configured bricks", setting=True)]
     bricks_up: Annotated[int, Metric("Bricks up", "Bricks that are online")]
     bricks_unknown: Annotated[int, Metric("Bricks unknown", "Bricks whose server is not connected, or not queried")]
     tolerates: Annotated[

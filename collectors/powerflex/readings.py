@@ -48,21 +48,27 @@ class ScaleioPool(Reading, frozen=True, kw_only=True):
         str | None, State("RAM cache", "Whether the pool uses the RAM read cache of its nodes: on or off")
     ]
     rmcache_nodes: Annotated[int | None, Metric("RAM cache nodes", "Number of nodes with the RAM read cache enabled")]
-    rmcache_size: Annotated[int | None, Metric("RAM cache", "Memory reserved for the RAM read cache", "bytes")]
+    rmcache_size: Annotated[
+        int | None, Metric("RAM cache", "Memory reserved for the RAM read cache", "bytes", setting=True)
+    ]
     thin_volumes: Annotated[int | None, Metric("Thin", "Number of thin volumes and snapshots")]
     devices: Annotated[int | None, Metric("Devices", "Number of devices")]
     rebuild: Annotated[str | None, State("Rebuild", "Whether it is enabled: on or off")]
     rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Rebuild policy, as reported", plain=True)]
-    rebuild_ios: Annotated[int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device")]
-    rebuild_limit: Annotated[int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second")]
+    rebuild_ios: Annotated[int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device", setting=True)]
+    rebuild_limit: Annotated[
+        int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second", setting=True)
+    ]
     rebuild_throttle: Annotated[
         int | None, Metric("Rebuild throttle", "Limit of each SDS, by protection domain", "bytes_per_second")
     ]
     rebalance: Annotated[str | None, State("Rebalance", "Whether it is enabled: on or off")]
     rebalance_policy: Annotated[str | None, Fact("Rebalance by", "Rebalance policy, as reported", plain=True)]
-    rebalance_ios: Annotated[int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device")]
+    rebalance_ios: Annotated[
+        int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device", setting=True)
+    ]
     rebalance_limit: Annotated[
-        int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second")
+        int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second", setting=True)
     ]
     rebalance_throttle: Annotated[
         int | None, Metric("Rebalance throttle", "Limit of each SDS, by protection domain", "bytes_per_second")

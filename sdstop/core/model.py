@@ -88,7 +88,8 @@ class Metric(Struct, frozen=True):
     plain count. `scale` converts the stored number to the base unit (wrapping counters stay in the kernel's own unit
     because wraps can only be corrected there); a scale below 1 is the reciprocal of an integer. `exact` numbers are
     shown in full: an MTU of 9000 is not abbreviated to 8.8K. A `detail` is not on the default metrics page, because
-    there are many rows, and it seldom changes or is seldom asked for.
+    there are many rows, and it seldom changes or is seldom asked for. A `setting` is configured or built in, and not
+    load: a size, a limit, a number of queues; `sdstop diff` compares it.
     """
 
     title: str
@@ -100,6 +101,7 @@ class Metric(Struct, frozen=True):
     export: bool = True
     exact: bool = False
     detail: bool = False
+    setting: bool = False
 
 
 class State(Struct, frozen=True):

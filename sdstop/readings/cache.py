@@ -61,13 +61,17 @@ class Cache(Reading, frozen=True):
         str | None, State("State", "State of the cache: ok, clean, dirty, no cache, read-only, needs check, failed ...")
     ] = None
     policy: Annotated[str | None, Fact("Policy", "Replacement policy: smq, mq, fifo, lru ...", plain=True)] = None
-    size: Annotated[int | None, Metric("Size", "Cache capacity", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Cache capacity", "bytes", setting=True)] = None
     used: Annotated[int | None, Metric("Used", "Cached data", "bytes")] = None
     dirty: Annotated[int | None, Metric("Dirty", "Dirty data not yet written back", "bytes")] = None
-    block_size: Annotated[int | None, Metric("Block", "Cache block size", "bytes", exact=True)] = None
-    metadata_size: Annotated[int | None, Metric("Metadata", "Metadata capacity of the cache", "bytes")] = None
+    block_size: Annotated[int | None, Metric("Block", "Cache block size", "bytes", exact=True, setting=True)] = None
+    metadata_size: Annotated[
+        int | None, Metric("Metadata", "Metadata capacity of the cache", "bytes", setting=True)
+    ] = None
     metadata_used: Annotated[int | None, Metric("Metadata used", "Metadata of the cache in use", "bytes")] = None
-    skips_from: Annotated[int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes")] = None
+    skips_from: Annotated[
+        int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes", setting=True)
+    ] = None
     reads: Annotated[int | None, Metric("Reads", "Read requests", kind=_COUNTER)] = None
     writes: Annotated[int | None, Metric("Writes", "Write requests", kind=_COUNTER)] = None
     read_hits: Annotated[int | None, Metric("Read hits", "Read hits", kind=_COUNTER)] = None

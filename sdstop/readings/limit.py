@@ -58,15 +58,21 @@ class Limit(Reading, frozen=True):
     limited: Annotated[str | None, State("Limited", "Kind of active limit: both, iops, bandwidth or none")]
     iops: Annotated[
         float | None,
-        Metric("IOPS", "IOPS limit", "per_second", name="sdstop_limit_requests_per_second"),
+        Metric("IOPS", "IOPS limit", "per_second", name="sdstop_limit_requests_per_second", setting=True),
     ] = None
     bandwidth: Annotated[
         float | None,
-        Metric("Bandwidth", "Bandwidth limit", "bytes_per_second", name="sdstop_limit_bytes_per_second"),
+        Metric("Bandwidth", "Bandwidth limit", "bytes_per_second", name="sdstop_limit_bytes_per_second", setting=True),
     ] = None
     iops_burst: Annotated[
         float | None,
-        Metric("IOPS burst", "IOPS limit in a burst", "per_second", name="sdstop_limit_burst_requests_per_second"),
+        Metric(
+            "IOPS burst",
+            "IOPS limit in a burst",
+            "per_second",
+            name="sdstop_limit_burst_requests_per_second",
+            setting=True,
+        ),
     ] = None
     iops_burst_length: Annotated[
         float | None,
@@ -79,6 +85,7 @@ class Limit(Reading, frozen=True):
             "Bandwidth limit in a burst",
             "bytes_per_second",
             name="sdstop_limit_burst_bytes_per_second",
+            setting=True,
         ),
     ] = None
     bandwidth_burst_length: Annotated[
@@ -86,7 +93,8 @@ class Limit(Reading, frozen=True):
         Metric("For", "Maximum burst duration", "seconds", name="sdstop_limit_burst_bytes_length_seconds"),
     ] = None
     iops_size: Annotated[
-        int | None, Metric("IOPS size", "Request size that counts as one I/O; larger ones count as several", "bytes")
+        int | None,
+        Metric("IOPS size", "Request size that counts as one I/O; larger ones count as several", "bytes", setting=True),
     ] = None
     group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit", names=Name.VOLUME)] = (
         None
