@@ -47,7 +47,8 @@ class AoeTarget(Reading, frozen=True):
     ]
     mac: Annotated[str | None, Fact("Target", "Hardware address of the (first) target", names=Name.IDENTIFIER)]
     firmware: Annotated[
-        str | None, Fact("Firmware", "Version reported by the target, 0x4019 is vblade 25", export=False, plain=True)
+        str | None,
+        Fact("Firmware", "Version reported by the target, 0x4019 is vblade 25", export=False, plain=True, setting=True),
     ]
     rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
     largest: Annotated[

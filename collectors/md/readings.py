@@ -57,7 +57,11 @@ class Array(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     state: Annotated[
         str,
-        State("State", "State of the array: clean, active, inactive, broken ... (array_state, otherwise mdstat)"),
+        State(
+            "State",
+            "State of the array: clean, active, inactive, broken ... (array_state, otherwise mdstat)",
+            alike=frozenset({"active", "active-idle", "clean", "write-pending"}),
+        ),
     ]
     level: Annotated[
         str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container", plain=True)
