@@ -37,7 +37,7 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
         result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
         return result.returncode, result.stdout, result.stderr
 
-    names = ("evidence.md", "metrics.md", "report.schema.json", "rules.md", "texts.md")
+    names = ("diff.schema.json", "evidence.md", "metrics.md", "report.schema.json", "rules.md", "texts.md")
     assert run("--check") == (1, "", "".join(f"docs/{name}: not up to date; run scripts/docs\n" for name in names))
     assert run() == (0, "".join(f"docs/{name}: written\n" for name in names), "")
     assert run("--check") == (0, "", "")

@@ -79,7 +79,9 @@ def _side(options: argparse.Namespace, path: str, at: str | None, *, moment: boo
             frames = between(frames, frames[-1].taken - _BEFORE, frames[-1].taken)
         session, loads = watch.session(0.0), LoadTotals()
         for frame in frames:
-            loads.add(session.feed(frame).now)
+            shot = session.feed(frame).now
+            if not moment or frames[-1].monotonic - frame.monotonic <= KEEP:
+                loads.add(shot)
     return ComparedSide(session, loads, path if at is None else f"{path}@{at}", moment=moment)
 
 

@@ -107,7 +107,7 @@ class DiffLoad(Struct):
 
 
 class DiffGap(Struct):
-    """A source that only one side has; what is known from it alone is not compared."""
+    """A source that only one side has; things known from it alone are not compared."""
 
     collector: str
     before: str

@@ -30,7 +30,7 @@ def page(found: Comparison) -> str:
     return document(said, el("main", *parts))
 
 
-def _article(row: rows.FindingRow) -> Markup:
+def _article(row: rows.ChangeRow) -> Markup:
     word = row.severity.value
     heading = el("h3", el("span", f"{row.change}: {word}", class_=f"sev {word}"), f" {row.heading}")
     return el("article", heading, *(el("p", line) for line in row.lines), class_=word)

@@ -23,7 +23,7 @@ _NAMED = 3
 """Maximum names in a row."""
 
 
-class FindingRow(Struct, frozen=True):
+class ChangeRow(Struct, frozen=True):
     """A changed finding: its word, severity, heading, and lines below it."""
 
     change: str
@@ -53,7 +53,7 @@ def listed_all(words: Sequence[str]) -> str:
 
 
 def span(side: ComparedSide) -> str:
-    """Return what a side is: its source, its time and its frames."""
+    """Return the name of a side, its time, frames and source."""
     frames = plural(side.session.frames_seen, "frame")
     if side.ended is None:
         when = f"{frames}, {NOT_DATED}"
@@ -76,12 +76,12 @@ def same(found: Comparison) -> str:
     return f"Unchanged: {listed_all(parts)}."
 
 
-def findings(found: Comparison) -> Iterator[FindingRow]:
+def findings(found: Comparison) -> Iterator[ChangeRow]:
     """Yield the changed findings, the most important first."""
     for each in found.findings:
         finding = each.finding
         heading = f"{safe(subject_text(finding), 80)}: {finding.title or finding.rule}"
-        yield FindingRow(each.change.value, finding.severity, heading, tuple(_finding_lines(each)), each.change in BAD)
+        yield ChangeRow(each.change.value, finding.severity, heading, tuple(_finding_lines(each)), each.change in BAD)
 
 
 def _finding_lines(each: ChangedFinding) -> Iterator[str]:

@@ -13,11 +13,11 @@ from sdstop.analysis.comparison.sides import ComparedSide, renames
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding
-from sdstop.core.format import duration
+from sdstop.core.format import duration, safe
 
 
 class SourceGap(Struct, frozen=True):
-    """A source that only one side has, and what it is on both: `ok`, `not recorded`, `denied`, ..."""
+    """A source that only one side has, and its outcome on both: `ok`, `not recorded`, `denied`, ..."""
 
     collector: Collector
     before: str
@@ -25,7 +25,7 @@ class SourceGap(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """What changed from A to B. `remarks` say what a reader has to know first, such as that the hosts differ."""
+    """Changes from A to B. `remarks` are for the reader to know first, such as that the hosts differ."""
 
     a: ComparedSide
     b: ComparedSide
@@ -70,19 +70,20 @@ def comparison(a: ComparedSide, b: ComparedSide) -> Comparison:
 
 def _remarks(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     if a.host != b.host and (a.names_host or b.names_host):
-        yield f"A is {a.host}, B is {b.host}: these are differences between two nodes, not changes of one."
+        names = f"A is {safe(a.host, 64)}, B is {safe(b.host, 64)}"
+        yield f"{names}: these are differences between two nodes, not changes of one."
     if a.started is None or b.started is None:
         unknown = " and ".join(name for name, side in (("A", a), ("B", b)) if side.started is None)
         yield f"Time of {unknown} unknown: A is taken as the earlier one."
     elif a.ended is not None and b.ended is not None and b.ended < a.started:
-        yield f"B is older than A by {duration(a.started - b.ended)}: read backwards, gone is what A has not yet."
+        yield f"B is older than A by {duration(a.started - b.ended)}: read backwards, gone faults begin later."
     for name, side in (("A", a), ("B", b)):
         if not side.session.origin.complete:
-            yield f"{name} is not complete: {side.session.origin.note or 'it was cut short'}"
+            yield f"{name} is not complete: {safe(side.session.origin.note or 'it was cut short', 400)}"
 
 
 def _gaps(a: ComparedSide, b: ComparedSide) -> Iterator[SourceGap]:
-    """Yield the sources that have data on one side, and on the other are not known to be missing on the node."""
+    """Yield the sources that have data on one side only, unless the other node is without them."""
     for collector in b.session.collectors:
         before, after = _word(a, collector), _word(b, collector)
         if "ok" in {before, after} and {before, after} - {"ok", "not present"}:

@@ -1,4 +1,4 @@
-"""Changes of findings: what is gone, new, worse or better, each with the verdict of the other side."""
+"""Changes of findings: gone, new, worse or better, each with the verdict of the other side."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _has_none(side: ComparedSide, rule: str) -> bool:
 
 
 def _verdict(side: ComparedSide, rule: str, subjects: Sequence[str]) -> RuledOut | Unchecked | None:
-    """Return what a rule says about things: of several verdicts, that it did not check one of them."""
+    """Return the verdict of a rule on things: of several, that it did not check one of them."""
     judged = side.judgement
     every: list[RuledOut | Unchecked] = [*judged.unchecked, *judged.ruled_out]
     verdicts = [each for each in every if each.rule == rule]

@@ -19,7 +19,7 @@ FEWEST_MEDIAN = 20
 _FLOORS = {"per_second": 5.0, "bytes_per_second": 1e6, "seconds": 0.0005, "ratio": 0.1}
 """Least difference that counts, by unit."""
 _SHARES = frozenset({"ratio"})
-"""Units of which the difference alone counts: 2% instead of 1% is no change of a share."""
+"""Units of which the difference alone counts: a share of 2% instead of 1% did not change."""
 
 
 class LoadFigure(Struct, frozen=True):
@@ -48,7 +48,7 @@ class LoadFigure(Struct, frozen=True):
 
 
 class ComparedLoads(Struct, frozen=True):
-    """Result: figures that changed, and how many did not; `missing` says which side has no rates, "" if both have."""
+    """Result: figures that changed, and how many did not; `missing` names the sides without rates, "" if both have."""
 
     changed: tuple[LoadFigure, ...]
     same: int

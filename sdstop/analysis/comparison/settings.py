@@ -1,4 +1,4 @@
-"""Things that came, went or were renamed, and declared settings that differ between two sides."""
+"""Things added, removed or renamed, and declared settings that differ between two sides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdstop.core.joins import Stated, ThingKind
 from sdstop.core.model import Column, Fact, Metric, Name, Reading, Schema, State, schema
 
 _PASSING = frozenset({ThingKind.CLIENT, ThingKind.PEER})
-"""Kinds of things that come and go without anyone changing the node."""
+"""Kinds of things that appear and vanish in ordinary use."""
 _UNCOMPARED = frozenset({Name.EVIDENCE, Name.TEXT, Name.PATHS})
 _SAME = 1e-9
 """Share up to which two settings are equal: numbers of different sources are rounded differently."""
@@ -159,7 +159,7 @@ def _came_and_went(
 
 
 def _part(family: type[Reading]) -> str:
-    """Return what a row with several labels is: `array member`."""
+    """Return the kind of a row with several labels: `array member`."""
     return family.family.replace("_", " ")
 
 
