@@ -134,7 +134,7 @@ def _options(parser: Parser, command: str) -> None:
         _export_options(parser)
     if command == "fleet":
         _fleet_options(parser)
-    if command in {DASHBOARD, "fleet"}:
+    if command in {DASHBOARD, "fleet", "diff"}:
         add("--ascii", action="store_true", default=None, help="use ASCII characters only")
         mouse = parser.add_mutually_exclusive_group()
         mouse.add_argument("--no-mouse", dest="mouse", action="store_false", default=None, help="disable the mouse")
@@ -232,6 +232,7 @@ def _diff_options(parser: Parser, command: str) -> None:
     add("after", metavar="B", help="the same, of a later time")
     add("--format", choices=("text", "json", "html"), default="text", help="output format (default text)")
     add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
+    add("--screen", action="store_true", help="show the changes above the dashboard of B")
     add("--exit-code", action="store_true", help="exit 3 if anything changed, 4 if a finding is new or worse")
 
 

@@ -27,27 +27,44 @@ _BEFORE = 2 * KEEP
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and return the exit code. Raises Problem."""
+    from sdstop.analysis.comparison.comparison import comparison
+
     (a, at), (b, until) = split(options.before), split(options.after)
     if a == "-" and b == "-":
         raise Problem('only one of A and B can be "-"', 2)
     alone = _same(a, b) and (at is None) != (until is None)  # a moment and the end of the same file
     with output.Target(options.output) as target:
-        found = compared(
+        found = comparison(
             _side(options, a, at, moment=at is not None or alone),
             _side(options, b, until, moment=until is not None or alone),
         )
+        if options.screen:
+            _show(found, options)
+            return _code(found, options)
         with times_in(zone_for("node", found.b.session.origin.facts)):
             target.write(written(found, options))
+    return _code(found, options)
+
+
+def _code(found: Comparison, options: argparse.Namespace) -> int:
     if not options.exit_code:
         return 0
     return WORSE if found.worse else CHANGED if found.changed else 0
 
 
-def compared(a: ComparedSide, b: ComparedSide) -> Comparison:
-    """Return the comparison of two sides."""
-    from sdstop.analysis.comparison.comparison import comparison
+def _show(found: Comparison, options: argparse.Namespace) -> None:
+    """Show the comparison above the dashboard of B. Raises Problem without a usable terminal."""
+    from sdstop import tui
+    from sdstop.cli.config import appearance
+    from sdstop.cli.dashboard import looks
 
-    return comparison(a, b)
+    reason = tui.usable_terminal()
+    if reason is not None:
+        raise Problem(f"cannot use --screen: {reason}")
+    ui = appearance(options)
+    session = found.b.session
+    with times_in(zone_for(ui.time, session.origin.facts)):
+        tui.run(session, None, looks(options, ui), found=found)
 
 
 def split(text: str) -> tuple[str, str | None]:
@@ -70,19 +87,20 @@ def _same(a: str, b: str) -> bool:
 def _side(options: argparse.Namespace, path: str, at: str | None, *, moment: bool) -> ComparedSide:
     """Open and judge one side. Raises Problem."""
     from sdstop.analysis.comparison.load_totals import LoadTotals
-    from sdstop.analysis.comparison.sides import ComparedSide
+    from sdstop.analysis.comparison.sides import ComparedSide, moment_side
 
     chosen = {"source": path, "sources": [path], "at": at, "collectors": None}
     with begin(argparse.Namespace(**{**vars(options), **chosen})) as watch:
         frames = list(watch.frames(0.0))
         if moment:
             frames = between(frames, frames[-1].taken - _BEFORE, frames[-1].taken)
-        session, loads = watch.session(0.0), LoadTotals()
+        session, loads = watch.session(None if options.screen else 0.0), LoadTotals()
         for frame in frames:
             shot = session.feed(frame).now
-            if not moment or frames[-1].monotonic - frame.monotonic <= KEEP:
+            if not moment:
                 loads.add(shot)
-    return ComparedSide(session, loads, path if at is None else f"{path}@{at}", moment=moment)
+    source = path if at is None else f"{path}@{at}"
+    return moment_side(session, session.head(), source) if moment else ComparedSide(session, loads, source)
 
 
 def written(found: Comparison, options: argparse.Namespace) -> str:

@@ -172,10 +172,8 @@ def _scalar(value: object) -> Scalar:
 
 
 def _side(side: ComparedSide) -> DiffSide:
-    session = side.session
-    return DiffSide(
-        side.host, side.source, side.moment, side.started, side.ended, session.frames_seen, session.origin.complete
-    )
+    complete = side.session.origin.complete
+    return DiffSide(side.host, side.source, side.moment, side.started, side.ended, side.frames, complete)
 
 
 def _finding(each: ChangedFinding) -> DiffFinding:

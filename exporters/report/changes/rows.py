@@ -54,16 +54,16 @@ def listed_all(words: Sequence[str]) -> str:
 
 def span(side: ComparedSide) -> str:
     """Return the name of a side, its time, frames and source."""
-    frames = plural(side.session.frames_seen, "frame")
+    frames = plural(side.frames, "frame")
     if side.ended is None:
         when = f"{frames}, {NOT_DATED}"
     elif side.moment:
         when = f"at {timestamp(side.ended)}"
-    elif side.session.frames_seen > 1:
+    elif side.frames > 1:
         when = f"{timestamp(side.started or side.ended)}, {frames} over {duration(side.seconds)}"
     else:
         when = f"{timestamp(side.ended)}, {frames}"
-    return f"{safe(side.host, 64)}, {when}, {safe(side.source, 200)}"
+    return ", ".join(filter(None, (safe(side.host, 64), when, safe(side.source, 200))))
 
 
 def same(found: Comparison) -> str:

@@ -26,13 +26,15 @@ class ComparedSide:
     `source` is how the user named it. At a `moment`, the findings are those active then; otherwise all of the capture.
     """
 
-    def __init__(self, session: Session, loads: LoadTotals, source: str, *, moment: bool = False) -> None:
-        """Keep a session of at least one frame."""
+    def __init__(
+        self, session: Session, loads: LoadTotals, source: str, *, moment: bool = False, look: Look | None = None
+    ) -> None:
+        """Keep a session of at least one frame; `look` is the state to compare, None: the newest one."""
         self.session = session
         self.loads = loads
         self.source = source
         self.moment = moment
-        self.look: Look = session.head()
+        self.look: Look = session.head() if look is None else look
 
     @property
     def window(self) -> Window:
@@ -59,7 +61,7 @@ class ComparedSide:
     @property
     def started(self) -> float | None:
         """Unix time of the first frame, None if undated."""
-        first = self.session.started
+        first = self.window.snapshots[0].taken if self.moment else self.session.started
         return first if first is not None and dated(first) else None
 
     @property
@@ -70,14 +72,19 @@ class ComparedSide:
     @property
     def seconds(self) -> float:
         """Time between the first and the last frame."""
-        return self.look.now.monotonic - self.session.began
+        return self.window.seconds if self.moment else self.look.now.monotonic - self.session.began
+
+    @property
+    def frames(self) -> int:
+        """Number of frames."""
+        return len(self.window.snapshots) if self.moment else self.session.frames_seen
 
     @cached_property
     def episodes(self) -> Sequence[Episode]:
         """The findings to compare."""
-        active = {finding.id for finding in self.judgement.findings}
-        found = self.session.episodes()
-        return [each for each in found if each.ended is None and each.finding.id in active] if self.moment else found
+        if self.moment:
+            return [Episode(finding, self.look.now.taken) for finding in self.judgement.findings]
+        return self.session.episodes()
 
     def run_of(self, family: type[Reading]) -> Run | None:
         """Return the newest run of the sources of a family: one that has it, otherwise any; None: none was run."""
@@ -135,3 +142,11 @@ def renamed(name: str, names: Mapping[str, str]) -> str:
         if mark in name:
             return mark.join(names.get(part, part) for part in name.split(mark))
     return name
+
+
+def moment_side(session: Session, look: Look, source: str) -> ComparedSide:
+    """Return a moment of a session as a side, with the load of the window that ends there."""
+    loads = LoadTotals()
+    for shot in look.window.snapshots:
+        loads.add(shot)
+    return ComparedSide(session, loads, source, moment=True, look=look)
