@@ -39,8 +39,8 @@ def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
         return result.returncode, result.stdout, result.stderr
 
     names = (
-        "contrib/prometheus/sdstop-advice.yml", "docs/evidence.md", "docs/metrics.md", "docs/report.schema.json",
-        "docs/rules.md", "docs/texts.md",
+        "contrib/prometheus/sdstop-advice.yml", "docs/diff.schema.json", "docs/evidence.md", "docs/metrics.md",
+        "docs/report.schema.json", "docs/rules.md", "docs/texts.md",
     )  # fmt: skip
     assert run("--check") == (1, "", "".join(f"{name}: not up to date; run scripts/docs\n" for name in names))
     assert run() == (0, "".join(f"{name}: written\n" for name in names), "")

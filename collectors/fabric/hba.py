@@ -79,17 +79,23 @@ class Hba(Reading, frozen=True):
     port_device_id: Annotated[
         str | None, Fact("Port's device", "vendor:device of the port above", export=False, plain=True)
     ]
-    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the adapter", exact=True)]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the adapter", exact=True, setting=True)]
     speed: Annotated[
-        float | None, Metric("Speed", "Current link speed, in transfers per second of a lane", "per_second")
+        float | None,
+        Metric("Speed", "Current link speed, in transfers per second of a lane", "per_second", setting=True),
     ]
-    width: Annotated[int | None, Metric("Lanes", "Current link width, in lanes")]
-    max_speed: Annotated[float | None, Metric("Its speed", "Maximum link speed or width of the adapter", "per_second")]
-    max_width: Annotated[int | None, Metric("Its lanes", "Maximum link speed or width of the adapter")]
+    width: Annotated[int | None, Metric("Lanes", "Current link width, in lanes", setting=True)]
+    max_speed: Annotated[
+        float | None, Metric("Its speed", "Maximum link speed or width of the adapter", "per_second", setting=True)
+    ]
+    max_width: Annotated[int | None, Metric("Its lanes", "Maximum link speed or width of the adapter", setting=True)]
     port_max_speed: Annotated[
-        float | None, Metric("Port's speed", "Maximum link speed or width of the upstream port", "per_second")
+        float | None,
+        Metric("Port's speed", "Maximum link speed or width of the upstream port", "per_second", setting=True),
     ]
-    port_max_width: Annotated[int | None, Metric("Port's lanes", "Maximum link speed or width of the upstream port")]
+    port_max_width: Annotated[
+        int | None, Metric("Port's lanes", "Maximum link speed or width of the upstream port", setting=True)
+    ]
     node_by: Annotated[
         str | None,
         Fact(

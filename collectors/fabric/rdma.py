@@ -54,7 +54,9 @@ class RdmaPort(Reading, frozen=True):
     number: Annotated[str, Label("Port", "Number of the port", plain=True)]
     layer: Annotated[str | None, Fact("Layer", "InfiniBand or Ethernet (RoCE, iWARP)", plain=True)]
     state: Annotated[str | None, State("State", "State of the port: ACTIVE, DOWN, INIT, ARMED")]
-    rate: Annotated[int | None, Metric("Rate", "Rate of the port in one direction", "bytes_per_second", detail=True)]
+    rate: Annotated[
+        int | None, Metric("Rate", "Rate of the port in one direction", "bytes_per_second", setting=True, detail=True)
+    ]
     interface: Annotated[str | None, Fact("Interface", "Network interface of the adapter", names=Name.INTERFACE)]
     symbol_errors: Annotated[int | None, Metric("Symbol errors", "Damaged symbols received", kind=Kind.COUNTER)]
     recoveries: Annotated[

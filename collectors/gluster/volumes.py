@@ -52,11 +52,14 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
     state: Annotated[str, State("State", "Started, Stopped or Created")]
     type: Annotated[str, Fact("Type", "Replicate, Disperse, Distribute ...", plain=True)]
     copies: Annotated[
-        int | None, Metric("Copies", "Number of copies, arbiters included; absent if dispersed", detail=True)
+        int | None,
+        Metric("Copies", "Number of copies, arbiters included; absent if dispersed", setting=True, detail=True),
     ]
-    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data", detail=True)]
-    redundancy: Annotated[int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail", detail=True)]
-    bricks: Annotated[int, Metric("Bricks", "Configured bricks")]
+    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data", setting=True, detail=True)]
+    redundancy: Annotated[
+        int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail", setting=True, detail=True)
+    ]
+    bricks: Annotated[int, Metric("Bricks", "Configured bricks", setting=True)]
     bricks_up: Annotated[int, Metric("Bricks up", "Bricks that are online")]
     bricks_unknown: Annotated[
         int, Metric("Bricks unknown", "Bricks whose server is not connected, or not queried", detail=True)

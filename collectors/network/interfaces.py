@@ -72,8 +72,10 @@ class Interface(Reading, frozen=True):
     carrier_changes: Annotated[
         int | None, Metric("Carrier changes", "Changes of the carrier since boot", kind=Kind.COUNTER)
     ]
-    mtu: Annotated[int | None, Metric("MTU", "MTU of the interface", "bytes", exact=True)]
-    speed: Annotated[int | None, Metric("Speed", "Line speed of the interface in one direction", "bytes_per_second")]
+    mtu: Annotated[int | None, Metric("MTU", "MTU of the interface", "bytes", exact=True, setting=True)]
+    speed: Annotated[
+        int | None, Metric("Speed", "Line speed of the interface in one direction", "bytes_per_second", setting=True)
+    ]
     duplex: Annotated[str | None, Fact("Duplex", "full or half", plain=True)]
     master: Annotated[
         str | None, Fact("Master", "Bond, bridge or team that contains the interface", names=Name.INTERFACE)

@@ -53,22 +53,28 @@ class ScaleioPool(Reading, frozen=True, kw_only=True):
         int | None, Metric("RAM cache nodes", "Number of nodes with the RAM read cache enabled", detail=True)
     ]
     rmcache_size: Annotated[
-        int | None, Metric("RAM cache", "Memory reserved for the RAM read cache", "bytes", detail=True)
+        int | None, Metric("RAM cache", "Memory reserved for the RAM read cache", "bytes", setting=True, detail=True)
     ]
     thin_volumes: Annotated[int | None, Metric("Thin", "Number of thin volumes and snapshots", detail=True)]
     devices: Annotated[int | None, Metric("Devices", "Number of devices")]
     rebuild: Annotated[str | None, State("Rebuild", "Whether it is enabled: on or off")]
     rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Rebuild policy, as reported", plain=True)]
-    rebuild_ios: Annotated[int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device", detail=True)]
-    rebuild_limit: Annotated[int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second")]
+    rebuild_ios: Annotated[
+        int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device", setting=True, detail=True)
+    ]
+    rebuild_limit: Annotated[
+        int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second", setting=True)
+    ]
     rebuild_throttle: Annotated[
         int | None, Metric("Rebuild throttle", "Limit of each SDS, by protection domain", "bytes_per_second")
     ]
     rebalance: Annotated[str | None, State("Rebalance", "Whether it is enabled: on or off")]
     rebalance_policy: Annotated[str | None, Fact("Rebalance by", "Rebalance policy, as reported", plain=True)]
-    rebalance_ios: Annotated[int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device", detail=True)]
+    rebalance_ios: Annotated[
+        int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device", setting=True, detail=True)
+    ]
     rebalance_limit: Annotated[
-        int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second")
+        int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second", setting=True)
     ]
     rebalance_throttle: Annotated[
         int | None,

@@ -93,7 +93,7 @@ class Pool(Reading, frozen=True, kw_only=True):
     state: Annotated[
         str, State("State", "State of the pool: ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)
     ]
-    size: Annotated[int | None, Metric("Size", "Total size of the pool's vdevs", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Total size of the pool's vdevs", "bytes", setting=True)] = None
     allocated: Annotated[int | None, Metric("Allocated", "Used capacity of the pool", "bytes")] = None
     free: Annotated[int | None, Metric("Free", "Free capacity of the pool", "bytes")] = None
     fragmentation: Annotated[float | None, Metric("Fragmented", "Fragmentation of the free space", "ratio")] = None

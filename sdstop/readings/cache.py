@@ -65,18 +65,20 @@ class Cache(Reading, frozen=True):
         ),
     ] = None
     policy: Annotated[str | None, Fact("Policy", "Replacement policy: smq, mq, fifo, lru ...", plain=True)] = None
-    size: Annotated[int | None, Metric("Size", "Cache capacity", "bytes", detail=True)] = None
+    size: Annotated[int | None, Metric("Size", "Cache capacity", "bytes", setting=True, detail=True)] = None
     used: Annotated[int | None, Metric("Used", "Cached data", "bytes", detail=True)] = None
     dirty: Annotated[int | None, Metric("Dirty", "Dirty data not yet written back", "bytes")] = None
-    block_size: Annotated[int | None, Metric("Block", "Cache block size", "bytes", exact=True, detail=True)] = None
-    metadata_size: Annotated[int | None, Metric("Metadata", "Metadata capacity of the cache", "bytes", detail=True)] = (
-        None
-    )
+    block_size: Annotated[
+        int | None, Metric("Block", "Cache block size", "bytes", exact=True, setting=True, detail=True)
+    ] = None
+    metadata_size: Annotated[
+        int | None, Metric("Metadata", "Metadata capacity of the cache", "bytes", setting=True, detail=True)
+    ] = None
     metadata_used: Annotated[
         int | None, Metric("Metadata used", "Metadata of the cache in use", "bytes", detail=True)
     ] = None
     skips_from: Annotated[
-        int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes", detail=True)
+        int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes", setting=True, detail=True)
     ] = None
     reads: Annotated[int | None, Metric("Reads", "Read requests", kind=_COUNTER)] = None
     writes: Annotated[int | None, Metric("Writes", "Write requests", kind=_COUNTER)] = None

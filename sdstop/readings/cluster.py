@@ -56,14 +56,16 @@ class Cluster(Reading, frozen=True, kw_only=True):
     ]
     healthy: Annotated[int | None, _HEALTHY]
     leader: Annotated[str | None, Fact("Leader", "Leader: master MDM, first monitor", names=Name.HOST)]
-    managers: Annotated[int | None, Metric("Managers", "Configured managers", detail=True)]
+    managers: Annotated[int | None, Metric("Managers", "Configured managers", setting=True, detail=True)]
     managers_up: Annotated[int | None, Metric("Managers up", "Managers online")]
-    replicas: Annotated[int | None, Metric("Replicas", "Configured copies of the cluster's own records", detail=True)]
+    replicas: Annotated[
+        int | None, Metric("Replicas", "Configured copies of the cluster's own records", setting=True, detail=True)
+    ]
     replicas_up: Annotated[int | None, Metric("Replicas up", "Copies of the cluster's own records online", detail=True)]
     tolerates: Annotated[
         int | None, Metric("Tolerates", "Number of further manager failures tolerated in the worst case", detail=True)
     ]
-    nodes: Annotated[int | None, Metric("Nodes", "Configured data nodes", detail=True)]
+    nodes: Annotated[int | None, Metric("Nodes", "Configured data nodes", setting=True, detail=True)]
     nodes_up: Annotated[int | None, Metric("Nodes up", "Data nodes online")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of the cluster", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
@@ -122,7 +124,7 @@ class ClusterNode(Reading, frozen=True, kw_only=True):
     healthy: Annotated[int | None, _HEALTHY]
     maintenance: Annotated[str | None, Fact("Maintenance", "Current maintenance, if any", plain=True)]
     leads: Annotated[bool, Fact("Leads", "Whether it is the leader", export=False)]
-    devices: Annotated[int | None, Metric("Devices", "Number of devices of the node")]
+    devices: Annotated[int | None, Metric("Devices", "Number of devices of the node", setting=True)]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
     version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
@@ -165,19 +167,24 @@ class ClusterPool(Reading, frozen=True, kw_only=True):
     kind: Annotated[str, _KIND]
     ident: Annotated[str | None, _IDENT]
     area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root", names=Name.VOLUME)]
-    copies: Annotated[int | None, Metric("Copies", "Number of copies; absent for erasure coding", detail=True)]
+    copies: Annotated[
+        int | None, Metric("Copies", "Number of copies; absent for erasure coding", setting=True, detail=True)
+    ]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
     spare: Annotated[
         int | None, Metric("Spare", "Raw capacity reserved for rebuilds; absent if not supported", "bytes")
     ]
     spare_ratio: Annotated[
-        float | None, Metric("Spare set", "Configured share of spare capacity", "ratio", detail=True)
+        float | None, Metric("Spare set", "Configured share of spare capacity", "ratio", setting=True, detail=True)
     ]
     filled: Annotated[float | None, Metric("Filled", "Used share of the usable capacity", "ratio")]
-    near_full: Annotated[float | None, Metric("Near full", "Fill level at which the cluster warns", "ratio")]
+    near_full: Annotated[
+        float | None, Metric("Near full", "Fill level at which the cluster warns", "ratio", setting=True)
+    ]
     full: Annotated[
-        float | None, Metric("Full", "Fill level at which the cluster alarms or refuses writes", "ratio", detail=True)
+        float | None,
+        Metric("Full", "Fill level at which the cluster alarms or refuses writes", "ratio", setting=True, detail=True),
     ]
     domains: Annotated[int | None, Metric("Domains", "Number of failure domains", detail=True)]
     largest: Annotated[
@@ -341,8 +348,10 @@ class ClusterVolume(Reading, frozen=True, kw_only=True):
     ident: Annotated[str | None, _IDENT]
     pool: Annotated[str | None, Fact("Pool", "Pool of the volume", names=Name.VOLUME)]
     provisioning: Annotated[str | None, Fact("Kind", "thin, thick or snapshot", plain=True)]
-    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes")]
-    clients: Annotated[int | None, Metric("Clients", "Number of clients that the volume is mapped to", detail=True)]
+    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", setting=True)]
+    clients: Annotated[
+        int | None, Metric("Clients", "Number of clients that the volume is mapped to", setting=True, detail=True)
+    ]
     mapped: Annotated[str | None, Fact("Mapped to", "Names of the first clients", export=False, names=Name.EVIDENCE)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None

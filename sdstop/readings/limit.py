@@ -58,11 +58,11 @@ class Limit(Reading, frozen=True):
     limited: Annotated[str | None, State("Limited", "Kind of active limit: both, iops, bandwidth or none", detail=True)]
     iops: Annotated[
         float | None,
-        Metric("IOPS", "IOPS limit", "per_second", name="sdstop_limit_requests_per_second"),
+        Metric("IOPS", "IOPS limit", "per_second", name="sdstop_limit_requests_per_second", setting=True),
     ] = None
     bandwidth: Annotated[
         float | None,
-        Metric("Bandwidth", "Bandwidth limit", "bytes_per_second", name="sdstop_limit_bytes_per_second"),
+        Metric("Bandwidth", "Bandwidth limit", "bytes_per_second", name="sdstop_limit_bytes_per_second", setting=True),
     ] = None
     iops_burst: Annotated[
         float | None,
@@ -71,6 +71,7 @@ class Limit(Reading, frozen=True):
             "IOPS limit in a burst",
             "per_second",
             name="sdstop_limit_burst_requests_per_second",
+            setting=True,
             detail=True,
         ),
     ] = None
@@ -87,6 +88,7 @@ class Limit(Reading, frozen=True):
             "Bandwidth limit in a burst",
             "bytes_per_second",
             name="sdstop_limit_burst_bytes_per_second",
+            setting=True,
             detail=True,
         ),
     ] = None
@@ -96,7 +98,13 @@ class Limit(Reading, frozen=True):
     ] = None
     iops_size: Annotated[
         int | None,
-        Metric("IOPS size", "Request size that counts as one I/O; larger ones count as several", "bytes", detail=True),
+        Metric(
+            "IOPS size",
+            "Request size that counts as one I/O; larger ones count as several",
+            "bytes",
+            setting=True,
+            detail=True,
+        ),
     ] = None
     group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit", names=Name.VOLUME)] = (
         None
