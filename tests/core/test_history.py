@@ -78,7 +78,7 @@ def test_runs_of_successive_windows_are_those_of_each_alone(count: int) -> None:
         return [[(moment.started, dict(moment.rows)) for moment in each] for each in moments]
 
     def shown(window: Window) -> list[list[tuple[float, object]]]:
-        found = []
+        found: list[list[tuple[float, object]]] = []
         for family, part in ((Meter, window), (Meter, window.last(5.0)), (Speed, window)):
             runs = dict.fromkeys(filter(None, (shot.run_of(family) for shot in part.snapshots)))
             found.append([(run.started, dict(run.tables[family])) for run in runs])
