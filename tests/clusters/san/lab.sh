@@ -94,7 +94,7 @@ record() {
   local node=$1 directory=$2 inside=/run/capture-$1; shift 2
   local sdstop="python3 -m sdstop capture -o $inside $*" sources=node,addresses,interfaces
   case $node in
-    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,multipath,nvme-paths,tasks" ;;
+    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,dm-status,mapper,nvme-paths,tasks" ;;
     2) sdstop="ip netns exec tgt unshare -u sh -c 'hostname target; mount -t configfs c /sys/kernel/config; $sdstop --collectors $sources,exports'" ;;
   esac
   on "rm -rf $inside; $sdstop >$inside.txt 2>&1 || { cat $inside.txt; exit 1; }
