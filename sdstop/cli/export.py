@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from sdstop.core.format import safe
 from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
 from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.web.played import PlayedFrames
 
 if TYPE_CHECKING:
     from sdstop.exporters.local.service import LocalService
@@ -31,6 +33,9 @@ def run(options: argparse.Namespace) -> int:
         exposition = Exposition(watch.session(kept), BUILTIN, exported(options, watch.config), watch.interval)
         if options.once:
             return _once(options, watch, exposition)
+        if options.play:
+            with contextlib.closing(PlayedFrames(list(watch.frames(0.0)))) as played:
+                return _serve(options, watch, exposition, played)
         if watch.sampler is None:
             for frame in watch.frames(0.0):
                 exposition.feed(frame)
@@ -70,7 +75,9 @@ def _has_socket(options: argparse.Namespace, watch: Watch) -> bool:
     return watch.sampler is not None and not options.once and (whole or options.socket is not None)
 
 
-def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
+def _serve(
+    options: argparse.Namespace, watch: Watch, exposition: Exposition, played: PlayedFrames | None = None
+) -> int:
     from sdstop.core.config_error import ConfigError
     from sdstop.exporters.web.guard import RequestGuard
     from sdstop.exporters.web.server import Server, ended_code
@@ -102,7 +109,9 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
         local = _local(options, watch, exposition)
-        server = Server(exposition, watch.sampler, output.say, web, None if served else reload, local)
+        server = Server(exposition, played or watch.sampler, output.say, web, None if served else reload, local)
+        if played is not None:
+            played.start()
         ended = server.run(address, textfile)
     except OSError as error:
         host, port = address or LISTEN
