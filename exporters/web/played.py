@@ -31,7 +31,7 @@ class PlayedFrames:
         self._thread = threading.Thread(target=self._run, name="playback", daemon=True)
 
     def start(self) -> None:
-        """Give the first frame now, and each other one when it is due."""
+        """Give the first frame now, and each other one at its time."""
         self._thread.start()
 
     def _run(self) -> None:
