@@ -154,9 +154,9 @@ class BlockDevice(Reading, frozen=True):
     scheduler: Annotated[str | None, Fact("Scheduler", "I/O scheduler in use", plain=True)] = None
     write_cache: Annotated[str | None, Fact("Write cache", "write back or write through", plain=True)] = None
     state: Annotated[
-        str | None, State("State", "State of a SCSI or NVMe device: running, live, offline, blocked...")
+        str | None, State("State", "State of a SCSI or NVMe device: running, live, offline, blocked...", detail=True)
     ] = None
-    size: Annotated[int | None, Metric("Size", "Size of the block device", "bytes", setting=True)] = None
+    size: Annotated[int | None, Metric("Size", "Size of the block device", "bytes", setting=True, detail=True)] = None
     start: Annotated[int | None, Metric("Start", "Offset of a partition on its disk", "bytes", detail=True)] = None
     rotational: Annotated[
         int | None,

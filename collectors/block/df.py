@@ -67,8 +67,8 @@ class FilesystemSpace(Reading, frozen=True, kw_only=True):
         int | None, Metric("Available", "Space that users can fill; 0 if the reserve is in use", "bytes")
     ]
     share: Annotated[float | None, Metric("Full", "Share of the space of users that is in use, rounded up", "ratio")]
-    inodes: Annotated[int | None, Metric("Inodes", "Number of inodes", setting=True)]
-    inodes_used: Annotated[int | None, Metric("Inodes used", "Inodes in use")]
+    inodes: Annotated[int | None, Metric("Inodes", "Number of inodes", setting=True, detail=True)]
+    inodes_used: Annotated[int | None, Metric("Inodes used", "Inodes in use", detail=True)]
     inodes_share: Annotated[float | None, Metric("Inodes full", "Share of the inodes that is in use", "ratio")]
     told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
     state: Annotated[str | None, State("State", "State: writable, read-only, forced read-only, shut down")] = None

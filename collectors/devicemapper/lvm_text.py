@@ -245,7 +245,7 @@ def read(host: Host) -> Iterable[Reading]:
         found += best
         faults += [] if best else nameless  # other columns of volumes that are known
     if not known:
-        raise Absent("cmd:lvs", "not recorded", recorded=False)
+        raise Absent("cmd:lvs", "none recorded; never run on a live node", recorded=False)
     if not found and faults:
         raise faults[0][1]
     for key, why in faults:

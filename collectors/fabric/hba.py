@@ -143,11 +143,13 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     )
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    hba: Annotated[str, Fact("HBA", "PCI address; hostN if known from sg_map only", plain=True)]
-    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)", plain=True)]
-    port: Annotated[str | None, Fact("Port", "SAS port of the HBA", plain=True)]
-    expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to", plain=True)]
-    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric", plain=True)]
+    hba: Annotated[str, Fact("HBA", "PCI address; hostN if known from sg_map only", plain=True, detail=True)]
+    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)", plain=True, detail=True)]
+    port: Annotated[str | None, Fact("Port", "SAS port of the HBA", plain=True, detail=True)]
+    expander: Annotated[
+        str | None, Fact("Expander", "SAS expander that the disk is attached to", plain=True, detail=True)
+    ]
+    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric", plain=True, detail=True)]
     enclosure: Annotated[
         str | None, Fact("Enclosure", "Identifier of the enclosure", export=False, names=Name.IDENTIFIER)
     ]

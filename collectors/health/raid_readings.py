@@ -112,7 +112,7 @@ class RaidDisk(Reading, frozen=True, kw_only=True):
         int | None, Metric("Other errors", "Errors of the link and others", kind=Kind.COUNTER, exact=True)
     ] = None
     temperature: Annotated[float | None, Metric("Temperature", "Temperature", "celsius")] = None
-    flash: Annotated[bool | None, Metric("Flash", "Whether the disk has no rotating medium")] = None
+    flash: Annotated[bool | None, Metric("Flash", "Whether the disk has no rotating medium", detail=True)] = None
     model: Annotated[str | None, Fact("Model", "Model", plain=True)] = None
     serial: Annotated[str | None, Fact("Serial", "Serial number", export=False, names=Name.SERIAL)] = None
     wwn: Annotated[str | None, Fact("WWN", "World wide name", export=False, names=Name.IDENTIFIER)] = None

@@ -68,8 +68,8 @@ class Array(Reading, frozen=True):
     ]
     layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...", plain=True)]
     metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none", plain=True)]
-    size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes", setting=True)]
-    chunk: Annotated[int | None, Metric("Chunk", "Chunk size of the array", "bytes", setting=True)]
+    size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes", setting=True, detail=True)]
+    chunk: Annotated[int | None, Metric("Chunk", "Chunk size of the array", "bytes", setting=True, detail=True)]
     near_copies: Annotated[
         int | None, Metric("Near", "raid10: copies of a chunk on neighbouring members", export=False, setting=True)
     ]
@@ -77,11 +77,13 @@ class Array(Reading, frozen=True):
         int | None,
         Metric("Far", "raid10: copies of a chunk in far sections or as an offset", export=False, setting=True),
     ]
-    raid_disks: Annotated[int | None, Metric("Disks", "Configured number of members (raid_disks)", setting=True)]
+    raid_disks: Annotated[
+        int | None, Metric("Disks", "Configured number of members (raid_disks)", setting=True, detail=True)
+    ]
     old_raid_disks: Annotated[
         int | None, Metric("Disks before", "Number of members before the running reshape", export=False)
     ]
-    working: Annotated[int | None, Metric("Working", "Number of members in sync")]
+    working: Annotated[int | None, Metric("Working", "Number of members in sync", detail=True)]
     degraded: Annotated[int | None, Metric("Missing", "Number of members that are missing or not in sync")]
     tolerates: Annotated[
         int | None,

@@ -113,6 +113,7 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
             "per_second",
             scale=_TRANSFERS,
             setting=True,
+            detail=True,
         ),
     ]
     peak: Annotated[

@@ -69,10 +69,12 @@ class ClusterMembership(Reading, frozen=True, kw_only=True):
     pacemaker: Annotated[str, State("Pacemaker", "State of Pacemaker: running, partial, stopped, not used or unknown")]
     gone: Annotated[str, Fact("Gone", "Daemons of Pacemaker that do not run, commas between", plain=True)]
     enabled: Annotated[
-        int | None, Metric("Enabled", "Whether systemd starts the cluster at boot (1 = yes)", setting=True)
+        int | None, Metric("Enabled", "Whether systemd starts the cluster at boot (1 = yes)", setting=True, detail=True)
     ]
-    configured: Annotated[int | None, Metric("Configured", "Nodes in corosync.conf", setting=True)]
-    two_node: Annotated[int | None, Metric("Two node", "Whether one node of two keeps quorum (1 = yes)", setting=True)]
+    configured: Annotated[int | None, Metric("Configured", "Nodes in corosync.conf", setting=True, detail=True)]
+    two_node: Annotated[
+        int | None, Metric("Two node", "Whether one node of two keeps quorum (1 = yes)", setting=True, detail=True)
+    ]
     quorate: Annotated[int | None, Metric("Quorate", "Whether Corosync reports quorum (1 = yes)")]
     members: Annotated[int | None, Metric("Members", "Nodes in the membership", setting=True)]
     votes: Annotated[int | None, Metric("Votes", "Votes present")]

@@ -107,22 +107,23 @@ class Metric(Struct, frozen=True):
 class State(Struct, frozen=True):
     """One word from a fixed set, never a site-specific name; in Prometheus a gauge with a `state` label.
 
-    `name` is that of the metric, if not made of those of the family and the field. `alike` are words between which load
-    alone changes: to a comparison they are one.
+    `name` is that of the metric, if not made of those of the family and the field. `detail` has the same meaning as in
+    Metric. `alike` are words between which load alone changes: to a comparison they are one.
     """
 
     title: str
     help: str
     export: bool = True
     name: str | None = None
+    detail: bool = False
     alike: frozenset[str] = frozenset()
 
 
 class Fact(Struct, frozen=True):
     """Text that describes the row; in Prometheus a label of the family's `_info` metric.
 
-    `names` and `plain` have the same meaning as in Label. `setting`: `sdstop diff` compares it although it is not
-    exported.
+    `names` and `plain` have the same meaning as in Label. Where all facts of a family are a `detail`, its `_info`
+    metric is not on the default page. `setting`: `sdstop diff` compares it although it is not exported.
     """
 
     title: str
@@ -130,6 +131,7 @@ class Fact(Struct, frozen=True):
     export: bool = True
     names: Name | None = None
     plain: bool = False
+    detail: bool = False
     setting: bool = False
 
 
