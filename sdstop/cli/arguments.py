@@ -175,6 +175,7 @@ def _export_options(parser: Parser) -> None:
         metavar="FILE",
         help="TLS and authentication file (Prometheus web-config format)",
     )
+    add("--play", action="store_true", help="serve the frames of --from at the pace at which they were recorded, once")
     add("--once", action="store_true", help="print the metrics once, after 2 s, and exit")
     add(
         "--textfile", metavar="FILE", help="write FILE every 15 s for node_exporter's textfile collector; do not listen"
@@ -209,7 +210,7 @@ def _period_options(parser: Parser) -> None:
 
 def _recording_options(parser: Parser, command: str) -> None:
     add = parser.add_argument
-    if command in {DASHBOARD, "report", "check", "capture", "unpack"}:
+    if command in {DASHBOARD, "report", "check", "capture", "unpack", "export"}:
         _period_options(parser)
     if command == "unpack":
         add("source", metavar="RECORDING", help="recording, or a capture")
@@ -379,6 +380,8 @@ def _agree_on_source(options: argparse.Namespace) -> None:
 
 def _agree_on_time(options: argparse.Namespace) -> None:
     given: Any = vars(options)
+    if given.get("play") and (options.source is None or given.get("once")):
+        raise UsageError("cannot use --play " + ("with --once" if options.source else "without --from"))
     for name in ("listen", "web_config"):
         if given.get("once") and given.get(name):
             raise UsageError(f"cannot use --{name.replace('_', '-')} with --once")
