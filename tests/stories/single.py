@@ -194,21 +194,23 @@ def _in_order(second: int) -> dict[str, str]:
 # --- arrays ---------------------------------------------------------------------------------------------------
 
 
-def _spec(*slow: tuple[int, float], rate: float = 70.0) -> ArraySpec:
+def _spec(*slow: tuple[int, float], rate: float, disks: int = 8) -> ArraySpec:
     load = Random(rate=rate, writes=0.6)
-    return ArraySpec(Level.RAID6, disks=8, chunk=512 * KIB, member_size=3726 * GIB, random=load, slow=slow)
+    return ArraySpec(Level.RAID6, disks=disks, chunk=512 * KIB, member_size=3726 * GIB, random=load, slow=slow)
 
 
 def _half_slow() -> Scene:
-    """Let four of eight disks, those of one backplane, be six times as slow as the others."""
+    """Let three of six disks, those of one backplane, be six times as slow as the others."""
     shape = Shape("vault6", iowait=0.3, load=7.0, stalled=0.6)
-    return Scene(shape, _STARTED, 60, [Part.simulated(Shelf(_spec(*((n, 6.0) for n in range(4)), rate=18.0)), 11, 60)])
+    return Scene(
+        shape, _STARTED, 60, [Part.simulated(Shelf(_spec(*((n, 6.0) for n in range(3)), rate=12.0, disks=6)), 11, 60)]
+    )
 
 
 def _relapsing() -> Scene:
     """Let one disk be slow for one second of every eight."""
     good, bad = (list(simulate(spec, 23, _SECONDS)) for spec in (_spec(rate=24.0), _spec((5, 8.0), rate=24.0)))
-    shelf = Shelf(_spec())
+    shelf = Shelf(_spec(rate=24.0))
     healthy, sick = ([shelf.rows(rows(frame)) for frame in frames] for frames in (good, bad))
     part = Part.of(shelf, good)
     part.rows = healthy[:1]
