@@ -200,10 +200,10 @@ def _spec(*slow: tuple[int, float], rate: float, disks: int = 8) -> ArraySpec:
 
 
 def _half_slow() -> Scene:
-    """Let three of six disks, those of one backplane, be six times as slow as the others."""
+    """Let three of six disks, those of one backplane, take nearly four times as long as the others."""
     shape = Shape("vault6", iowait=0.3, load=7.0, stalled=0.6)
     return Scene(
-        shape, _STARTED, 60, [Part.simulated(Shelf(_spec(*((n, 6.0) for n in range(3)), rate=12.0, disks=6)), 11, 60)]
+        shape, _STARTED, 60, [Part.simulated(Shelf(_spec(*((n, 3.8) for n in range(3)), rate=12.0, disks=6)), 11, 60)]
     )
 
 
