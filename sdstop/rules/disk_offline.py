@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sdstop.analysis.presence import gone
 from sdstop.collectors.aoe.readings import AoeTarget
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.mounts import MountPoint
 from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID, MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -33,6 +34,7 @@ from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, Naming, ThingKind
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
+from sdstop.readings.disk import Disk
 
 _GOOD = frozenset({"running", "live"})
 _FAILS = "Every request to the disk fails."
@@ -67,6 +69,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _aoe(window, target)
     for name, above in _lost(window).items():
         yield _gone(window, name, above)
+    for name, mounts in _lost_below_mounts(window).items():
+        yield _unmounted(window, name, mounts)
 
 
 def _lost(window: Window) -> dict[str, list[str]]:
@@ -82,6 +86,25 @@ def _lost(window: Window) -> dict[str, list[str]]:
             for name in lost:
                 found.setdefault(name, []).append(upper)
     return found
+
+
+def _lost_below_mounts(window: Window) -> dict[str, list[MountPoint]]:
+    """Return the disks and partitions that are gone while a file system on them is mounted.
+
+    The table of mounts must have been read after they were last seen: it is read less often.
+    """
+    run = window.now.run_of(MountPoint)
+    mounts: dict[str, list[MountPoint]] = {}
+    for row in window.rows(MountPoint).values():
+        if row.kernel is not None:
+            mounts.setdefault(row.kernel, []).append(row)
+    if run is None or not mounts:
+        return {}
+    seen = {name: moment.started for moment in window.moments(Disk) for name in mounts if name in moment.rows}
+    lost = gone(
+        window, [name for name in mounts if seen.get(name, -1.0) < run.started], [*map(str, window.rows(BlockDevice))]
+    )
+    return {name: mounts[name] for name in lost}
 
 
 def _below(window: Window) -> dict[str, list[str]]:
@@ -117,6 +140,28 @@ def _gone(window: Window, name: str, above: Sequence[str]) -> Finding:
             "Find out why the disk disappeared: slot, cable, HBA or enclosure.",
             run("journalctl", "-k").pipe("grep", "-w", *operands(name.rpartition("/")[2])).pipe("tail", "-40"),
             run("lsblk", "-s", f"/dev/{above[0]}"),
+        ),
+        refuted_by=f"a line of {human.safe(name, 20)} in /proc/diskstats",
+    )
+
+
+def _unmounted(window: Window, name: str, mounts: Sequence[MountPoint]) -> Finding:
+    first, points = mounts[0], [row.point for row in mounts]
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=name,
+        title="DISK GONE, still mounted",
+        cause=f"A file system on {human.safe(name, 16)} is mounted, and the node has no such device.",
+        impact=f"Every access to {human.safe(first.point, 40)} that is not cached fails.",
+        values=(
+            Value("mounts", "mounted on", human.listed(points, limit=120)),
+            Value("filesystem", "file system", first.filesystem),
+        ),
+        evidence=cites(window.cite(first)),
+        advice=(
+            "Find out why the disk disappeared: slot, cable, HBA or enclosure.",
+            run("journalctl", "-k").pipe("grep", "-w", *operands(name)).pipe("tail", "-40"),
+            run("umount", "-l", first.point, note="before the disk is put back: it gets another name"),
         ),
         refuted_by=f"a line of {human.safe(name, 20)} in /proc/diskstats",
     )

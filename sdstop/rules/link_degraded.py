@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.collectors.network.interfaces import Interface, Traffic
 from sdstop.collectors.network.links import BondSlave
+from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.evidence import Cite
@@ -45,11 +46,15 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
     if row.carrier is False or row.operstate in _AWAY or (slave is not None and slave.link == "down"):
         return _down(window, row, slave)
     flaps = _flaps(window, row, slave)
-    if flaps >= limits["flaps"]:
+    hourly = _hourly(window, row) if flaps else None
+    often = hourly is not None and hourly >= limits["hourly"]
+    if flaps >= limits["flaps"] or often:
+        since = f", {human.number(hourly)} times per hour since boot" if hourly is not None and often else ""
+        counted = f"The link failed {human.plural(flaps, 'time')} in {human.duration(window.seconds)}"
         return _finding(
             window,
             row,
-            ("LINK FLAPPING", f"The link failed {human.plural(flaps, 'time')} in {human.duration(window.seconds)}."),
+            ("LINK FLAPPING", f"{counted}{since}."),
             "Frames are lost whenever the link fails.",
             window.cite(row, "carrier_changes"),
             Damage.AVAILABILITY,
@@ -89,6 +94,18 @@ def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
     return flaps
 
 
+_HOUR = 3600.0
+_SEVERAL = 10
+"""Minimum number of failures since boot from which a mean is computed."""
+
+
+def _hourly(window: Window, row: Interface) -> float | None:
+    """Return the mean number of failures per hour since boot: a link that fails once per window fails in each."""
+    uptime = next((node.uptime for node in window.rows(Node).values()), None)
+    failures = (row.carrier_changes or 0) // 2
+    return failures / uptime * _HOUR if uptime and failures >= _SEVERAL else None
+
+
 def _finding(
     window: Window, row: Interface, fault: tuple[str, str], impact: str, more: Cite | None, damage: Damage
 ) -> Finding:
@@ -126,7 +143,10 @@ LINK_DEGRADED = Rule(
     Severity.WARNING,
     _check,
     (Interface,),
-    (Threshold("flaps", 2.0, "minimum link failures in a window for a link that flaps"),),
+    (
+        Threshold("flaps", 2.0, "minimum link failures in a window for a link that flaps"),
+        Threshold("hourly", 1.0, "mean link failures per hour since boot of a link that flaps, with one in a window"),
+    ),
     covers=(Covers(Interface, where=lambda row: row.kind in _KINDS),),
     explains=("bond-unbalanced",),
     many="are degraded",
