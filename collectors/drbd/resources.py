@@ -99,7 +99,7 @@ def _printed(host: Host, texts: Sequence[FormOutput]) -> tuple[str, int, list[Re
     """Return what recorded texts have, of the one with the most details where several have a resource."""
     found: dict[str, Resource] = {}
     for output in sorted(texts, key=lambda each: "--statistics" in each.words or "--verbose" in each.words):
-        printed = status_text.parse(output.text)
+        printed = status_text.parse(output.text, is_whole=not output.output.fault)
         for name, reason in printed.defects.items():
             host.defect(output.key, reason, name)
         found.update((resource.name, resource) for resource in printed.resources)

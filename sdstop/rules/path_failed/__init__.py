@@ -143,4 +143,5 @@ PATH_FAILED = Rule(
     damage=Damage.AVAILABILITY,
     view="disks",
     explains=FOLLOWS_WAITS,
+    advice="Repair the link, the switch or the target; paths return by themselves.",
 )
