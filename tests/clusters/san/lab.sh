@@ -39,6 +39,8 @@ echo 'defaults {
  user_friendly_names yes
  find_multipaths no
  polling_interval 2
+}
+overrides { # multipath-tools have 12 retries of their own for LIO
  no_path_retry queue
 }
 blacklist {
