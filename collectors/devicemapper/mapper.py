@@ -55,8 +55,8 @@ class MappedDevice(Reading, frozen=True):
     targets: Annotated[
         str, Fact("Targets", "Targets of its segments, separated by commas: linear, raid, crypt, cache", plain=True)
     ]
-    segments: Annotated[int, Metric("Segments", "Number of segments")]
-    size: Annotated[int, Metric("Size", "Size of the mapping", "bytes")]
+    segments: Annotated[int, Metric("Segments", "Number of segments", setting=True)]
+    size: Annotated[int, Metric("Size", "Size of the mapping", "bytes", setting=True)]
 
 
 def read(host: Host) -> Iterable[Reading]:

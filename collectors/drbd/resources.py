@@ -394,9 +394,13 @@ def _needle(peer: DrbdPeer, far: PeerVolume, key: str) -> str:
 
 
 def _state(far: PeerVolume) -> str:
-    if far.suspended and "dependency" in far.suspended:
+    """Return the state of a resync by the side that holds it: another resource goes first unless it is paused."""
+    reasons = set((far.suspended or "no").split(",")) - {"no"}
+    if "dependency" in reasons and "user" not in reasons:
         return "delayed"
-    return "paused" if far.replication in PAUSED or (far.suspended or "no") != "no" else "running"
+    if len(reasons) == 1:
+        return {"user": "paused here", "peer": "paused on peer"}.get(reasons.pop(), "paused")
+    return "paused" if reasons or far.replication in PAUSED else "running"
 
 
 DRBD = Collector(

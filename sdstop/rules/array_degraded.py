@@ -504,4 +504,5 @@ ARRAY_DEGRADED = Rule(
     ),
     damage=Damage.REDUNDANCY,
     view="disks",
+    advice="Check the backup of {subject} first; then replace the failed member.",
 )

@@ -213,4 +213,5 @@ CACHE_ERRORS = Rule(
     ),
     damage=Damage.AVAILABILITY,
     view="caches",
+    advice="Find the first error of the cache in the kernel log.",
 )
