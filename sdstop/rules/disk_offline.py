@@ -350,7 +350,7 @@ def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
 
 DISK_OFFLINE = Rule(
     "disk-offline",
-    "disk offline, gone or without capacity while in use, AoE target down, or write-protected disk in use",
+    "disk offline, gone or of 0 bytes while in use, AoE target down, write-protected disk in use",
     Severity.CRITICAL,
     _check,
     (BlockDevice,),
