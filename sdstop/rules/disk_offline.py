@@ -51,6 +51,8 @@ _BAD = {
 """States (kernel drivers/scsi/scsi_sysfs.c: sdev_states) in which a disk serves nothing: severity, title, impact."""
 _ELSEWHERE = frozenset({"new", "resetting", "connecting", "deleting", "deleting (no IO)"})
 """States of NVMe controllers that session-down judges by how long they last."""
+_HAS_SIZE = frozenset({"disk", "nvme", "mmc", "pmem"})
+"""Kinds that have a capacity as long as they work; a loop device has none without a file."""
 _WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
 
 
@@ -177,6 +179,8 @@ def _said(window: Window) -> Iterator[Verdict]:
             elsewhere.append(row.device)
         elif row.state is not None and row.state not in _GOOD:
             yield Unchecked(f'unknown state "{human.safe(row.state, 40)}"', row.device, gap=Gap.FAULTY)
+        elif row.size == 0 and row.kind in _HAS_SIZE and (users := _users(window, row)):
+            yield _empty(window, row, users)
         elif row.read_only and row.parent is None and (holder := _holder(window, row)):
             yield _refuses(window, row, holder)
         elif row.state is not None:
@@ -254,10 +258,56 @@ def _aoe(window: Window, target: AoeTarget) -> Verdict:
 
 
 def _holder(window: Window, row: BlockDevice) -> str:
-    """Return the array or pool that writes to a disk, "" for none."""
+    """Return the array, pool or file system that writes to a disk, "" for none."""
     thing = window.topology.find(row.device, (ThingKind.DEVICE,))
     above = window.topology.above(thing) if thing is not None else ()
-    return next((each.name for each in above if each.kinds & _WRITTEN), "")
+    known = next((each.name for each in above if each.kinds & _WRITTEN), "")
+    if known:
+        return known
+    parts = {row.device, *(part.device for part in window.where(BlockDevice, "parent", row.device))}
+    return next(
+        (
+            mount.point
+            for mount in window.rows(MountPoint).values()
+            if mount.access == "rw" and mount.kernel in parts and mount.kernel is not None
+        ),
+        "",
+    )
+
+
+def _users(window: Window, row: BlockDevice) -> list[str]:
+    """Return the names of everything that is built on a disk, or mounted from it."""
+    thing = window.topology.find(row.device, (ThingKind.DEVICE,))
+    if thing is None:
+        return []
+    parts = {part.device for part in window.where(BlockDevice, "parent", row.device)}
+    every = dict.fromkeys((*window.topology.part_of(thing), *window.topology.affected(thing)))
+    return [each.label for each in every if each.device not in parts]
+
+
+def _empty(window: Window, row: BlockDevice, users: Sequence[str]) -> Finding:
+    """Return the finding of a disk in use whose driver set its capacity to 0, as that of NVMe does after a failure."""
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=row.device,
+        title="DISK WITHOUT CAPACITY, still in use",
+        cause=f"The kernel reports 0 bytes; {human.listed(users, limit=30)} {'use' if len(users) > 1 else 'uses'} it.",
+        impact=_FAILS,
+        values=(
+            Value("size", "capacity", 0, "bytes"),
+            Value("users", "built on it", human.listed(users, limit=120)),
+            Value("model", "model", row.model),
+        ),
+        evidence=cites(window.cite(row, "size")),
+        advice=(
+            "Find out why the disk lost its capacity: firmware, link or enclosure.",
+            run("journalctl", "-k", note="capacity change")
+            .pipe("grep", "-w", *operands(row.device))
+            .pipe("tail", "-40"),
+            run("smartctl", "-x", f"/dev/{row.device}"),
+        ),
+        refuted_by="a size above 0 in the file size of the disk",
+    )
 
 
 def _found(window: Window, row: BlockDevice, severity: Severity, title: str, impact: str) -> Finding:
@@ -300,7 +350,7 @@ def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
 
 DISK_OFFLINE = Rule(
     "disk-offline",
-    "disk offline or gone while in use, AoE target down, or write-protected disk of an array or pool",
+    "disk offline, gone or of 0 bytes while in use, AoE target down, write-protected disk in use",
     Severity.CRITICAL,
     _check,
     (BlockDevice,),

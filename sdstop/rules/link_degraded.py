@@ -1,4 +1,4 @@
-"""Network links that are down, flap, or run half duplex."""
+"""Network links that are down, flap, run half duplex or at 100 Mbit/s."""
 
 from __future__ import annotations
 
@@ -62,6 +62,14 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
     if row.duplex == "half":
         halved = ("HALF DUPLEX", "The link negotiated half duplex.")
         return _finding(window, row, halved, "Frames can collide and must be sent again.", None, Damage.SPEED)
+    if row.speed is not None and row.speed <= limits["slowest"] and row.driver not in _USB:
+        megabits = human.number(round(row.speed / _MEGABIT))
+        slow = (
+            f"LINK AT {megabits} Mbit/s",
+            f"The link negotiated {megabits} Mbit/s: often a broken pair of the cable.",
+        )
+        impact = f"Transfers of at most {human.quantity(row.speed, 'bytes_per_second')} in each direction."
+        return _finding(window, row, slow, impact, window.cite(row, "speed"), Damage.SPEED)
     return RuledOut(row.interface, f"link up, lost {human.plural(flaps, 'time')} while watched")
 
 
@@ -94,6 +102,9 @@ def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
     return flaps
 
 
+_MEGABIT = 125_000
+_USB = frozenset({"cdc_ether", "cdc_ncm", "cdc_eem", "rndis_host", "asix", "smsc95xx", "usbnet"})
+"""Drivers of interfaces to a management controller within the node, and of USB adapters of 100 Mbit/s."""
 _HOUR = 3600.0
 _SEVERAL = 10
 """Minimum number of failures since boot from which a mean is computed."""
@@ -139,12 +150,13 @@ def _finding(
 
 LINK_DEGRADED = Rule(
     "link-degraded",
-    "network link that is down, flaps, or runs half duplex",
+    "network link that is down, flaps, runs half duplex or at 100 Mbit/s",
     Severity.WARNING,
     _check,
     (Interface,),
     (
         Threshold("flaps", 2.0, "minimum link failures in a window for a link that flaps"),
+        Threshold("slowest", 12.5e6, "speed of a physical link in one direction that is too slow", "bytes_per_second"),
         Threshold("hourly", 1.0, "mean link failures per hour since boot of a link that flaps, with one in a window"),
     ),
     covers=(Covers(Interface, where=lambda row: row.kind in _KINDS),),

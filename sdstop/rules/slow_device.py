@@ -71,7 +71,12 @@ SLOW_DEVICE = Rule(
     (
         *thresholds(*SLOW),
         Threshold("longest", 0.2, "busy time per request of a full device that is slow whatever its peers", "seconds"),
-        Threshold("longest_nvme", 0.02, "the same of a local NVMe drive, with a wait five times as long", "seconds"),
+        Threshold(
+            "longest_nvme",
+            0.02,
+            "busy time per request of a full local NVMe drive whose wait is five times as long",
+            "seconds",
+        ),
     ),
     covers=(Covers(Array, where=is_mirror),),
     many="are slow",

@@ -207,3 +207,29 @@ def test_a_disk_that_is_gone_while_mounted() -> None:
 )
 def test_disks_that_no_mount_lacks(said: Judged) -> None:
     assert not [each for each in said.all if isinstance(each, Finding)]
+
+
+# --- disks that refuse writes, or have no capacity ---------------------------------------------------------
+
+
+def below_mount(device: str, access: str, *, read_only: int = 0, size: int = 16) -> Judged:
+    """Judge sdb below a mount."""
+    files = disk("sda", 0) | disk("sdb", 16, read_only=read_only) | {"/sys/block/sdb/size": f"{size}\n"}
+    files |= {"/sys/block/sdb/sdb1/partition": "1\n", "/sys/block/sdb/sdb1/dev": "8:17\n"}
+    files |= {"/sys/block/sdb/sdb1/size": "8\n", "/proc/mounts": f"{device} /srv/data xfs {access} 0 0\n"}
+    return Judged((BLOCKDEV, MOUNTED), [DISK_OFFLINE], [(0.0, files)])
+
+
+@pytest.mark.parametrize("device", ["/dev/sdb", "/dev/sdb1"])
+def test_write_protection_below_a_writable_mount(device: str) -> None:
+    assert "/srv/data writes to it" in below_mount(device, "rw", read_only=1).finding("sdb").cause
+    assert below_mount(device, "ro", read_only=1).ruled_out("sdb").summary
+    assert below_mount(device, "rw").ruled_out("sdb").summary
+
+
+def test_a_disk_in_use_without_capacity_is_critical() -> None:
+    finding = below_mount("/dev/sdb", "rw", size=0).finding("sdb")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "DISK WITHOUT CAPACITY, still in use")
+    check(finding)
+    assert below_mount("/dev/sda", "rw", size=0).ruled_out("sdb").summary
+    assert below_mount("/dev/sdb", "rw", size=1).ruled_out("sdb").summary

@@ -61,6 +61,16 @@ def test_half_duplex_is_a_warning() -> None:
     assert finding.title == "HALF DUPLEX"
 
 
+@pytest.mark.parametrize(("speed", "is_found"), [(10, True), (100, True), (101, False), (1000, False)])
+def test_a_link_at_100_mbit_is_a_warning(speed: int, is_found: bool) -> None:  # noqa: FBT001
+    said = judged(files(Nic("eth0", speed=speed, rx_packets=9)))
+    if is_found:
+        assert said.finding("eth0").title == f"LINK AT {speed} Mbit/s"
+        check(said.finding("eth0"))
+    else:
+        assert said.ruled_out("eth0").summary
+
+
 def test_other_kinds_of_interfaces_are_not_judged() -> None:
     assert judged(files(Nic("br0", kind="bridge", carrier=False, rx_packets=9), Nic("eth0"))).ruled_out("eth0").summary
 
