@@ -289,13 +289,15 @@ def test_a_failed_journal_is_critical_and_no_used_spare(flags: str | None) -> No
     said = with_journal("(J)(F)", flags)
     finding = said.finding("md0", "array-degraded")
     assert (finding.severity, finding.title) == (Severity.CRITICAL, "JOURNAL FAILED")
-    assert said.of("md0", "no-spare-left").summary
+    assert isinstance(said.of("md0", "no-spare-left"), RuledOut)
     check(finding)
 
 
 def test_a_journal_that_works_is_good() -> None:
     said = with_journal("(J)", "journal")
-    assert said.of("md0", "array-degraded").summary == "all 4 members in sync"
+    good = said.of("md0", "array-degraded")
+    assert isinstance(good, RuledOut)
+    assert good.summary == "all 4 members in sync"
 
 
 def test_a_failed_member_beside_a_working_journal_is_no_failed_journal() -> None:

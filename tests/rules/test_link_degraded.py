@@ -103,7 +103,7 @@ def test_a_link_that_fails_once_in_a_window_flaps_if_it_did_so_each_hour(uptime:
 def test_old_failures_alone_are_good() -> None:
     more = {f"{CLASS}/eth0/carrier_changes": "5000\n", "/proc/uptime": "86400.0 0.00\n"}
     shown = [(10.0 * number, files(Nic("eth0"), more=more)) for number in range(2)]
-    assert Judged((NETWORK, INTERFACES, LINKS, NODE), [LINK_DEGRADED], shown).ruled_out("eth0")
+    assert Judged((NETWORK, INTERFACES, LINKS, NODE), [LINK_DEGRADED], shown).ruled_out("eth0").summary
 
 
 # --- bonds --------------------------------------------------------------------------------------------------
