@@ -295,9 +295,7 @@ def test_a_failed_journal_is_critical_and_no_used_spare(flags: str | None) -> No
 
 def test_a_journal_that_works_is_good() -> None:
     said = with_journal("(J)", "journal")
-    good = said.of("md0", "array-degraded")
-    assert isinstance(good, RuledOut)
-    assert good.summary == "all 4 members in sync"
+    assert said.ruled_out("md0", "array-degraded").summary == "all 4 members in sync"
 
 
 def test_a_failed_member_beside_a_working_journal_is_no_failed_journal() -> None:

@@ -157,7 +157,7 @@ def _advice(window: Window, row: MultipathState, names: list[str]) -> Iterator[A
         yield run("systemctl", "status", "multipathd")
         yield run("multipathd", "reinstate", "path", *operands(names[0]), note="if an administrator failed it")
     else:
-        yield "Repair the link, the switch or the target; multipathd returns the paths."
+        yield "Repair the link, the switch or the target; multipathd returns the path."
     yield run("multipath", "-ll", *operands(row.mapping), note="paths and their checker")
     if names:
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(names[0].rpartition("/")[2])).pipe("tail", "-40")
@@ -179,5 +179,5 @@ PATH_FAILED = Rule(
     damage=Damage.AVAILABILITY,
     view="disks",
     explains=FOLLOWS_WAITS,
-    advice="Repair the link, the switch or the target; paths return by themselves.",
+    advice="Repair the link, the switch or the target; see whether multipathd runs.",
 )
