@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import pytest
 
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.coverage import NO_VERDICT, names_in
-from sdstop.core.diagnosis import Judgement
+from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Cite, Evidence, Frame, Origin, Outcome
 from sdstop.core.finding import (
     Covers,
@@ -28,6 +29,7 @@ from sdstop.core.headline import CRITICAL, OK, UNKNOWN
 from sdstop.core.history import Window
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.memory import Presence
 from sdstop.core.model import Label, Metric, Reading, Source
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
@@ -261,6 +263,28 @@ def test_a_source_that_fails_has_lost_nothing() -> None:
     made = session(frame(1, "a 9\nend\n"), frame(2, "garbage"), frame(3, "a 9\nend\n"))
     assert [f.summary for f in made.head().judgement.findings] == ["9 dents"]
     assert made.memory.changes == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["a 1\nend\n", "a 9\nend\n", "a 1\nb 1\nend\n"],
+        ["a 9\nend\n", "garbage", "a 9\nend\n"],
+        ["b 1\nend\n", None, None],
+        ["a 9\nend\n", None, "a 1\nend\n", "end\n"],
+        ["a 9\nend\n", "garbage", "end\n"],
+        ["a 9\nb 1\nend\n", "b 1\nend\n"],
+        ["a 9\nend\n", "end\n", "end\n", "a 9\nend\n"],
+    ],
+)
+def test_without_a_loss_nothing_is_recalled(texts: list[str | None]) -> None:
+    present = Presence((DENTED,), providers_of((BOXES,)))
+    made = Session(Origin("n", collectors=frozenset({"boxes"})), (BOXES,), (DENTED,))
+    for number, text in enumerate(texts, 1):
+        present.note(made.feed(frame(number, text)).now)
+        assert present.lost or not made.memory.changes
+    names = [set((text or "").replace("garbage", "a").split()) & {"a", "b"} for text in texts]
+    assert present.lost is any(not before <= after for before, after in pairwise(names))
 
 
 def test_a_rule_that_does_not_remember_forgets() -> None:
