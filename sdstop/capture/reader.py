@@ -26,9 +26,10 @@ from sdstop.capture.kind import kind_of, unpacked
 from sdstop.capture.manifest import read_index, read_manifest
 from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.capture.recording import NoRecording, Recording, is_recording
+from sdstop.capture.stored import StoredTimeline
 from sdstop.core.collector import Texts
 from sdstop.core.evidence import Frame, Origin, dated
-from sdstop.core.format import safe
+from sdstop.core.format import plural, safe
 from sdstop.core.period import USUAL, Period, between
 from sdstop.core.zone import zone_for
 
@@ -89,29 +90,54 @@ def _open_whole(path: str | os.PathLike[str], texts: Texts) -> tuple[Origin, lis
         return _open_text(path, texts, refused)
 
 
-def _open_recording(path: str | os.PathLike[str], period: Period) -> tuple[Origin, list[Frame]]:
-    """Read a period of a recording: of the run at its end. Raises CaptureRefused."""
+def holds_recording(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a file that begins as a recording does."""
     try:
-        with Recording(path) as recording:
-            newest = recording.runs[-1]
-            end = _times(period, newest.last, recording.origin(newest), USUAL)[1]
-            run = recording.run_at(end)
-            since, until = _times(period, newest.last, recording.origin(run), USUAL)
-            if until < run.first:
-                raise CaptureRefused("has no frame before the end of the period")
-            frames = []
-            size = 0
-            for frame in recording.frames(run, since, until):
-                frames.append(frame)
-                size += sum(len(item.data) for item in frame.evidence)
-                if size > _LARGEST_PERIOD:
-                    raise CaptureRefused("has too much in this period; choose a shorter one with --since and --until")
-            if not frames:
-                raise CaptureRefused(f"has no frame that can be read: {_note(recording.notes)}")
-            origin = recording.origin(run)
-            return replace(origin, complete=not recording.notes), frames
+        return is_recording(path)
+    except OSError:
+        return False
+
+
+def open_recording(path: str | os.PathLike[str], period: Period, usual: float = USUAL) -> tuple[Origin, StoredTimeline]:
+    """Open a period of a recording, by default its last `usual` seconds; its frames are read when asked for.
+
+    Raises OpenError.
+    """
+    try:
+        recording = Recording(path)
     except NoRecording as error:
-        raise CaptureRefused(str(error)) from error
+        raise OpenError(path, str(error)) from error
+    try:
+        newest = recording.runs[-1]
+        since, until = _times(period, newest.last, recording.origin(newest), usual)
+        timeline = StoredTimeline(recording, since, until)
+        origin = recording.origin(recording.runs[timeline.newest_run])
+        others = len(recording.runs) - len(timeline.starts) - 1
+        more = f"{plural(others, 'other run')} of the recorder in this file: --at TIME opens them" if others else ""
+        notes = [more, _note(recording.notes)]
+        return replace(origin, complete=not recording.notes, note="; ".join(filter(None, notes))), timeline
+    except LookupError as error:
+        recording.close()
+        raise OpenError(path, f"has {error}") from error
+    except (NoRecording, CaptureRefused) as error:
+        recording.close()
+        raise OpenError(path, str(error)) from error
+
+
+def _open_recording(path: str | os.PathLike[str], period: Period) -> tuple[Origin, list[Frame]]:
+    """Read a period of a recording. Raises OpenError and CaptureRefused."""
+    origin, timeline = open_recording(path, period)
+    with timeline.recording as recording:
+        frames = []
+        size = 0
+        for index in range(len(timeline)):
+            frames.append(timeline.frame(index))
+            size += sum(len(item.data) for item in frames[-1].evidence)
+            if size > _LARGEST_PERIOD:
+                raise CaptureRefused("has too much in this period; choose a shorter one with --since and --until")
+        if not any(frame.evidence for frame in frames):
+            raise CaptureRefused(f"has no frame that can be read: {_note(recording.notes)}")
+        return replace(origin, complete=not recording.notes, note=_note(recording.notes) or origin.note), frames
 
 
 def _part(frames: list[Frame], origin: Origin, period: Period) -> list[Frame]:

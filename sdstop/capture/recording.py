@@ -13,9 +13,11 @@ the schema is checked before any table is read, and a damaged block is left out 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sqlite3
 import stat
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
@@ -24,7 +26,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.block import Block, OpenBlock, original_text
+from sdstop.core.block import Block, BlockMoment, OpenBlock, block_moments, original_text
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.format import plural, safe
 from sdstop.core.versions import Damaged
@@ -47,6 +49,8 @@ TABLES = {
 RAN = "ran:"
 """Prefix of the key of a collector's runs."""
 
+MOST_FRAMES = 100_000
+"""Maximum number of frames in a block."""
 _LONGEST = 64 << 20
 """Maximum bytes of a value."""
 
@@ -87,14 +91,25 @@ def is_recording(path: str | os.PathLike[str]) -> bool:
         os.close(descriptor)
 
 
+class BlockPlace(Struct, frozen=True, gc=False):
+    """Place of a block: its run by index, the Unix times of its first and last frame, and the number of frames."""
+
+    id: int
+    run: int
+    first: float
+    last: float
+    frames: int
+
+
 class Recording:
-    """Recording that is open for reading. Context manager. All methods raise NoRecording."""
+    """Recording that is open for reading, by any thread. Context manager. Its methods raise NoRecording."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open a file, which may be growing. It is not changed."""
         self.notes: list[str] = []
         """What could not be read."""
         self._path = Path(path)
+        self._lock = threading.RLock()
         self._store = self._opened()
         with self._reading():
             self._store.execute("PRAGMA trusted_schema = OFF")
@@ -170,18 +185,59 @@ class Recording:
         if not began and before is not None:
             yield before
 
+    def blocks(self) -> list[BlockPlace]:
+        """Return the places of all blocks, run by run; those that cannot hold frames are noted."""
+        runs = {run.id: index for index, run in enumerate(self.runs)}
+        with self._reading():
+            rows = self._store.execute("SELECT id, run, first, last, frames FROM block ORDER BY run, id").fetchall()
+            found = [
+                msgspec.convert(
+                    {"id": number, "run": runs[run], "first": first, "last": last, "frames": frames}, BlockPlace
+                )
+                for number, run, first, last, frames in rows
+                if run in runs
+            ]
+        good = [each for each in found if 0 < each.frames <= MOST_FRAMES and math.isfinite(each.first + each.last)]
+        if len(good) < len(found):
+            self.notes.append(f"damaged blocks: {len(found) - len(good)}")
+        return good
+
+    def moments(self, number: int) -> list[BlockMoment]:
+        """Return the times of a block's frames, none if it is damaged, which is noted, or was dropped for its age."""
+        with self._reading():
+            row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
+        try:
+            return block_moments(row[0]) if row is not None else []
+        except (Damaged, TypeError) as error:
+            self._lost(number, error)
+            return []
+
+    def block_frames(self, number: int) -> list[Frame]:
+        """Return the frames of a block, none if it is damaged, which is noted, or was dropped for its age."""
+        opened = self._block(number)
+        try:
+            return [] if opened is None else opened.frames()
+        except Damaged as error:
+            self._lost(number, error)
+            return []
+
+    def known(self, run: RecordedRun, before: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the newest version of all evidence of a run, and the last run of all collectors, before a block."""
+        return self._known(run, before)
+
     def _opened(self) -> sqlite3.Connection:
         where = self._path.absolute().as_uri()
         growing = any(os.path.lexists(f"{self._path}{suffix}") for suffix in ("-wal", "-shm"))
         try:
-            store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0)
+            store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0, check_same_thread=False)
             try:
                 store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             except sqlite3.OperationalError:
                 store.close()
                 if growing:
                     raise
-                store = sqlite3.connect(f"{where}?mode=ro&immutable=1", uri=True)  # a directory that is read-only
+                alone = f"{where}?mode=ro&immutable=1"  # in a directory that is read-only
+                store = sqlite3.connect(alone, uri=True, check_same_thread=False)
         except sqlite3.Error as error:
             raise NoRecording(f"cannot be opened: {safe(error)}") from error
         return store
@@ -189,7 +245,8 @@ class Recording:
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
         try:
-            yield
+            with self._lock:
+                yield
         except (sqlite3.Error, msgspec.MsgspecError, OverflowError, ValueError, Damaged) as error:
             raise NoRecording(f"is damaged: {safe(error)}") from error
 
@@ -240,7 +297,9 @@ class Recording:
             return None
 
     def _lost(self, number: int, error: Exception) -> None:
-        self.notes.append(f"block {number} is damaged: {safe(error)}")
+        said = f"block {number} is damaged: {safe(error)}"
+        if said not in self.notes:
+            self.notes.append(said)
 
     def _known(self, run: RecordedRun, before: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the newest version of all evidence, and the last run of all collectors, before a block."""

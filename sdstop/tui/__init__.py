@@ -33,16 +33,20 @@ class LiveFrames(Protocol):
         """Stop the source without waiting for hung collectors."""
 
 
-def run(session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None) -> int:
+def run(
+    session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None,
+    at: float | None = None,
+) -> int:  # fmt: skip
     """Show the dashboard until the user quits; return the exit code.
 
-    `frames` feeds a live session; it is None for a capture, whose frames are already in the session. `course` has
+    `frames` feeds a live session; it is None for a capture, whose frames are already in the session's timeline: those
+    that are not judged yet are, in the background. `at` is the Unix time to show first (None: the end). `course` has
     followed the session since its first frame; None: the load is known from the newest window on.
     Raises any unexpected exception of the dashboard after restoring the terminal.
     """
     from sdstop.tui.app import Dashboard  # noqa: PLC0415  # a report must not pay for the import
 
-    app = Dashboard(session, frames, options, course)
+    app = Dashboard(session, frames, options, course, at)
     app.run(mouse=options.mouse)
     if app.failure is not None:
         raise app.failure

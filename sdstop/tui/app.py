@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
+from sdstop.core.forward import ForwardPass
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.model import schema
@@ -43,11 +44,12 @@ class Dashboard(Commands):
     CSS_PATH = "dashboard.tcss"
 
     def __init__(
-        self, session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None
-    ) -> None:
+        self, session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None,
+        at: float | None = None,
+    ) -> None:  # fmt: skip
         """Create the dashboard; `frames` feeds the session, or is None if the session already has all its frames.
 
-        `course` is the load over the frames so far.
+        `course` is the load over the frames so far. `at` is the Unix time to show first, None for the newest frame.
         """
         super().__init__(options)
         self.session = session
@@ -56,6 +58,8 @@ class Dashboard(Commands):
         self.lookup = Lookup(session)
         self.playhead = Playhead(session, self.lookup, following=frames is not None)
         self.playback = Playback(self.playhead)
+        self.forward = None if session.is_judged else ForwardPass(session, lambda: self.lookup.busy)
+        self._first = at
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
@@ -79,6 +83,13 @@ class Dashboard(Commands):
             self.pace(self.interval)
             self._listen()
         asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
+        if self._first is not None:
+            self.playhead.go(self._first)
+        elif self.forward is not None:
+            self.playhead.seek(float("inf"))
+        if self.forward is not None:
+            asyncio.get_running_loop().add_reader(self.forward.fileno(), self._judged_more)
+            self.forward.start()
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
         families = {family for collector in self.session.collectors for family in collector.families}
@@ -119,6 +130,13 @@ class Dashboard(Commands):
         for look in looks:
             self.playhead.newest(look)
         if looks:
+            self.paint()
+
+    def _judged_more(self) -> None:
+        """Show the progress of the judgement of a capture, and its results."""
+        if self.forward is not None:
+            self.forward.take()
+            self.playhead.refresh()
             self.paint()
 
     def looked_up(self) -> None:
@@ -184,6 +202,9 @@ class Dashboard(Commands):
             loop.remove_reader(self._reader)
         loop.remove_reader(self.lookup.fileno())
         self.lookup.close()
+        if self.forward is not None:
+            loop.remove_reader(self.forward.fileno())
+            self.forward.close()
         if self.judging is not None:
             loop.remove_reader(self.judging.fileno())
             self.judging.close()
@@ -216,7 +237,7 @@ class Dashboard(Commands):
         if not self.is_running:
             return
         if scene is None:
-            self.main.wait(self.session.origin.name, self._trouble(), self.palette)
+            self.main.wait(self.session.origin.name, self._trouble(), self.palette, opens=self.feed is None)
             return
         self.main.show(scene)
         if isinstance(screen, Sheet):

@@ -169,6 +169,9 @@ class Scene(Struct, frozen=True):
         entries = []
         for f in self.look.judgement.findings:
             episode = known.get(f.id)
+            if episode is None and self.look.provisional:
+                entries.append(FindingEntry(f.id, f.severity, f.summary, f.subject, finding=f))
+                continue
             since, began = (episode.since, episode.began) if episode else (self.now.taken, self.now.monotonic)
             entries.append(FindingEntry(f.id, f.severity, f.summary, f.subject, since, None, f, began=began))
         return entries
