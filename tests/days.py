@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -24,22 +25,50 @@ def day(
     start, idle = ends - hours * 3600, 1000.0
     begins = idle + incident * 3600
     moments = [idle + n * every for n in range(int(incident * 3600 / every))]
-    first = story[0]
-    everything = {item.key: item for item in first.evidence}
+    first = replace(story[0], evidence=tuple(map(_idle, story[0].evidence)))
+    newest: dict[str, Evidence] = {}
     number = 0
     for at in moments:
         number += 1
         yield _moved(first if number == 1 else replace(first, evidence=()), number, at, start + at - idle)
+    if moments:
+        story = [replace(story[0], evidence=_loads(story[0])), *story[1:]]
     for frame in story:
         number += 1
         at = begins + frame.monotonic - first.monotonic
         yield _moved(frame, number, at, start + at - idle)
-        everything.update((item.key, item) for item in frame.evidence)
+        newest.update((item.key, item) for item in frame.evidence)
     rest = at + every
+    calm = tuple(_idle(newest[key]) for key in _LOADS if key in newest)
     while rest - idle < hours * 3600:
         number += 1
-        yield _moved(replace(first, evidence=()), number, rest, start + rest - idle)
+        yield _moved(replace(first, evidence=calm), number, rest, start + rest - idle)
+        calm = ()
         rest += every
+
+
+_LOADS = ("/proc/diskstats", "/proc/stat", "/proc/loadavg", "/proc/pressure/io")
+
+
+def _loads(frame: Frame) -> tuple[Evidence, ...]:
+    """Return the evidence that an idle node lacks."""
+    return tuple(item for item in frame.evidence if item.key in _LOADS)
+
+
+def _idle(item: Evidence) -> Evidence:
+    """Return evidence of a node without requests in flight, blocked tasks or pressure."""
+    data = item.data
+    match item.key:
+        case "/proc/diskstats":
+            rows = [line.split() for line in data.splitlines()]
+            data = b"".join(b" ".join([*row[:11], b"0", *row[12:]]) + b"\n" for row in rows)
+        case "/proc/stat":
+            data = re.sub(rb"procs_blocked \d+", b"procs_blocked 0", data)
+        case "/proc/loadavg":
+            data = re.sub(rb"^\S+ \S+ \S+", b"0.10 0.10 0.10", data)
+        case "/proc/pressure/io":
+            data = re.sub(rb"avg(\d+)=[\d.]+", rb"avg\1=0.00", data)
+    return item.holding(data, item.stderr)
 
 
 def record(path: Path, origin: Origin, *runs: Iterator[Frame]) -> None:

@@ -5,6 +5,7 @@
     name     keys of evidence; `ran:NAME` is the key of a collector's runs
     changed  the blocks in which a key changed
     base     the newest version of a key in the blocks that were dropped for their age
+    minute   load and events of each minute, for the time bar (sdstop.core.minute); recordings of version 1 have none
 
 Frames hold changes only; the state at a time is the newest version of each key up to then. Recordings are untrusted:
 the schema is checked before any table is read, and a damaged block is left out and noted.
@@ -29,13 +30,15 @@ from msgspec.structs import replace
 from sdstop.core.block import Block, BlockMoment, OpenBlock, block_moments, original_text
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.format import plural, safe
+from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
 
 MAGIC = b"SQLite format 3\x00"
 APPLICATION = 0x53445354
 """`application_id` of a recording: "SDST"."""
-VERSION = 1
-"""`user_version`: version of the schema."""
+VERSION = 2
+"""`user_version`: version of the schema. A recording of version 1 has no table `minute`; it gets one when continued."""
+FIRST_VERSION = 1
 TABLES = {
     "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, origin BLOB NOT NULL)",
     "block": "CREATE TABLE block (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, first REAL NOT NULL,"
@@ -44,6 +47,8 @@ TABLES = {
     "changed": "CREATE TABLE changed (name INTEGER NOT NULL, block INTEGER NOT NULL,"
     " PRIMARY KEY (name, block)) WITHOUT ROWID",
     "base": "CREATE TABLE base (name INTEGER PRIMARY KEY, run INTEGER NOT NULL, data BLOB NOT NULL)",
+    "minute": "CREATE TABLE minute (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, block INTEGER NOT NULL,"
+    " data BLOB NOT NULL)",
 }
 """Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
 RAN = "ran:"
@@ -51,6 +56,7 @@ RAN = "ran:"
 
 MOST_FRAMES = 100_000
 """Maximum number of frames in a block."""
+_MOST_MINUTES = 200_000
 _LONGEST = 64 << 20
 """Maximum bytes of a value."""
 
@@ -202,6 +208,23 @@ class Recording:
             self.notes.append(f"damaged blocks: {len(found) - len(good)}")
         return good
 
+    def minutes(self) -> list[tuple[int, Minute]]:
+        """Return the summaries of all minutes with the index of their run, run by run; damaged ones are left out."""
+        if not self._has_minutes:
+            return []
+        runs = {run.id: index for index, run in enumerate(self.runs)}
+        with self._reading():
+            rows = self._store.execute("SELECT run, data FROM minute ORDER BY run, id LIMIT ?", (_MOST_MINUTES,))
+            found = [(runs[run], data) for run, data in rows if run in runs]
+        minutes = []
+        for run, data in found:
+            with contextlib.suppress(msgspec.MsgspecError, TypeError, RecursionError, UnicodeDecodeError):
+                minute = msgspec.msgpack.decode(data, type=Minute)
+                minutes += [(run, minute)] if minute.usable else []
+        if len(minutes) < len(found):
+            self.notes.append(f"damaged minutes: {len(found) - len(minutes)}")
+        return minutes
+
     def moments(self, number: int) -> list[BlockMoment]:
         """Return the times of a block's frames, none if it is damaged, which is noted, or was dropped for its age."""
         with self._reading():
@@ -255,10 +278,12 @@ class Recording:
         (version,) = self._store.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION:
             raise NoRecording("is an SQLite database, not a recording")
-        if version != VERSION:
+        if version not in {FIRST_VERSION, VERSION}:
             raise NoRecording(f"has version {version} of the recording's schema (supported: {VERSION})")
+        self._has_minutes = version == VERSION
         found = dict(self._store.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
-        if {name: sql for name, sql in found.items() if not name.startswith("sqlite_")} != TABLES:
+        tables = {name: sql for name, sql in TABLES.items() if name != "minute" or self._has_minutes}
+        if {name: sql for name, sql in found.items() if not name.startswith("sqlite_")} != tables:
             raise NoRecording("has other tables than a recording")
 
     def _read_runs(self) -> list[RecordedRun]:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from sdstop.capture.recording import Recording
 from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.minute import Minute
 from sdstop.core.timeline import Timeline
 
 _OPEN_BYTES = 24 << 20
@@ -58,6 +59,8 @@ class StoredTimeline(Timeline):
         self._bound(since, until)
         self.starts = tuple(self._run_starts())
         """Starts of further runs."""
+        self.minutes = tuple(self._read_minutes())
+        """Summaries of the recorded minutes, with the times of this timeline, oldest first."""
         self.frames = cast("deque[Frame]", _StoredFrames(self))
 
     def __len__(self) -> int:
@@ -184,6 +187,15 @@ class StoredTimeline(Timeline):
             if self._is_fresh(at):
                 before, after = self._at(at - 1), self._at(at)
                 yield RunStart(at - self._first, after[1] - before[1], self._is_booted(self._places[place].run))
+
+    def _read_minutes(self) -> Iterator[Minute]:
+        first, last = self._at(self._first)[1], self._at(self._last)[1]
+        runs = {place.run for place in self._places}
+        known = [(self._shift(run), minute) for run, minute in self.recording.minutes() if run in runs]
+        for shift, minute in known:
+            moved = replace(minute, monotonic=minute.monotonic + shift)
+            if moved.monotonic + moved.seconds >= first and moved.monotonic <= last:
+                yield moved
 
     def _at(self, at: int) -> tuple[float, float]:
         place = self._place(at)

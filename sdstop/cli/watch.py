@@ -296,7 +296,7 @@ def _begin(options: argparse.Namespace) -> Watch:
 
 
 def _with_policy(origin: Origin, config: Config) -> tuple[Origin, Config]:
-    """Return the policy that was recorded, below that of `--config`; the origin's note has the reason if it cannot be used."""
+    """Return the recorded policy, below that of `--config`; the origin's note has the reason if it cannot be used."""
     from sdstop.rules import EVERY
 
     config, fault = with_recorded(config, origin.facts, EVERY)

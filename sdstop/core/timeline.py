@@ -18,6 +18,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.minute import Minute
 from sdstop.core.versions import GrowingVersions, Versions
 
 RING_SECONDS = 900.0
@@ -48,6 +49,8 @@ class Timeline:
         self.frames: deque[Frame] = deque()
         self.base: dict[str, Evidence] = {}
         self.ran: dict[str, RunMark] = {}
+        self.minutes: Sequence[Minute] = ()
+        """Summaries of minutes, of a recording."""
         self.complete = False
         """Whether it holds all its frames before a session judges the first of them."""
         self._growing: dict[str, _Series] = {}
@@ -160,7 +163,7 @@ class Timeline:
 
 
 class OpenedTimeline(Timeline):
-    """All frames of an opened capture. The known evidence is noted every `_STRIDE` frames, so that any frame is near."""
+    """All frames of an opened capture. Known evidence is noted every `_STRIDE` frames: any frame is near."""
 
     def __init__(self, frames: Iterable[Frame]) -> None:
         """Take frames in order."""
