@@ -11,7 +11,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.guard import Part
-from sdstop.core.minute import MINUTE, Minute, MinuteLoad, spread
+from sdstop.core.minute import LONGEST, MINUTE, Minute, MinuteLoad, spread
 from sdstop.core.session import Session
 from sdstop.readings.cluster import ClusterPool
 from sdstop.readings.disk import Disk, DiskActivity
@@ -33,6 +33,7 @@ class MinuteMeter:
         self._samples: list[LoadSample] = []
         self._until = float("-inf")
         self._frames: list[Frame] = []
+        self._count = 0
         self._devices: Collection[str] | None = None
         self._rebuilds: Collection[str] | None = None
         self._events: dict[str, dict[str, None]] = {}
@@ -42,15 +43,19 @@ class MinuteMeter:
         minute = None
         first = self._frames[0] if self._frames else frame
         if frame.monotonic - first.monotonic >= MINUTE or frame.monotonic < first.monotonic:
-            minute = self.ended()
+            minute = self.ended(frame.monotonic)
         self._frames = [*self._frames[:1], frame]
+        self._count += 1
         self._session.guard.call(Part.FRAME, "minute", lambda: self._take(frame), lambda _: None)
         return minute
 
-    def ended(self) -> Minute | None:
-        """Return the summary of the frames since the last one, None without any; the next one begins."""
-        frames, samples, events = self._frames, self._samples, self._events
-        self._frames, self._samples, self._events = [], [], {}
+    def ended(self, next_: float | None = None) -> Minute | None:
+        """Return the summary of the frames since the last one, None without any; the next one begins.
+
+        It lasts to the frame at the monotonic seconds `next_`, unless that is after a gap.
+        """
+        frames, samples, events, count = self._frames, self._samples, self._events, self._count
+        self._frames, self._samples, self._events, self._count = [], [], {}, 0
         if not frames:
             return None
         first, last = frames[0], frames[-1]
@@ -60,7 +65,10 @@ class MinuteMeter:
         if totals:
             reads = _load([t.read_bytes for t in totals], [t.reads for t in totals], [t.read_wait for t in totals])
             writes = _load([t.write_bytes for t in totals], [t.writes for t in totals], [t.write_wait for t in totals])
-        seconds = min(max(last.monotonic - first.monotonic, 0.0), MINUTE)
+        seconds = max(last.monotonic - first.monotonic, 0.0)
+        if next_ is not None and next_ > last.monotonic:
+            usual = seconds / (count - 1) if count > 1 else LONGEST
+            seconds = min(next_ - first.monotonic, seconds + 1.5 * usual)
         return Minute(first.taken, first.monotonic, seconds, int(self._course.of), reads, writes, **named)
 
     def _take(self, frame: Frame) -> None:

@@ -14,28 +14,18 @@ from itertools import accumulate
 from threading import RLock
 from typing import cast, overload
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.capture.recording import Recording
 from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
-from sdstop.core.timeline import Timeline
+from sdstop.core.timeline import RunStart, Timeline
 
 _OPEN_BYTES = 24 << 20
 """Bytes of evidence of the blocks that are kept."""
 _FEWEST_OPEN = 3
 _CLOCKS = 2.0
 """Seconds that the clocks of two runs of one boot may differ by."""
-
-
-class RunStart(Struct, frozen=True):
-    """Start of a further run of the recorder, with the seconds without a frame before it."""
-
-    index: int
-    gap: float
-    booted: bool
-    """Whether the node booted in between."""
 
 
 class StoredTimeline(Timeline):

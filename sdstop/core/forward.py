@@ -1,7 +1,8 @@
 """Forward pass: judges the frames of an opened capture or recording in order, while its end is already shown.
 
 The dashboard shows the last frame at once, judged by its window alone. Earlier findings, recurrences and vanished
-things are known when every frame has been judged in order, as a report does. Keys do not wait for it.
+things are known when every frame has been judged in order, as a report does. Keys do not wait for it. The minutes
+around a moment that the user chose are judged before the rest, so that findings near it are known at once.
 """
 
 from __future__ import annotations
@@ -14,12 +15,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from msgspec.structs import replace
+
+from sdstop.core.diagnosis import Episode
 from sdstop.core.guard import Part
 from sdstop.core.judging import SWITCH
 from sdstop.core.session import Session
 
 _SHOWN = 0.5
 """Seconds between two signs of progress."""
+BEFORE, AFTER = 600.0, 600.0
+"""Seconds around a chosen moment that are judged before the rest."""
+MOST_SCOUTED = 1500
+"""Maximum number of frames of them."""
+_MOST_SCOUTS = 8
 _STEP = 0.002
 """Seconds for which the pass waits while something more urgent is judged."""
 
@@ -33,12 +42,19 @@ class ForwardPass:
         self._urgent = urgent
         self._ended = False
         self._sign = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._near: int | None = None
+        self._scout: _Scout | None = None
+        self._scouted: list[_Scout] = []
         self._thread = threading.Thread(target=self._run, name="forward", daemon=True)
 
     def start(self) -> None:
         """Begin with the oldest frame."""
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
         self._thread.start()
+
+    def near(self, index: int) -> None:
+        """Judge the minutes around a frame next, unless they are judged already."""
+        self._near = index
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when there is progress."""
@@ -66,12 +82,15 @@ class ForwardPass:
 
     def _run(self) -> None:
         session, shown = self._session, time.monotonic()
-        for index in range(session.frames_seen, len(session.timeline.frames)):
+        count, index = len(session.timeline.frames), session.frames_seen
+        while index < count:
             while self._urgent() and not self._ended:
                 time.sleep(_STEP)
             if self._ended:
                 return
-            session.guard.call(Part.FRAME, "frame", partial(self._feed, index), lambda _: None)
+            if not self._scouting():
+                session.guard.call(Part.FRAME, "frame", partial(self._feed, index), lambda _: None)
+                index += 1
             if time.monotonic() - shown >= _SHOWN:
                 shown = time.monotonic()
                 os.eventfd_write(self._sign, 1)
@@ -79,3 +98,50 @@ class ForwardPass:
 
     def _feed(self, index: int) -> None:
         self._session.feed(self._session.timeline.frame(index))
+
+    def _scouting(self) -> bool:
+        """Judge a frame near the chosen moment; return False if there is none to judge."""
+        near, self._near = self._near, None
+        session = self._session
+        if near is not None and near >= session.frames_seen and not any(near in each.range for each in self._scouted):
+            self._scout = _Scout(session, near)
+            self._scouted = [*self._scouted[1 - _MOST_SCOUTS :], self._scout]
+        scout = self._scout
+        if scout is None:
+            return False
+        is_left = session.guard.call(Part.FRAME, "frame", scout.step, lambda _: False)
+        if not is_left:
+            self._scout = None
+        if not is_left or len(scout.session.diagnosis.episodes) != len(scout.episodes):
+            scout.note()
+            session.scouted = [episode for each in self._scouted for episode in each.episodes]
+        return True
+
+
+class _Scout:
+    """Judgement of the minutes around a frame, by a session of its own that begins there."""
+
+    def __init__(self, session: Session, index: int) -> None:
+        self._timeline = session.timeline
+        at = self._timeline.frames[index].monotonic
+        first = max(self._timeline.at(at - BEFORE), session.frames_seen, index - MOST_SCOUTED // 2)
+        self.range = range(first, min(self._timeline.at(at + AFTER) + 1, first + MOST_SCOUTED))
+        self.episodes: list[Episode] = []
+        diagnosis = session.diagnosis
+        self.session = Session(
+            session.origin, session.collectors, session.rules, diagnosis.configured, remember=0.0,
+            policy=diagnosis.policy,
+        )  # fmt: skip
+
+    def step(self) -> bool:
+        """Judge the next frame; return whether there are more."""
+        index = self.range[self.session.frames_seen]
+        first = index == self.range[0]
+        self.session.feed(self._timeline.recall(index, index + 1)[0] if first else self._timeline.frame(index))
+        return self.session.frames_seen < len(self.range)
+
+    def note(self) -> None:
+        """Take over the episodes so far; what is active at the end is known up to there."""
+        now = self.session.head().now
+        ordered = self.session.diagnosis.ordered()
+        self.episodes = [replace(e, until=now.taken, ended=now.monotonic) if e.until is None else e for e in ordered]

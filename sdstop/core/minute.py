@@ -13,6 +13,8 @@ from msgspec import Struct
 
 MINUTE = 60.0
 """Seconds of a summary."""
+LONGEST = 600.0
+"""Seconds of one if frames are further apart."""
 
 
 class Spread(Struct, frozen=True, array_like=True, gc=False):
@@ -54,7 +56,7 @@ class Minute(Struct, frozen=True, array_like=True):
     @property
     def usable(self) -> bool:
         """Whether its numbers can be drawn; a hostile recording may hold any."""
-        times = isfinite(self.taken) and isfinite(self.monotonic) and 0 <= self.seconds <= 2 * MINUTE
+        times = isfinite(self.taken) and isfinite(self.monotonic) and 0 <= self.seconds <= 2 * LONGEST
         loads = [load for load in (self.reads, self.writes) if load is not None]
         spreads = [spread for load in loads for spread in (load.bytes, load.requests, load.wait) if spread is not None]
         return times and all(0 <= value < 1e18 for s in spreads for value in (s.mean, s.median, s.p95, s.most))

@@ -103,6 +103,8 @@ class Session:
         self._commands = _by_slug(collectors)
         self._at_hand = 0.0 if remember == 0 else AT_HAND
         self._replay, self._history = self._begun()
+        self.scouted: Sequence[Episode] = ()
+        """Episodes near frames that were shown before the frames up to them were judged."""
         self._head: Look | None = None
         self._taken = 0.0
         self._back: tuple[Replay, History] | None = None
@@ -268,7 +270,11 @@ class Session:
 
     def episodes(self, until: float | None = None) -> list[Episode]:
         """Return all episodes that were found by a given time (monotonic seconds), active ones first."""
-        return [e for e in self.diagnosis.ordered() if until is None or e.found <= until]
+        every = self.diagnosis.ordered()
+        if self.scouted and not self.is_judged:
+            judged = self._head.now.monotonic if self._head is not None else float("-inf")
+            every += [episode for episode in self.scouted if episode.found > judged]
+        return [e for e in every if until is None or e.found <= until]
 
 
 def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:

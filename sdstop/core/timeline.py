@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 import msgspec
-from msgspec import field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, RunMark
@@ -36,6 +36,15 @@ _STRIDE = 512
 """Frames of a capture after which the known evidence is noted."""
 
 
+class RunStart(Struct, frozen=True):
+    """Start of a further run of the recorder, with the seconds without a frame before it."""
+
+    index: int
+    gap: float
+    booted: bool
+    """Whether the node booted in between."""
+
+
 class Timeline:
     """Frames in order; a live timeline drops the oldest ones but keeps their latest evidence as its base.
 
@@ -51,6 +60,8 @@ class Timeline:
         self.ran: dict[str, RunMark] = {}
         self.minutes: Sequence[Minute] = ()
         """Summaries of minutes, of a recording."""
+        self.starts: Sequence[RunStart] = ()
+        """Starts of further runs, of a recording."""
         self.complete = False
         """Whether it holds all its frames before a session judges the first of them."""
         self._growing: dict[str, _Series] = {}

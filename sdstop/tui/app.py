@@ -60,6 +60,7 @@ class Dashboard(Commands):
         self.playback = Playback(self.playhead)
         self.forward = None if session.is_judged else ForwardPass(session, lambda: self.lookup.busy)
         self._first = at
+        self.zoom: float | None = None
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
@@ -142,6 +143,9 @@ class Dashboard(Commands):
     def looked_up(self) -> None:
         """Show the frame that was stepped to."""
         self.playhead.arrive()
+        look = self.playhead.look
+        if self.forward is not None and look is not None and look.provisional:
+            self.forward.near(look.index)
         self.paint()
 
     def pace(self, interval: float) -> None:
@@ -227,7 +231,7 @@ class Dashboard(Commands):
             sought.taken if sought is not None else None,
             self.course, self.playback.speed if self.playback.playing else 0.0,
             self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
-            LoadMetric(self.options.graph),
+            self.zoom, LoadMetric(self.options.graph),
         )  # fmt: skip
 
     def paint(self) -> None:

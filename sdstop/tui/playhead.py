@@ -12,6 +12,7 @@ from sdstop.core.format import clock, zoned
 from sdstop.core.period import FORMS, seconds_of, typed_time
 from sdstop.core.session import Look, Session
 from sdstop.tui.lookup import Lookup
+from sdstop.tui.recorded_events import RecordedEvent, recorded_events
 
 
 class Event(Struct, frozen=True):
@@ -20,6 +21,11 @@ class Event(Struct, frozen=True):
     at: float
     finding: Finding
     begins: bool
+
+    @property
+    def order(self) -> tuple[int, bool]:
+        """Place among events of one moment: worst first, beginnings first."""
+        return -self.finding.severity.rank, not self.begins
 
     @property
     def said(self) -> str:
@@ -42,6 +48,7 @@ class Playhead:
         self.sought: Frame | None = None
         """The selected frame while it is being judged."""
         self._look: Look | None = None
+        self._recorded: list[RecordedEvent] | None = None
 
     @property
     def look(self) -> Look | None:
@@ -153,8 +160,8 @@ class Playhead:
             return False
         return self._go(index)
 
-    def event(self, direction: int) -> tuple[Event, ...]:
-        """Move to the next (1) or previous (-1) start or end of a finding; return the events there, () if none."""
+    def event(self, direction: int) -> tuple[Event | RecordedEvent, ...]:
+        """Move to the next (1) or previous (-1) event; return the events there, () if none."""
         now = self.selected_at
         if now is None or not self.session.timeline.frames:
             return ()
@@ -165,9 +172,13 @@ class Playhead:
         at = (min if direction > 0 else max)(event.at for event in ahead)
         self._go(self.session.timeline.at(at))
         reached = [event for event in ahead if event.at == at]
-        return tuple(sorted(reached, key=lambda event: (-event.finding.severity.rank, not event.begins)))
+        return tuple(sorted(reached, key=lambda event: event.order))
 
-    def _events(self) -> Iterator[Event]:
+    def _events(self) -> Iterator[Event | RecordedEvent]:
+        if self.session.timeline.complete:
+            if self._recorded is None:
+                self._recorded = recorded_events(self.session.timeline)
+            yield from self._recorded
         for episode in self.session.episodes():
             yield Event(episode.found, episode.finding, begins=True)
             if episode.ended is not None:

@@ -96,6 +96,8 @@ class Scene(Struct, frozen=True):
     """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
     ahead: float | None = None
     """Position of the playback or of the frame that is being judged in monotonic seconds, None if it is this one."""
+    zoom: float | None = None
+    """Seconds on the time bar, None for all that are held."""
     metric: LoadMetric = LoadMetric.THROUGHPUT
     """Metric of the load above the time axis."""
 

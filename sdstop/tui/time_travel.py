@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from sdstop.core.format import zone_word
+from sdstop.core.format import duration, zone_word
 from sdstop.core.session import Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.playback import SPEEDS, Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.shell import Shell, stepped
+from sdstop.tui.spans import zoomed
 from sdstop.tui.widgets.foot import Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained
 from sdstop.tui.widgets.pane import Pane
@@ -37,7 +38,7 @@ class TimeTravel(Shell):
         ),
         *explained(
             Section.TIME,
-            "next/previous event: a finding starts or ends",
+            "next/previous event: finding, boot, device, rebuild",
             bind("e", "event(1)"),
             bind("E", "event(-1)"),
             hint="event",
@@ -48,6 +49,14 @@ class TimeTravel(Shell):
             "go to a time: 13:58, -5m (before now), +30s (from here)",
             bind("b", "branch", "time"),
             hint="go to time",
+            rank=13,
+        ),
+        *explained(
+            Section.TIME,
+            "zoom the time bar in/out: a minute to all that is held",
+            bind("z", "zoom(1)", "zoom"),
+            bind("Z", "zoom(-1)"),
+            hint="zoom",
             rank=12,
         ),
         *explained(Section.TIME, "go to the newest frame", bind("L", "newest", "newest", "live")),
@@ -64,6 +73,7 @@ class TimeTravel(Shell):
     playhead: Playhead
     playback: Playback
     interval: float
+    zoom: float | None
 
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds."""
@@ -99,6 +109,17 @@ class TimeTravel(Shell):
         else:
             self.foot.say(f"no {'later' if direction > 0 else 'earlier'} event")
         self.paint()
+
+    def action_zoom(self, direction: int) -> None:
+        """Show a shorter (1) or longer (-1) part of the held time on the time bar, around the shown moment."""
+        frames = self.session.timeline.frames
+        if frames:
+            held = frames[-1].monotonic - frames[0].monotonic
+            before, self.zoom = self.zoom, zoomed(held, self.zoom, direction)
+            shown = f"all {duration(held)}" if self.zoom is None else duration(self.zoom)
+            end = "" if before != self.zoom else ", the shortest" if direction > 0 else ", the longest"
+            self.foot.say(f"time bar: {shown}{end}")
+            self.paint()
 
     def action_newest(self) -> None:
         """Move to the newest frame; follow new frames in a live session."""
