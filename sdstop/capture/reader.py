@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,6 +36,7 @@ from sdstop.core.zone import zone_for
 PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
 
+Progress = Callable[[float], None]
 NO_TEXTS = Texts((), frozenset())
 EVERYTHING = Period()
 
@@ -58,19 +59,22 @@ class OpenError(Exception):
 
 
 def open_capture(
-    path: str | os.PathLike[str], texts: Texts = NO_TEXTS, period: Period = EVERYTHING
+    path: str | os.PathLike[str],
+    texts: Texts = NO_TEXTS,
+    period: Period = EVERYTHING,
+    progress: Progress | None = None,
 ) -> tuple[Origin, list[Frame]]:
     """Open a capture, a recording, a sosreport or pasted text; return the origin and at least one frame.
 
     `texts` are the texts that can be read (sdstop.core.collector.texts_of); without them, no pasted text is. Of a
-    recording, the last quarter of an hour is read unless the period is named.
-    A damaged capture is opened as far as possible: its origin is not complete, and the note has the reason. Raises
-    Unopenable.
+    recording, the last quarter of an hour is read unless the period is named. `progress` gets the part of an archive
+    that is read. A damaged capture is opened as far as possible: its origin is not complete, and the note has the
+    reason. Raises OpenError.
     """
     try:
         if is_recording(path):
             return _open_recording(path, period)
-        origin, frames = _open_whole(path, texts)
+        origin, frames = _open_whole(path, texts, progress)
         return origin, _part(frames, origin, period)
     except CaptureRefused as reason:
         raise OpenError(path, str(reason)) from reason
@@ -80,9 +84,9 @@ def open_capture(
         raise OpenError(path, "does not fit into memory") from error
 
 
-def _open_whole(path: str | os.PathLike[str], texts: Texts) -> tuple[Origin, list[Frame]]:
+def _open_whole(path: str | os.PathLike[str], texts: Texts, progress: Progress | None) -> tuple[Origin, list[Frame]]:
     try:
-        contents = _capture_contents(path)
+        contents = _capture_contents(path, progress)
         if contents is None:
             return _open_sosreport(path)
         return read_capture(_without_top(contents), _name(path))
@@ -241,7 +245,7 @@ def _without_foreign_top(contents: Contents) -> Contents:
     return contents
 
 
-def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
+def _capture_contents(path: str | os.PathLike[str], progress: Progress | None) -> Contents | None:
     """Return the files of a capture, None if the path looks like a sosreport."""
     path = Path(path)
     try:
@@ -249,12 +253,12 @@ def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
     except ValueError as error:  # a NUL, or a name that cannot be encoded
         raise CaptureRefused("invalid path") from error
     if not stat.S_ISDIR(mode):
-        return None if _named_by_sos(path) else _read_archive(path, _OPEN)
+        return None if _named_by_sos(path) else _read_archive(path, _OPEN, progress)
     names = {entry.name for entry in path.iterdir()}
     beside = sorted({"frames", "static"} & names)
     if not beside:
         if PACKED in names:
-            return _read_archive(path / PACKED, _OPEN | os.O_NOFOLLOW)
+            return _read_archive(path / PACKED, _OPEN | os.O_NOFOLLOW, progress)
         if "sos_commands" in names:
             return None
         raise CaptureRefused(_NO_CAPTURE)
@@ -271,11 +275,13 @@ def _named_by_sos(path: Path) -> bool:
         return first_name(stream).startswith("sosreport")
 
 
-def _read_archive(path: Path, flags: int) -> Contents:
+def _read_archive(path: Path, flags: int, progress: Progress | None) -> Contents:
     if not stat.S_ISREG(path.stat().st_mode):
         raise CaptureRefused("not a file or directory")
     with os.fdopen(os.open(path, flags), "rb", buffering=0) as stream:
-        return read_archive(stream)
+        size = os.fstat(stream.fileno()).st_size
+        read = None if progress is None or not size else lambda count: progress(count / size)
+        return read_archive(stream, read=read)
 
 
 def _without_top(contents: Contents) -> Contents:

@@ -56,6 +56,11 @@ class StoredTimeline(Timeline):
     def __len__(self) -> int:
         return self._last - self._first + 1
 
+    def name(self, named: Callable[[Frame], Frame]) -> None:
+        """Replace the keys of all frames."""
+        part = self.part
+        self.part = lambda frame: named(part(frame))
+
     def append(self, frame: Frame) -> None:
         """Do nothing: the frame is held already."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import sdstop
@@ -35,6 +36,9 @@ def run(options: argparse.Namespace) -> int:
     reason = usable_terminal()
     ui = appearance(options)
     options.interval = ui.interval
+    options.whole = reason is None  # a report without a terminal is of the period, as any report
+    if options.whole and getattr(options, "source", None) is not None:
+        Thread(target=_import_views, name="imports", daemon=True).start()
     with attached(options) if options.attach else begin(options) as watch:
         if reason is not None:
             output.say(f"sdstop: {reason}; printing the text report")
@@ -56,6 +60,14 @@ def run(options: argparse.Namespace) -> int:
             _judge_some(session)
         with times_in(zone):
             return tui.run(session, watch.sampler, looks(options, ui), course, at)
+
+
+def _import_views() -> None:
+    """Import the screen while a capture is being read; it is not forked."""
+    from sdstop.rules import RULES
+    from sdstop.tui.app import Dashboard
+
+    del RULES, Dashboard
 
 
 def _moment(options: argparse.Namespace, session: Session, zone: tzinfo | None) -> float | None:

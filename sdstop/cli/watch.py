@@ -251,7 +251,7 @@ def _begin(options: argparse.Namespace) -> Watch:
 
         texts = texts_of(BUILTIN)
         period = Period(*(getattr(options, name, None) for name in ("since", "until", "at")))
-        if options.command == DASHBOARD:
+        if getattr(options, "whole", False):
             period = replace(period, at=None)  # a moment within the period
         try:
             if options.source != "-" and holds_recording(options.source):
@@ -259,7 +259,12 @@ def _begin(options: argparse.Namespace) -> Watch:
             if options.source == "-":
                 origin, frames = _stdin(lambda stream: open_pasted(stream, texts))
             else:
-                origin, frames = open_capture(options.source, texts, period)
+                from sdstop.cli import output
+
+                try:
+                    origin, frames = open_capture(options.source, texts, period, output.opening(options.source))
+                finally:
+                    output.clear_progress()
         except OpenError as error:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials
@@ -311,7 +316,7 @@ def _recording(
     from sdstop.core.period import USUAL
     from sdstop.redaction import credentials
 
-    shown = options.command == DASHBOARD
+    shown = getattr(options, "whole", False)
     origin, timeline = open_recording(options.source, period, math.inf if shown else USUAL)
     retention = Retention(BUILTIN)
     timeline.part = lambda frame: credentials.frames(retention.frames((frame,)))[0]

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.guard import Part
+from sdstop.core.history import KEEP
 from sdstop.core.judging import SWITCH
 from sdstop.core.session import Session
 
@@ -26,6 +27,8 @@ _SHOWN = 0.5
 """Seconds between two signs of progress."""
 BEFORE, AFTER = 600.0, 600.0
 """Seconds around a chosen moment that are judged before the rest."""
+_FAR = 200
+"""Frames that are judged soon, and not out of turn."""
 MOST_SCOUTED = 1500
 """Maximum number of frames of them."""
 _MOST_SCOUTS = 8
@@ -103,7 +106,7 @@ class ForwardPass:
         """Judge a frame near the chosen moment; return False if there is none to judge."""
         near, self._near = self._near, None
         session = self._session
-        if near is not None and near >= session.frames_seen and not any(near in each.range for each in self._scouted):
+        if near is not None and near - session.frames_seen > _FAR and not any(near in s.range for s in self._scouted):
             self._scout = _Scout(session, near)
             self._scouted = [*self._scouted[1 - _MOST_SCOUTS :], self._scout]
         scout = self._scout
@@ -115,6 +118,8 @@ class ForwardPass:
         if not is_left or len(scout.session.diagnosis.episodes) != len(scout.episodes):
             scout.note()
             session.scouted = [episode for each in self._scouted for episode in each.episodes]
+        if not is_left:
+            session.scouted_times = [each.times for each in self._scouted]
         return True
 
 
@@ -133,6 +138,12 @@ class _Scout:
             policy=diagnosis.policy,
         )  # fmt: skip
 
+    @property
+    def times(self) -> tuple[float, float]:
+        """Monotonic times between which starts and ends are those that the forward pass will find."""
+        frames = self._timeline.frames
+        return frames[self.range[0]].monotonic + KEEP, frames[self.range[-1]].monotonic
+
     def step(self) -> bool:
         """Judge the next frame; return whether there are more."""
         index = self.range[self.session.frames_seen]
@@ -141,7 +152,7 @@ class _Scout:
         return self.session.frames_seen < len(self.range)
 
     def note(self) -> None:
-        """Take over the episodes so far; what is active at the end is known up to there."""
+        """Take over the episodes so far; active ones are known up to the last frame."""
         now = self.session.head().now
         ordered = self.session.diagnosis.ordered()
-        self.episodes = [replace(e, until=now.taken, ended=now.monotonic) if e.until is None else e for e in ordered]
+        self.episodes = [replace(e, ended=now.monotonic) if e.until is None else e for e in ordered]

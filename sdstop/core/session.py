@@ -101,10 +101,14 @@ class Session:
         """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
+        self.timeline.name(self._named)
         self._at_hand = 0.0 if remember == 0 else AT_HAND
         self._replay, self._history = self._begun()
         self.scouted: Sequence[Episode] = ()
-        """Episodes near frames that were shown before the frames up to them were judged."""
+        """Episodes near frames that were shown before the frames up to them were judged; active ones have no `until`,
+        and `ended` is the time of the last frame judged."""
+        self.scouted_times: Sequence[tuple[float, float]] = ()
+        """First and last time (monotonic) between which these episodes are complete."""
         self._head: Look | None = None
         self._taken = 0.0
         self._back: tuple[Replay, History] | None = None
@@ -159,6 +163,12 @@ class Session:
     def is_judged(self) -> bool:
         """Whether every frame held so far has been judged."""
         return not self.timeline.complete or self.frames_seen >= len(self.timeline.frames)
+
+    def knows(self, since: float, until: float) -> bool:
+        """Return whether every start and end of a finding between two times (monotonic seconds) is known."""
+        judged = self._head.now.monotonic if self._head is not None else float("-inf")
+        ranges = ((float("-inf"), judged), *self.scouted_times)
+        return self.is_judged or any(first <= since and until <= last for first, last in ranges)
 
     @property
     def latest(self) -> Look | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import Any
 
@@ -110,6 +110,9 @@ class Timeline:
             made.frames, made.base, made.ran = deque(self.frames), dict(self.base), dict(self.ran)
             return made
 
+    def name(self, named: Callable[[Frame], Frame]) -> None:
+        """Replace the keys of frames that are held before a session is fed."""
+
     def close(self) -> None:
         """Close the file, if frames are read from one."""
 
@@ -183,6 +186,11 @@ class OpenedTimeline(Timeline):
         self._all = list(frames)
         self.frames.extend(self._all)
         self._noted: list[tuple[dict[str, Evidence], dict[str, RunMark]]] = [({}, {})]
+
+    def name(self, named: Callable[[Frame], Frame]) -> None:
+        """Replace the keys of all frames."""
+        self._all = list(map(named, self._all))
+        self.frames = deque(self._all)
 
     def append(self, frame: Frame) -> None:
         """Do nothing: the frame is held already."""

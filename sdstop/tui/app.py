@@ -61,6 +61,7 @@ class Dashboard(Commands):
         self.forward = None if session.is_judged else ForwardPass(session, lambda: self.lookup.busy)
         self._first = at
         self.zoom: float | None = None
+        self.awaited = 0
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
@@ -138,6 +139,7 @@ class Dashboard(Commands):
         if self.forward is not None:
             self.forward.take()
             self.playhead.refresh()
+            self.retry_event()
             self.paint()
 
     def looked_up(self) -> None:
@@ -180,6 +182,7 @@ class Dashboard(Commands):
             self.action_newest()
         else:
             self.playback.stop()
+            self.awaited = 0
             self.playhead.seek(event.at)
             self.paint()
 

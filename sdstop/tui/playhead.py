@@ -167,9 +167,10 @@ class Playhead:
             return ()
         oldest = self.session.timeline.frames[0].monotonic
         ahead = [e for e in self._events() if (e.at > now if direction > 0 else oldest <= e.at < now)]
-        if not ahead:
+        end = float("inf") if direction > 0 else oldest
+        at = (min if direction > 0 else max)((event.at for event in ahead), default=end)
+        if not ahead or not self.session.knows(min(at, now), max(at, now)):
             return ()
-        at = (min if direction > 0 else max)(event.at for event in ahead)
         self._go(self.session.timeline.at(at))
         reached = [event for event in ahead if event.at == at]
         return tuple(sorted(reached, key=lambda event: event.order))
@@ -181,7 +182,7 @@ class Playhead:
             yield from self._recorded
         for episode in self.session.episodes():
             yield Event(episode.found, episode.finding, begins=True)
-            if episode.ended is not None:
+            if episode.ended is not None and episode.until is not None:
                 yield Event(episode.ended, episode.finding, begins=False)
 
     def _go(self, index: int) -> bool:

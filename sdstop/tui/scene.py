@@ -215,7 +215,7 @@ class Scene(Struct, frozen=True):
             FindingEntry(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject,
                          e.since, e.until, e.finding, began=e.began, ended=e.ended)
             for e in self.session.episodes(self.now.monotonic)
-            if e.finding.id not in current and e.ended is not None and e.ended <= self.now.monotonic
+            if e.finding.id not in current and None not in {e.until, e.ended} and (e.ended or 0) <= self.now.monotonic
         ]  # fmt: skip
         return sorted(entries, key=lambda entry: -(entry.ended or 0.0))
 
