@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         if watch.sampler is None:
             _judge_some(session)
         with times_in(zone):
-            return tui.run(session, watch.sampler, looks(options, ui), course, at)
+            return tui.run(session, watch.sampler, looks(options, ui), course, at=at)
 
 
 def _import_views() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from msgspec.structs import replace
 
 from sdstop.cli.arguments import DASHBOARD
+from sdstop.cli.config import FACT as POLICY
 from sdstop.cli.config import Config, load, with_recorded
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
@@ -302,6 +303,8 @@ def _begin(options: argparse.Namespace) -> Watch:
 
 def _with_policy(origin: Origin, config: Config) -> tuple[Origin, Config]:
     """Return the recorded policy, below that of `--config`; the origin's note has the reason if it cannot be used."""
+    if POLICY not in origin.facts:
+        return origin, config
     from sdstop.rules import EVERY
 
     config, fault = with_recorded(config, origin.facts, EVERY)

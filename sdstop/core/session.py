@@ -22,7 +22,7 @@ from sdstop.core.history import KEEP, History, Window
 from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
-from sdstop.core.snapshot import Snapshot
+from sdstop.core.snapshot import LARGE, REPLAYED, Snapshot
 from sdstop.core.timeline import Timeline
 
 SPARE = 60.0
@@ -102,6 +102,7 @@ class Session:
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
         self.timeline.name(self._named)
+        self._large = LARGE if origin.live else REPLAYED
         self._at_hand = 0.0 if remember == 0 else AT_HAND
         self._replay, self._history = self._begun()
         self.scouted: Sequence[Episode] = ()
@@ -116,7 +117,7 @@ class Session:
     def _begun(self) -> tuple[Replay, History]:
         """Return the state before the first frame, also of a further run: counters restart with a node."""
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
-        return replay, History(self._providers, KEEP + self._at_hand)
+        return replay, History(self._providers, KEEP + self._at_hand, large=self._large)
 
     def feed(self, frame: Frame) -> Look:
         """Add the next frame and evaluate the window that ends with it."""
@@ -229,7 +230,7 @@ class Session:
                         return window
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
         spare = SPARE if steps_back else 0.0
-        history = History(self._providers, KEEP + spare, past=self._history.past)
+        history = History(self._providers, KEEP + spare, self._history.past, self._large)
         for frame in self.timeline.recall(self._before(start, spare), index + 1):
             if unwanted():
                 raise Superseded
