@@ -18,7 +18,7 @@ import math
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -230,9 +230,24 @@ class Recording:
             self._lost(number, error)
             return []
 
-    def known(self, run: RecordedRun, before: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
-        """Return the newest version of all evidence of a run, and the last run of all collectors, before a block."""
-        return self._known(run, before)
+    def known(
+        self, run: RecordedRun, before: int, names: Sequence[int] | None = None
+    ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the newest version of all evidence of a run, and the last run of all collectors, before a block.
+
+        `names` restricts it to the evidence with these names.
+        """
+        return self._known(run, before, names)
+
+    def changed(self, since: int, until: int) -> dict[int, str]:
+        """Return the names, with their keys, of the evidence that changed in the blocks from one to before another."""
+        with self._reading():
+            rows = self._store.execute(
+                "SELECT id, key FROM name"
+                " WHERE id IN (SELECT DISTINCT name FROM changed WHERE block >= ? AND block < ?)",
+                (since, until),
+            ).fetchall()
+            return {number: original_text(key) for number, key in rows}
 
     def _opened(self) -> sqlite3.Connection:
         where = self._path.absolute().as_uri()
@@ -312,16 +327,20 @@ class Recording:
         if said not in self.notes:
             self.notes.append(said)
 
-    def _known(self, run: RecordedRun, before: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+    def _known(
+        self, run: RecordedRun, before: int, names: Sequence[int] | None = None
+    ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the newest version of all evidence, and the last run of all collectors, before a block."""
         with self._reading():
+            only = "" if names is None else f" AND name.id IN ({','.join(str(int(name)) for name in names)})"
             found = self._store.execute(
-                "SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?", (run.id,)
+                f"SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?{only}",  # noqa: S608  # numbers
+                (run.id,),
             )
             base = {original_text(key): data for key, data in found.fetchall()}
             newest = self._store.execute(
-                "SELECT key, max(block) FROM changed JOIN name ON name.id = name"
-                " WHERE block >= ? AND block < ? GROUP BY name",
+                "SELECT key, max(block) FROM name JOIN changed ON name.id = name"  # noqa: S608  # numbers
+                f" WHERE block >= ? AND block < ?{only} GROUP BY name",
                 (run.blocks[0], before),
             ).fetchall()
         known: dict[str, Evidence] = {}

@@ -16,7 +16,7 @@ from typing import cast, overload
 
 from msgspec.structs import replace
 
-from sdstop.capture.recording import Recording
+from sdstop.capture.recording import RAN, Recording
 from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
 from sdstop.core.timeline import RunStart, Timeline
@@ -24,6 +24,10 @@ from sdstop.core.timeline import RunStart, Timeline
 _OPEN_BYTES = 24 << 20
 """Bytes of evidence of the blocks that are kept."""
 _FEWEST_OPEN = 3
+_STATES = 4
+"""Blocks before which the known evidence is kept; they share most of it."""
+_MOST_MOVED = 4000
+"""Pieces of evidence that may have changed between two blocks to read only those."""
 _CLOCKS = 2.0
 """Seconds that the clocks of two runs of one boot may differ by."""
 
@@ -43,6 +47,8 @@ class StoredTimeline(Timeline):
         self._times: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
         self._open: OrderedDict[int, tuple[list[Frame], int]] = OrderedDict()
         self._guard = RLock()
+        self._states: OrderedDict[int, tuple[dict[str, Evidence], dict[str, RunMark]]] = OrderedDict()
+        """Evidence and last runs known before the blocks asked for last."""
         self._shifts: dict[int, float] = {}
         self._first = 0
         self._last = 0
@@ -99,11 +105,7 @@ class StoredTimeline(Timeline):
         """Return frames start..stop-1; the first one contains all evidence known at that time."""
         at = self._first + start
         place = self._place(at)
-        run = self.recording.runs[self._places[place].run]
-        known, marks = self.recording.known(run, self._places[place].id)
-        shift = self._shift(self._places[place].run)
-        known = {key: _shifted(item, shift) for key, item in known.items()}
-        marks = {name: _shifted_mark(mark, shift) for name, mark in marks.items()}
+        known, marks = self._known(place)
         frame = self._recorded(at)
         for each in (*(self._recorded(n) for n in range(self._starts[place], at)), frame):
             known.update((item.key, item) for item in each.evidence)
@@ -261,6 +263,51 @@ class StoredTimeline(Timeline):
             moment = self.moment(at - self._first)
             return replace(moment, ran={})
         return replace(frames[at - self._starts[place]], number=at + 1)
+
+    def _known(self, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the evidence known, and the last runs of collectors, before a block.
+
+        Most evidence of a node is that of the block read last: only the pieces that changed in between are read.
+        """
+        with self._guard:
+            near = min(
+                (each for each in self._states if self._places[each].run == self._places[place].run),
+                key=lambda each: abs(each - place),
+                default=None,
+            )
+            if near is None:
+                state = self._read_known(place, None)
+            elif near == place:
+                state = self._states[place]
+            else:
+                state = self._moved(near, place)
+            self._states[place] = state
+            self._states.move_to_end(place)
+            while len(self._states) > _STATES:
+                self._states.popitem(last=False)
+            return dict(state[0]), dict(state[1])
+
+    def _moved(self, near: int, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the state before a block from that before another one of the same run."""
+        first, last = sorted((self._places[near].id, self._places[place].id))
+        names = self.recording.changed(first, last)
+        if len(names) > _MOST_MOVED:
+            return self._read_known(place, None)
+        known, marks = dict(self._states[near][0]), dict(self._states[near][1])
+        for key in names.values():
+            known.pop(key, None)
+            marks.pop(key.removeprefix(RAN), None) if key.startswith(RAN) else None
+        more, ran = self._read_known(place, tuple(names))
+        return {**known, **more}, {**marks, **ran}
+
+    def _read_known(self, place: int, names: Sequence[int] | None) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        where = self._places[place]
+        known, marks = self.recording.known(self.recording.runs[where.run], where.id, names)
+        shift = self._shift(where.run)
+        if not shift:
+            return known, marks
+        shifted = {key: _shifted(item, shift) for key, item in known.items()}
+        return shifted, {name: _shifted_mark(mark, shift) for name, mark in marks.items()}
 
     def _block(self, place: int) -> list[Frame]:
         with self._guard:

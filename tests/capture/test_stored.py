@@ -5,17 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.capture.reader import open_recording
 from sdstop.capture.stored import StoredTimeline
 from sdstop.collectors import BUILTIN
-from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.forward import ForwardPass
 from sdstop.core.period import Period, between
 from sdstop.core.session import Session
 from sdstop.core.timeline import OpenedTimeline, Timeline
+from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.rules import RULES
 from tests.days import day, record
@@ -47,7 +50,7 @@ def test_any_frame_is_as_it_was_recorded(tmp_path: Path) -> None:
     timeline = all_of(tmp_path / "r")
     assert [timeline.frame(index) for index in range(250)] == given
     assert [frame.monotonic for frame in timeline.frames] == [frame.monotonic for frame in given]
-    for index in (0, 1, 29, 30, 31, 149, 249):
+    for index in (249, 0, 149, 31, 30, 29, 1, 200, 240, 90, 95, 130, 0):
         (whole,) = timeline.recall(index, index + 1)
         (expected,) = between(given, given[index].taken, given[index].taken)
         assert {item.key: item for item in whole.evidence} == {item.key: item for item in expected.evidence}
@@ -57,6 +60,27 @@ def test_any_frame_is_as_it_was_recorded(tmp_path: Path) -> None:
         assert timeline.place(given[index].number) == index
     assert timeline.taken_by(START - 1) is None
     assert (timeline.at(0.0), timeline.at(1e9)) == (0, 249)
+
+
+def test_any_moment_is_known_from_the_one_before(tmp_path: Path) -> None:
+    given = list(frames(range(600), START, 1000.0))
+    chance = Random(1)
+    for index in range(600):  # pieces that appear, change and vanish
+        name = f"/sys/{chance.randrange(40)}"
+        more = Evidence(name, data=b"%d" % index) if chance.random() < 0.8 else Evidence(name, Outcome.ABSENT)
+        given[index] = replace(given[index], evidence=(*given[index].evidence, more))
+    with RecordingWriter(tmp_path / "r", ORIGIN, RecordingLimits(seconds=400.0)) as writer:
+        for each in given:
+            writer.add(each)
+    timeline = all_of(tmp_path / "r")
+    first = 600 - len(timeline)
+    assert first > 100
+    for _ in range(40):
+        index = chance.randrange(len(timeline))
+        (whole,) = timeline.recall(index, index + 1)
+        (expected,) = between(given, given[first + index].taken, given[first + index].taken)
+        assert {item.key: item for item in whole.evidence} == {item.key: item for item in expected.evidence}
+        assert whole.ran == expected.ran
 
 
 def test_runs_form_one_timeline_with_gaps(tmp_path: Path) -> None:
