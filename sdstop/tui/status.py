@@ -58,7 +58,8 @@ def moment_line(scene: Scene) -> Line:
     if scene.sought is not None:
         return text((f" {scene.mode.value} loading {utc(scene.sought)} ", CHIP))
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
-    return text((f" {scene.mode.value} {utc(taken)}{behind} ", CHIP))
+    unsure = " provisional" if scene.look.provisional and not scene.session.is_judged else ""
+    return text((f" {scene.mode.value} {utc(taken)}{behind}{unsure} ", CHIP))
 
 
 def status_line(scene: Scene, width: int) -> Line:
@@ -121,7 +122,7 @@ def _progress(scene: Scene) -> str:
     if session.is_judged:
         return ""
     part = percent(session.frames_seen / len(session.timeline.frames))
-    return f"{'provisional: ' if scene.look.provisional else ''}judged {part}%"
+    return f"judged {part}%"
 
 
 def tabs_line(current: ViewEntry, width: int) -> Line:
