@@ -40,7 +40,7 @@ def test_a_story_compared_with_itself_did_not_change(name: str) -> None:
     assert not found.changed
     assert not found.gaps
     assert not found.remarks or "unknown" in found.remarks[0]
-    assert rows.title(found).endswith(": nothing changed")
+    assert ": nothing changed" in rows.title(found)
 
 
 @pytest.mark.parametrize(("before", "after", "rule", "words"), TWINS, ids=[each[0] for each in TWINS])
@@ -134,6 +134,30 @@ def test_two_hosts_are_said() -> None:
     assert not found.same_host
     assert "these are differences between two nodes, not changes of one" in text.text(found)
     assert rows.title(found).startswith("A (")
+
+
+def test_a_boot_between_them_and_other_policies_are_said() -> None:
+    before = opened("quiet-node")[1]
+    boot = next(item for frame in before for item in frame.evidence if item.key == "/proc/stat")
+    found = re.search(rb"(?m)^btime (\d+)$", boot.data)
+    assert found
+    later = str(int(found[1]) + 40 * 86400).encode()
+    frames = edited("quiet-node", lambda said: said.replace(found[1].decode(), later.decode()))
+    shifted = [replace(frame, taken=frame.taken + 41 * 86400) for frame in frames]
+    b = side("quiet-node", shifted)
+    b.session.origin = replace(b.session.origin, facts={"policy": "{}"})
+    remarks = comparison(side("quiet-node"), b).remarks
+    assert "booted between A and B" in remarks[0]
+    assert "policies that they recorded" in remarks[1]
+
+
+def test_nothing_changed_is_qualified_where_a_side_lacks_data() -> None:
+    lacking = {"interfaces", "interface-traffic"}
+    short = side("quiet-node", without("quiet-node", lambda key: "/sys/class/net" in key, lacking))
+    found = comparison(short, short)
+    assert rows.title(found).endswith(": nothing changed")
+    found = comparison(side("quiet-node", opened("quiet-node")[1][:1]), side("quiet-node", opened("quiet-node")[1][:1]))
+    assert rows.title(found).endswith(": nothing changed in the data that both have")
 
 
 def test_the_reversed_order_is_said() -> None:

@@ -10,10 +10,16 @@ from sdstop.analysis.comparison.findings import BAD, ChangedFinding, FindingChan
 from sdstop.analysis.comparison.loads import ComparedLoads, compared_loads
 from sdstop.analysis.comparison.settings import ComparedProperties, compared_properties
 from sdstop.analysis.comparison.sides import ComparedSide, renames
+from sdstop.collectors.system.node import Node
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding
-from sdstop.core.format import duration, safe
+from sdstop.core.format import duration, safe, timestamp
+
+_POLICY = "policy"
+"""Fact of a capture with the policy of its node."""
+_SLACK = 5.0
+"""Seconds by which the time of one boot differs, because the kernel computes it from a clock that is adjusted."""
 
 
 class SourceGap(Struct, frozen=True):
@@ -77,9 +83,22 @@ def _remarks(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         yield f"Time of {unknown} unknown: A is taken as the earlier one."
     elif a.ended is not None and b.ended is not None and b.ended < a.started:
         yield f"B is older than A by {duration(a.started - b.ended)}: read backwards, gone faults begin later."
+    if a.host == b.host and (booted := _booted_between(a, b)) is not None:
+        yield f"The node was booted between A and B, at {timestamp(booted)}: counters began again."
+    if a.session.origin.facts.get(_POLICY) != b.session.origin.facts.get(_POLICY):
+        yield "A and B are judged by the policies that they recorded, which differ."
     for name, side in (("A", a), ("B", b)):
         if not side.session.origin.complete:
             yield f"{name} is not complete: {safe(side.session.origin.note or 'it was cut short', 400)}"
+
+
+def _booted_between(a: ComparedSide, b: ComparedSide) -> float | None:
+    """Return the Unix time of a boot after the end of A, None if there was none, or it is unknown."""
+    before, after = a.window.get(Node, ()), b.window.get(Node, ())
+    if before is None or after is None or not before.boot_time or not after.boot_time:
+        return None
+    late = after.boot_time > before.boot_time + _SLACK
+    return after.boot_time if late and a.ended is not None and after.boot_time > a.ended - _SLACK else None
 
 
 def _gaps(a: ComparedSide, b: ComparedSide) -> Iterator[SourceGap]:
