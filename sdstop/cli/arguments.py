@@ -259,6 +259,8 @@ def _fleet_options(parser: Parser) -> None:
     servers = "Prometheus, Thanos, Mimir, VictoriaMetrics"
     add("--prometheus", metavar="URL", required=True, help=f"server URL ({servers}), with its path prefix")
     add("--http-config", type=_path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
+    add("--alertmanager", metavar="URL", help="Alertmanager whose silences are shown")
+    add("--alertmanager-config", type=_path, metavar="FILE", help="its HTTP client settings, like --http-config")
     add("--match", default="", metavar="SELECTOR", help="label matchers, e.g. 'cluster=\"a\"'")
     add("--peers", type=labels, default=(), metavar="LABELS", help="compare nodes only within groups of these labels")
     add("--interval", type=refresh, default=30.0, metavar="TIME", help="refresh interval (default 30s)")
@@ -351,6 +353,8 @@ def _agree(options: argparse.Namespace) -> None:
     """Raise Usage for options that contradict each other or have no effect together."""
     given: Any = vars(options)
     if options.command == "fleet":
+        if options.alertmanager_config is not None and options.alertmanager is None:
+            raise UsageError("--alertmanager-config requires --alertmanager")
         return
     if options.command in {"record", "unpack", "diff"}:
         return

@@ -42,7 +42,7 @@ def without_source(window: Window, rule: Rule, said: Iterable[Verdict] = ()) -> 
     Example: md0 in /proc/diskstats of a capture without mdstat. The rule covers rows of the missing source, so the
     device is the only sign of an array. Devices that have a verdict of the rule are left out.
     """
-    known: Mapping[str, _Devices] = window.once("devices of sources", lambda: _devices_of_sources(window))
+    known = devices_of_sources(window)
     if not known:
         return
     families = dict.fromkeys(each.family for each in rule.covered)
@@ -59,20 +59,24 @@ def without_source(window: Window, rule: Rule, said: Iterable[Verdict] = ()) -> 
         seen.update(each.devices)
 
 
-class _Devices(Struct, frozen=True):
+class DependentDevices(Struct, frozen=True):
     """Run of a source, and the devices whose state is known from it alone."""
 
     run: Run
     devices: tuple[str, ...]
 
 
-def _devices_of_sources(window: Window) -> dict[str, _Devices]:
+def devices_of_sources(window: Window) -> Mapping[str, DependentDevices]:
     """Return the sources that devices of this node depend on; none if all of them were recorded."""
+    return window.once("devices of sources", lambda: _devices_of_sources(window))
+
+
+def _devices_of_sources(window: Window) -> dict[str, DependentDevices]:
     found = {}
     for name, run in window.now.runs.items():
         devices = _devices(window.topology, run.devices) if run.devices else ()
         if devices:
-            found[name] = _Devices(run, devices)
+            found[name] = DependentDevices(run, devices)
     return found if any(each.run.outcome is Outcome.ABSENT for each in found.values()) else {}
 
 

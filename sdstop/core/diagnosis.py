@@ -17,6 +17,7 @@ from sdstop.core.finding_order import by_cause, urgency
 from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
+from sdstop.core.inapplicable import Inapplicable
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
 from sdstop.core.placement import placed, qualified
@@ -95,19 +96,21 @@ def judge(
     held: Folds = frozenset(),
     unwanted: Callable[[], bool] = bool,
     policy: Policy = NO_POLICY,
+    kept: Inapplicable[_RuleResult] | None = None,
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
     A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
     raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
     Superseded as soon as a rule ends and the judgement is `unwanted`. The `policy` changes thresholds and severities.
+    `kept` has followed the windows of one session up to this one.
     """
     guard = guard or Guard()
     ordered, checked, findings = _in_order(rules), list[_RuleResult](), list[Finding]()
     for rule in ordered:
         if unwanted():
             raise Superseded
-        one = _checked(window, rule, configured, guard, findings, policy)
+        one = _checked(window, rule, configured, guard, findings, policy, kept)
         checked.append(one)
         findings += _findings((one,))
     return _judgement(window, ordered, checked, guard, held, policy)
@@ -137,8 +140,12 @@ def _checked(
     guard: Guard,
     findings: Sequence[Finding],
     policy: Policy,
+    kept: Inapplicable[_RuleResult] | None,
 ) -> _RuleResult:
     """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
+    known = kept.of(rule) if kept is not None else None
+    if known is not None:
+        return known
 
     def check() -> _RuleResult:
         missing = _missing(window, rule)
@@ -152,7 +159,10 @@ def _checked(
         judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
         if missing is not None and not judged:
             bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
-            return _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
+            result = _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
+            if kept is not None and not (bare or replaced or rule.remembers or missing.gap is Gap.EARLY):
+                kept.keep(window, rule, result)
+            return result
         return _RuleResult(verdicts, ran=rule.id if judged or not verdicts else None)
 
     return _guarded(window, rule, check, guard)
@@ -269,6 +279,7 @@ class Diagnosis(Struct):
     folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
     guard: Guard = field(default_factory=Guard)
     _first: int = 0
+    _kept: tuple[Policy, Inapplicable[_RuleResult]] | None = None
 
     def add(self, window: Window, until: float | None = None) -> Judgement:
         """Evaluate a window that ends one frame later than the previous one.
@@ -328,8 +339,12 @@ class Diagnosis(Struct):
 
     def _judge(self, window: Window, until: float | None) -> Judgement:
         held = self.folded_before(window.now.number)
+        if self._kept is None or self._kept[0] is not self.policy:
+            self._kept = self.policy, Inapplicable()
+        kept = self._kept[1]
+        kept.follow(window)
         if until is None:
-            return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy)
+            return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy, kept=kept)
         rules, found = _in_order(self.rules), dict[int, _RuleResult]()
         start, self._first = self._first, 0
         for at in (*range(start, len(rules)), *range(start)):
@@ -340,7 +355,7 @@ class Diagnosis(Struct):
             if rule.after:
                 done = {rules[each].id for each in found}
                 findings = [*_findings(found.values()), *(f for f in self.now.singles if f.rule not in done)]
-            found[at] = _checked(window, rule, self.configured, self.guard, findings, self.policy)
+            found[at] = _checked(window, rule, self.configured, self.guard, findings, self.policy, kept)
         late = (at for at in range(len(rules)) if at not in found)
         found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
         return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held, self.policy)

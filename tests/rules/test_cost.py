@@ -1,0 +1,135 @@
+"""Cost of rules at many disks, as calls of functions: the same on every machine, however busy it is."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import NamedTuple, TypeVar
+
+import pytest
+
+from sdstop.collectors import BUILTIN
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.evidence import Origin
+from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
+from sdstop.core.guard import Guard, Part
+from sdstop.core.history import Window
+from sdstop.core.session import Session
+from sdstop.readings.disk import DiskActivity
+from sdstop.rules import RULES
+from tests.nodes.large import frames
+
+V = TypeVar("V")
+
+FEW, MANY = 100, 1000
+SECONDS = 24
+"""Length of the window; all but the youngest samples of so many disks are packed, and a look at them is expensive."""
+MOST = 125
+"""Calls that a rule may take for each disk of a frame. The largest today is 87: who asks first for groups of peers."""
+MOST_TOGETHER = 250
+"""The same of all rules and of what is done with their verdicts; today 206."""
+FIXED = 300
+"""Calls that do not depend on the number of disks."""
+
+
+class CountingGuard(Guard):
+    """Counts the calls of functions, those in C included, by the part of a frame in which they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: Counter[str] = Counter()
+
+    def call(self, part: Part, name: str, make: Callable[[], V], instead: Callable[[str], V]) -> V:
+        def called(frame: FrameType, event: str, arg: object) -> None:
+            del frame, arg
+            self.calls[name] += event in {"call", "c_call"}
+
+        before = sys.getprofile()
+        sys.setprofile(called)
+        try:
+            return super().call(part, name, make, instead)
+        finally:
+            sys.setprofile(before)
+
+
+def _each_sample(window: Window, limits: Limits) -> Iterable[Verdict]:
+    """Read each sample of each disk, as flush-slow once did: 600 of 650 ms of a frame."""
+    del limits
+    moments = window.moments(DiskActivity)
+    for device in window.rows(BlockDevice):
+        rows = [row for moment in moments if (row := moment.rows.get(device)) is not None]
+        yield RuledOut(str(device), f"{sum(row.flush_wait is not None for row in rows)} samples")
+
+
+def _each_pair(window: Window, limits: Limits) -> Iterable[Verdict]:
+    """Compare each disk with each other one."""
+    del limits
+    rows = window.rows(BlockDevice)
+    for device in rows:
+        yield RuledOut(str(device), f"{sum(device != other for other in rows)} others")
+
+
+COSTLY = tuple(
+    Rule(name, "costs much", Severity.WARNING, check, (BlockDevice,))
+    for name, check in (("each sample", _each_sample), ("each pair", _each_pair))
+)
+"""Rules that are judged in the last frame alone, to see that they are noticed."""
+
+
+class Cost(NamedTuple):
+    """Calls by rule in the last frame, and the rules that had data to check."""
+
+    calls: Counter[str]
+    ran: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def costs() -> tuple[Cost, Cost]:
+    """The costs for few and for many disks."""
+    return cost(FEW), cost(MANY)
+
+
+def cost(disks: int) -> Cost:
+    session = Session(Origin("n"), BUILTIN, RULES)
+    *earlier, last = frames(disks, SECONDS)
+    session.feed_all(earlier)
+    session.diagnosis.guard = counting = CountingGuard()
+    session.diagnosis.rules = (*RULES, *COSTLY)
+    return Cost(counting.calls, session.feed(last).judgement.ran)
+
+
+def faults(few: Counter[str], many: Counter[str]) -> Iterator[str]:
+    """Yield what costs too much, or more than in proportion to the number of disks."""
+    for name, calls in many.items():
+        if calls > MOST * MANY:
+            yield f"{name}: {calls / MANY:.0f} calls for each disk"
+        if calls > few[name] * MANY / FEW + FIXED:
+            yield f"{name}: {few[name]} calls for {FEW} disks, {calls} for {MANY}"
+    if many.total() > MOST_TOGETHER * MANY:
+        yield f"all: {many.total() / MANY:.0f} calls for each disk"
+
+
+def _part(calls: Counter[str], *, costly: bool) -> Counter[str]:
+    """Return the calls of the costly rules, or those of all others."""
+    names = {rule.id for rule in COSTLY}
+    return Counter({name: count for name, count in calls.items() if (name in names) == costly})
+
+
+def test_no_rule_takes_more_than_a_few_calls_for_each_disk(costs: tuple[Cost, Cost]) -> None:
+    few, many = costs
+    assert set(many.ran) >= {"array-degraded", "device-hung", "disk-failing", "flush-slow", "stripe-convoy"}
+    assert len(many.ran) >= 18 + len(COSTLY)
+    assert list(faults(_part(few.calls, costly=False), _part(many.calls, costly=False))) == []
+
+
+def test_costly_rules_are_noticed(costs: tuple[Cost, Cost]) -> None:
+    few, many = (_part(each.calls, costly=True) for each in costs)
+    found = [re.sub(r"[0-9]+", "N", fault) for fault in faults(few, many)]
+    of_one = ("N calls for each disk", "N calls for N disks, N for N")
+    assert found == [
+        *(f"{rule}: {said}" for rule in ("each sample", "each pair") for said in of_one),
+        "all: N calls for each disk",
+    ]
