@@ -136,6 +136,11 @@ def test_two_hosts_are_said() -> None:
     assert rows.title(found).startswith("A (")
 
 
+def test_things_of_two_hosts_are_not_added_or_removed() -> None:
+    said = {change for change, _, _ in rows.things(pair("layers-misplaced", "layers-in-place"))}
+    assert said == {"only in A", "only in B"}
+
+
 def test_a_boot_between_them_and_other_policies_are_said() -> None:
     before = opened("quiet-node")[1]
     boot = next(item for frame in before for item in frame.evidence if item.key == "/proc/stat")

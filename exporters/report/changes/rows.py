@@ -9,7 +9,7 @@ from msgspec import Struct
 from sdstop.analysis.comparison.comparison import Comparison
 from sdstop.analysis.comparison.findings import BAD, ChangedFinding
 from sdstop.analysis.comparison.loads import LoadFigure
-from sdstop.analysis.comparison.settings import ChangedSetting
+from sdstop.analysis.comparison.settings import ChangedSetting, ThingChange
 from sdstop.analysis.comparison.sides import ComparedSide
 from sdstop.core.finding import Severity
 from sdstop.core.finding_text import subject_text
@@ -19,8 +19,12 @@ from sdstop.exporters.report.table import shown
 
 MOST = 40
 """Maximum rows of rates in text; data formats have all of them."""
-_NAMED = 3
+_NAMED = 2
 """Maximum names in a row."""
+
+
+_ONLY = {ThingChange.REMOVED: "only in A", ThingChange.ADDED: "only in B", ThingChange.RENAMED: "renamed"}
+"""Words for things of two nodes, of which none was added or removed."""
 
 
 class ChangeRow(Struct, frozen=True):
@@ -103,7 +107,8 @@ def things(found: Comparison) -> Iterator[tuple[str, str, str]]:
     groups: dict[tuple[str, str], list[str]] = {}
     for each in found.properties.things:
         name = f"{safe(each.name, 80)} -> {safe(each.other, 80)}" if each.other else each.name
-        groups.setdefault((each.change.value, each.kind), []).append(name)
+        change = each.change.value if found.same_host else _ONLY[each.change]
+        groups.setdefault((change, each.kind), []).append(name)
     for (change, kind), names in groups.items():
         yield change, kind, named(names)
 
