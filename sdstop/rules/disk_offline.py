@@ -57,8 +57,10 @@ _WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    """Judge each run of disks once: nothing changes between runs, and disks are many."""
-    verdicts = window.of_run(BlockDevice, ("disk-offline", *limits.values()), lambda: list(_said(window)))
+    """Judge each run of disks, and of mounts, once: nothing changes between runs, and disks are many."""
+    run = window.now.run_of(MountPoint)
+    key = ("disk-offline", None if run is None else run.started, *limits.values())
+    verdicts = window.of_run(BlockDevice, key, lambda: list(_said(window)))
     found = [verdict.subject for verdict in verdicts if isinstance(verdict, Finding)]
     offline = {name for name in found if (row := window.get(BlockDevice, name)) is not None and row.state in _BAD}
     others = _other_paths(window, offline) if offline else {}

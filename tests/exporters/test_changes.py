@@ -235,3 +235,13 @@ def test_quantiles_are_within_five_percent() -> None:
     assert waits.quantile(0.5) == pytest.approx(0.05, rel=0.05)
     assert waits.quantile(0.99) == pytest.approx(0.099, rel=0.05)
     assert WaitDistribution().quantile(0.5) is None
+
+
+def test_things_that_only_one_side_asked_for_are_not_called_removed() -> None:
+    # draid-mended has no output of smp_rep_phy_err_log, from which the other knows the phys of an expander.
+    for found, place in (
+        (comparison(side("draid-one-dimm"), side("draid-mended")), "B"),
+        (comparison(side("draid-mended"), side("draid-one-dimm")), "A"),
+    ):
+        assert {each.kind for each in found.properties.things} == {"pool vdev"}
+        assert "SAS phys" in dict(rows.gaps(found))[f"recorded in part in {place}"]

@@ -23,7 +23,7 @@ _SLACK = 5.0
 
 
 class SourceGap(Struct, frozen=True):
-    """A source that only one side has, and its outcome on both: `ok`, `not recorded`, `denied`, ..."""
+    """A source that only one side has, and its outcome on both: `ok`, `recorded in part`, `denied`, ..."""
 
     collector: Collector
     before: str
@@ -68,9 +68,10 @@ def comparison(a: ComparedSide, b: ComparedSide) -> Comparison:
     """Compare two sides; devices with another name are followed on one host only."""
     names = renames(a, b) if a.host == b.host else {}
     findings, same = finding_changes(a, b, names)
+    properties = compared_properties(a, b, names)
     return Comparison(
-        a, b, tuple(_remarks(a, b)), tuple(findings), tuple(same), compared_properties(a, b, names),
-        compared_loads(a, b, names), tuple(_gaps(a, b)),
+        a, b, tuple(_remarks(a, b)), tuple(findings), tuple(same), properties, compared_loads(a, b, names),
+        tuple(_gaps(a, b, properties)),
     )  # fmt: skip
 
 
@@ -101,10 +102,13 @@ def _booted_between(a: ComparedSide, b: ComparedSide) -> float | None:
     return after.boot_time if late and a.ended is not None and after.boot_time > a.ended - _SLACK else None
 
 
-def _gaps(a: ComparedSide, b: ComparedSide) -> Iterator[SourceGap]:
+def _gaps(a: ComparedSide, b: ComparedSide, properties: ComparedProperties) -> Iterator[SourceGap]:
     """Yield the sources that have data on one side only, unless the other node is without them."""
     for collector in b.session.collectors:
-        before, after = _word(a, collector), _word(b, collector)
+        before, after = (
+            "recorded in part" if word == "ok" and not in_part.isdisjoint(collector.families) else word
+            for word, in_part in zip((_word(a, collector), _word(b, collector)), properties.in_part, strict=True)
+        )
         if "ok" in {before, after} and {before, after} - {"ok", "not present"}:
             yield SourceGap(collector, before, after)
 
