@@ -109,7 +109,8 @@ def judge(
             raise Superseded
         one = _checked(window, rule, configured, guard, findings, policy)
         checked.append(one)
-        findings += _findings((one,))
+        if one.verdicts or one.gone:
+            findings += _findings((one,))
     return _judgement(window, ordered, checked, guard, held, policy)
 
 
@@ -126,8 +127,11 @@ class _RuleResult(Struct, frozen=True):
     ran: str | None = None
 
 
+_NO_RESULT = _RuleResult()
+
+
 def _findings(checked: Iterable[_RuleResult]) -> list[Finding]:
-    return [v for each in checked for v in (*each.gone, *each.verdicts) if isinstance(v, Finding)]
+    return [v for each in checked for part in (each.gone, each.verdicts) for v in part if isinstance(v, Finding)]
 
 
 def _checked(
@@ -142,7 +146,7 @@ def _checked(
 
     def check() -> _RuleResult:
         missing = _missing(window, rule)
-        replaced = missing is not None and any(window.rows(family) for family in rule.instead)
+        replaced = missing is not None and bool(rule.instead) and any(map(window.rows, rule.instead))
         verdicts: Sequence[Verdict] = ()
         if policy.is_off(rule) and (missing is None or missing.gap not in _UNSEEN):
             return _RuleResult((Unchecked(OFF, rule=rule.id, calm=True),))
@@ -151,7 +155,9 @@ def _checked(
             verdicts = settled(window, rule, found)
         judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
         if missing is not None and not judged:
-            bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
+            bare = [of_rule(each, rule) for each in without_source(window, rule)] if missing.gap in _UNSEEN else ()
+            if missing is _UNCONCERNED and not bare and not verdicts:
+                return _NO_RESULT
             return _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
         return _RuleResult(verdicts, ran=rule.id if judged or not verdicts else None)
 
@@ -221,34 +227,43 @@ _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
     """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
-    by_family, known_runs = window.now.by_family, window.now.runs
+    lacking: dict[type[Reading], Unchecked | None] = window.once("lacking", dict)
     for family in rule.needs:
-        known = family in by_family
-        if known and (not family.joined or window.rows(family)):
-            continue
-        names = window.providers.get(family, ())
-        runs = [known_runs[name] for name in names if name in known_runs]
-        bad = [run for run in runs if run.outcome in _BADNESS]
-        if known and not bad:
-            continue  # no rows of a joined family is a valid result unless one of its sources failed
-        if len(runs) < len(names):
-            return Unchecked(f"waiting for {' and '.join(names)}", gap=Gap.EARLY)
-        if bad:
-            run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
-            gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
-            return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
-        if any(run.ok for run in runs):
-            return Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
-        lacking = [run for run in runs if not run.recorded]
-        if not lacking:
-            return _UNCONCERNED
-        why = not_recorded(lacking[0])  # the reason may name the source and why it is never queried
-        return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
-    if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
+        if family not in lacking:
+            lacking[family] = _lacking(window, family)
+        reason = lacking[family]
+        if reason is not None:
+            return reason
+    if rule.needs and not any(map(window.rows, rule.needs[: rule.either])):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
         return Unchecked(f"collecting data: {max(window.seconds, 0.0):.0f} of {rule.seconds:g} s", gap=Gap.EARLY)
     return None
+
+
+def _lacking(window: Window, family: type[Reading]) -> Unchecked | None:
+    """Return why there are no rows of a family, None if there are some, or their lack is a result."""
+    newest, known_runs = window.now.by_family.get(family), window.now.runs
+    if newest is not None and (not family.joined or newest.tables[family]):
+        return None
+    names = window.providers.get(family, ())
+    runs = [known_runs[name] for name in names if name in known_runs]
+    bad = [run for run in runs if run.outcome in _BADNESS]
+    if newest is not None and not bad:
+        return None  # no rows of a joined family is a valid result unless one of its sources failed
+    if len(runs) < len(names):
+        return Unchecked(f"waiting for {' and '.join(names)}", gap=Gap.EARLY)
+    if bad:
+        run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
+        gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
+        return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
+    if any(run.ok for run in runs):
+        return Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
+    unrecorded = [run for run in runs if not run.recorded]
+    if not unrecorded:
+        return _UNCONCERNED
+    why = not_recorded(unrecorded[0])  # the reason may name the source and why it is never queried
+    return Unchecked(f"{unrecorded[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
 
 
 class Diagnosis(Struct):

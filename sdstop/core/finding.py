@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -333,7 +334,7 @@ class Rule(Struct, frozen=True):
     @property
     def covered(self) -> tuple[Covers, ...]:
         """The things to which the rule owes a verdict."""
-        return tuple(map(Covers, self.needs[: self.either])) if self.covers is None else self.covers
+        return _rows_of(self.needs[: self.either]) if self.covers is None else self.covers
 
     def verdicts(self, window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterable[Verdict]:
         """Evaluate the rule; `findings` are those of the rules evaluated before it."""
@@ -345,6 +346,11 @@ class Rule(Struct, frozen=True):
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""
         return {t.name: t.default for t in self.thresholds} | dict(configured or {})
+
+
+@cache
+def _rows_of(families: tuple[type[Reading], ...]) -> tuple[Covers, ...]:
+    return tuple(map(Covers, families))
 
 
 SiteCheck = Callable[[Any, Limits], Iterable[Verdict]]
