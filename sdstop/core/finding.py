@@ -184,7 +184,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
         return (self.subject, *(member.subject for member in self.members))
 
 
-class RuledOut(Struct, frozen=True):
+class RuledOut(Struct, frozen=True, gc=False):
     """Result of a check that `subject` passed, and `others` as well; `summary` states the values.
 
     `despite` are critical findings (`rule:subject`) about these things or things that contain their data; the summary
@@ -217,7 +217,7 @@ class Gap(enum.StrEnum):
     """The evidence contradicts itself, is incomplete, unread or damaged, or its source failed or hangs."""
 
 
-class Unchecked(Struct, frozen=True):
+class Unchecked(Struct, frozen=True, gc=False):
     """Result of an applicable rule that lacked data; never rendered as OK.
 
     It holds for `subject` and `others`; `subject` is empty for the whole node. `calm`: nothing is faulty and nothing

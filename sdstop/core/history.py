@@ -131,7 +131,10 @@ class Window(Struct, frozen=True, eq=False):
                 continue
             seen = run
             rows: Any = run.tables[family]
-            found.append(Moment(run.started, run.taken, run.seconds, rows, run.memo))
+            moment = run.moments.get(family)
+            if moment is None or moment.rows is not rows:
+                moment = run.moments[family] = Moment(run.started, run.taken, run.seconds, rows, run.memo)
+            found.append(moment)
         return found
 
     def courses(self, family: type[R], seconds: float) -> list[list[Moment[R]]]:
