@@ -5,6 +5,7 @@ A text that is cut at a line boundary may lose findings about the lost rows. It 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -39,8 +40,9 @@ def said(data: str | bytes) -> Said:
     return Said(frozenset(findings(session)), frozenset(ruled_out(session)), _doubtful(session))
 
 
+@functools.cache
 def of_whole(text: str) -> Said:
-    """Return the result of a text; good is also what is good where a fence or a prompt shows its end."""
+    """Return the result of a text, once for the tests of its changes; good is also what is good where a fence or a prompt shows its end."""
     plain, fenced = said(text), said(f"```\n{text.rstrip()}\n```\n")
     return Said(plain.found, plain.good | fenced.good, plain.doubtful)
 
