@@ -19,7 +19,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.capture.recording import APPLICATION, MAGIC, RAN, TABLES, VERSION, RecordedOrigin
+from sdstop.capture.kind import MAGIC
+from sdstop.capture.recording import APPLICATION, RAN, TABLES, VERSION, RecordedOrigin
 from sdstop.core.block import Block, GrowingBlock, OpenBlock, stored_text
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.expression import expression

@@ -39,13 +39,16 @@ class AoeTarget(Reading, frozen=True):
 
     device: Annotated[str, Label("Device", "Kernel name, etherd/e0.1", names=Name.DEVICE)]
     state: Annotated[str | None, State("State", "State of the AoE target: up, down, down,closewait ...")]
-    payload: Annotated[int | None, Metric("Payload", "Payload bytes of an AoE frame", "bytes", exact=True)]
+    payload: Annotated[
+        int | None, Metric("Payload", "Payload bytes of an AoE frame", "bytes", exact=True, setting=True)
+    ]
     interfaces: Annotated[
         str | None, Fact("Interfaces", "Interfaces that lead to the target, separated by commas", names=Name.INTERFACE)
     ]
     mac: Annotated[str | None, Fact("Target", "Hardware address of the (first) target", names=Name.IDENTIFIER)]
     firmware: Annotated[
-        str | None, Fact("Firmware", "Version reported by the target, 0x4019 is vblade 25", export=False, plain=True)
+        str | None,
+        Fact("Firmware", "Version reported by the target, 0x4019 is vblade 25", export=False, plain=True, setting=True),
     ]
     rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
     largest: Annotated[
@@ -78,16 +81,18 @@ class AoeExport(Reading, frozen=True):
     slot: Annotated[int, Label("Slot", "AoE minor number")]
     interface: Annotated[str, Label("Interface", "Interface that serves the export", names=Name.INTERFACE)]
     device: Annotated[str, Fact("Device", "Path of the exported device or file", names=Name.PATH)]
-    direct: Annotated[int, Metric("Direct", "Whether vblade uses direct I/O (-d)")]
+    direct: Annotated[int, Metric("Direct", "Whether vblade uses direct I/O (-d)", setting=True)]
     pid: Annotated[int, Metric("Process", "Process number", export=False)]
     where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
     kernel: Annotated[
         str | None,
         Fact("Kernel name", "Kernel name of the device; absent for a file, or if unknown", names=Name.DEVICE),
     ] = None
-    sync: Annotated[int | None, Metric("Sync", "Whether vblade writes synchronously (-s)")] = None
-    read_only: Annotated[int | None, Metric("Read-only", "Whether vblade refuses writes (-r)")] = None
-    buffers: Annotated[int | None, Metric("Buffers", "Advertised queue length (-b); absent if default")] = None
+    sync: Annotated[int | None, Metric("Sync", "Whether vblade writes synchronously (-s)", setting=True)] = None
+    read_only: Annotated[int | None, Metric("Read-only", "Whether vblade refuses writes (-r)", setting=True)] = None
+    buffers: Annotated[
+        int | None, Metric("Buffers", "Advertised queue length (-b); absent if default", setting=True)
+    ] = None
     clients: Annotated[
         str | None,
         Fact(

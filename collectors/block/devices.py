@@ -154,14 +154,17 @@ class BlockDevice(Reading, frozen=True):
     scheduler: Annotated[str | None, Fact("Scheduler", "I/O scheduler in use", plain=True)] = None
     write_cache: Annotated[str | None, Fact("Write cache", "write back or write through", plain=True)] = None
     state: Annotated[
-        str | None, State("State", "State of a SCSI or NVMe device: running, live, offline, blocked...")
+        str | None, State("State", "State of a SCSI or NVMe device: running, live, offline, blocked...", detail=True)
     ] = None
-    size: Annotated[int | None, Metric("Size", "Size of the block device", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Size of the block device", "bytes", setting=True, detail=True)] = None
     start: Annotated[int | None, Metric("Start", "Offset of a partition on its disk", "bytes", detail=True)] = None
     rotational: Annotated[
-        int | None, Metric("Rotates", "Whether the kernel reports a rotational device (often wrong)", detail=True)
+        int | None,
+        Metric("Rotates", "Whether the kernel reports a rotational device (often wrong)", detail=True, setting=True),
     ] = None
-    read_only: Annotated[int | None, Metric("Read-only", "Whether the device refuses writes", detail=True)] = None
+    read_only: Annotated[
+        int | None, Metric("Read-only", "Whether the device refuses writes", detail=True, setting=True)
+    ] = None
     hidden: Annotated[
         int | None,
         Metric(
@@ -176,11 +179,12 @@ class BlockDevice(Reading, frozen=True):
             "Accounted",
             "Whether I/O accounting is enabled (queue/iostats)",
             detail=True,
+            setting=True,
         ),
     ] = None
-    logical_block_size: Annotated[int | None, Metric("Logical block", "Logical block size", "bytes", detail=True)] = (
-        None
-    )
+    logical_block_size: Annotated[
+        int | None, Metric("Logical block", "Logical block size", "bytes", detail=True, setting=True)
+    ] = None
     physical_block_size: Annotated[
         int | None,
         Metric(
@@ -188,6 +192,7 @@ class BlockDevice(Reading, frozen=True):
             "Physical block size: smallest write without read-modify-write",
             "bytes",
             detail=True,
+            setting=True,
         ),
     ] = None
     minimum_io: Annotated[
@@ -203,25 +208,26 @@ class BlockDevice(Reading, frozen=True):
         ),
     ] = None
     max_request: Annotated[
-        int | None, Metric("Largest request", "Largest request of the block device", "bytes", detail=True)
+        int | None, Metric("Largest request", "Largest request of the block device", "bytes", detail=True, setting=True)
     ] = None
-    read_ahead: Annotated[int | None, Metric("Read-ahead", "Read-ahead of the block device", "bytes", detail=True)] = (
-        None
-    )
+    read_ahead: Annotated[
+        int | None, Metric("Read-ahead", "Read-ahead of the block device", "bytes", detail=True, setting=True)
+    ] = None
     nr_requests: Annotated[
         int | None,
         Metric(
             "Queue",
             "Requests that the block layer's queue holds (nr_requests)",
             detail=True,
+            setting=True,
         ),
     ] = None
     discard_granularity: Annotated[
         int | None,
         Metric("Discard unit", "Unit in which the device frees discarded space; 0: it has no discards", "bytes",
-               detail=True),
+               detail=True, setting=True),
     ] = None  # fmt: skip
-    queue_depth: Annotated[int | None, Metric("Depth", "SCSI queue depth", detail=True)] = None
+    queue_depth: Annotated[int | None, Metric("Depth", "SCSI queue depth", detail=True, setting=True)] = None
     diskseq: Annotated[int | None, Metric("Sequence", "Disk sequence number (diskseq)", export=False)] = None
     told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 

@@ -61,14 +61,14 @@ class FilesystemSpace(Reading, frozen=True, kw_only=True):
     point: Annotated[str, Label("Mount point", "Directory", names=Name.PATH)]
     source_name: Annotated[str, Fact("Source", "Device, dataset or server", names=Name.DEVICE)]
     type: Annotated[str | None, Fact("Type", "ext4, xfs, zfs, nfs4 ...", plain=True)]
-    size: Annotated[int | None, Metric("Size", "Size of the file system", "bytes")]
+    size: Annotated[int | None, Metric("Size", "Size of the file system", "bytes", setting=True)]
     used: Annotated[int | None, Metric("Used", "Space in use", "bytes")]
     available: Annotated[
         int | None, Metric("Available", "Space that users can fill; 0 if the reserve is in use", "bytes")
     ]
     share: Annotated[float | None, Metric("Full", "Share of the space of users that is in use, rounded up", "ratio")]
-    inodes: Annotated[int | None, Metric("Inodes", "Number of inodes")]
-    inodes_used: Annotated[int | None, Metric("Inodes used", "Inodes in use")]
+    inodes: Annotated[int | None, Metric("Inodes", "Number of inodes", setting=True, detail=True)]
+    inodes_used: Annotated[int | None, Metric("Inodes used", "Inodes in use", detail=True)]
     inodes_share: Annotated[float | None, Metric("Inodes full", "Share of the inodes that is in use", "ratio")]
     told: Annotated[str, Fact("Evidence", "Key of the evidence", export=False, names=Name.EVIDENCE)]
     state: Annotated[str | None, State("State", "State: writable, read-only, forced read-only, shut down")] = None

@@ -66,21 +66,34 @@ class CephPool(Reading, frozen=True, kw_only=True):
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
-    number: Annotated[int, Metric("Number", "Number of the pool, first part of its placement groups", exact=True)]
+    number: Annotated[
+        int, Metric("Number", "Number of the pool, first part of its placement groups", exact=True, detail=True)
+    ]
     kind: Annotated[str, Fact("Kind", "replicated or erasure", plain=True)]
-    copies: Annotated[int | None, Metric("Copies", "Configured copies, or pieces of erasure coding")]
-    least: Annotated[int | None, Metric("Least", "Copies or pieces below which the pool serves no I/O (min_size)")]
-    needed: Annotated[int | None, Metric("Needed", "Copies or pieces below which data is lost")]
+    copies: Annotated[
+        int | None, Metric("Copies", "Configured copies, or pieces of erasure coding", setting=True, detail=True)
+    ]
+    least: Annotated[
+        int | None,
+        Metric("Least", "Copies or pieces below which the pool serves no I/O (min_size)", setting=True, detail=True),
+    ]
+    needed: Annotated[int | None, Metric("Needed", "Copies or pieces below which data is lost", setting=True)]
     root: Annotated[str | None, Fact("Root", "CRUSH root of its rule", names=Name.VOLUME)]
     media: Annotated[str | None, Fact("Media", "Device class of its rule", plain=True)]
     domain: Annotated[str | None, Fact("Domain", "Kind of failure domain: host, rack, osd", plain=True)]
-    domains: Annotated[int | None, Metric("Domains", "Failure domains that its rule can use")]
+    domains: Annotated[
+        int | None, Metric("Domains", "Failure domains that its rule can use", setting=True, detail=True)
+    ]
     domains_up: Annotated[int | None, Metric("Domains up", "Those of them with an OSD that is up")]
-    full: Annotated[int, Metric("Full", "Whether the pool refuses writes because it is full (1 = yes)")]
-    objects: Annotated[int | None, Metric("Objects", "Number of objects")]
-    objects_limit: Annotated[int | None, Metric("Objects limit", "Quota of objects; absent without one")]
+    full: Annotated[int, Metric("Full", "Whether the pool refuses writes because it is full (1 = yes)", setting=True)]
+    objects: Annotated[int | None, Metric("Objects", "Number of objects", detail=True)]
+    objects_limit: Annotated[
+        int | None, Metric("Objects limit", "Quota of objects; absent without one", setting=True, detail=True)
+    ]
     stored: Annotated[int | None, Metric("Stored", "Bytes stored by clients, without copies", "bytes")]
-    stored_limit: Annotated[int | None, Metric("Stored limit", "Quota of bytes; absent without one", "bytes")]
+    stored_limit: Annotated[
+        int | None, Metric("Stored limit", "Quota of bytes; absent without one", "bytes", setting=True)
+    ]
     used: Annotated[int | None, Metric("Used", "Raw bytes in use, all copies counted", "bytes")]
     free: Annotated[int | None, Metric("Free", "Bytes that clients can still store, as estimated by Ceph", "bytes")]
     origin: Annotated[str, _ORIGIN] = ""

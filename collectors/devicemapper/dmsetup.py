@@ -23,26 +23,28 @@ BLOCK = "/sys/block"
 ROOT = "root: device mapper requires it"
 """Privilege required to run dmsetup."""
 
+NAME = r"[^\s\"'`|/\u2502\u2503\u2551]{1,200}"
+"""Name of a mapping, which has no slash; quotes and bars before it are of the text around it."""
 _STATES = (
     r"raid raid\w{1,8} \d{1,3} [AaD-]{1,253} \d|mirror \d (?:\S+ )+\d+/\d+ 1 [ADFSRU]+ "
     r"|striped \d+ (?:\d+:\d+ )+1 [AD]+ *\n|thin-pool (?:\d+ \d+/\d+ \d|Fail|Error)|vdo /dev/\S+ \S+ \S+ "
     r"|snapshot(?:-merge)? (?:\d+/\d|Invalid|Overflow|Merge)|integrity \d+ \d+ [\d-]|multipath \d \d \d \d "
 )
 """Beginnings of the states of targets, which differ from those of their tables."""
-_GOES_ON = r"\s+\S.*|(?:\S{1,200}: )?\d+ \d+ \S.*|[a-zA-Z_ ]{2,40}(?:\(| thresh).*|Size Hist: .*|(?: ?\d+:\d+)+ *"
+_GOES_ON = rf"\s+\S.*|(?:{NAME}: )?\d+ \d+ \S.*|[a-zA-Z_ ]{{2,40}}(?:\(| thresh).*|Size Hist: .*|(?: ?\d+:\d+)+ *"
 """Lines of dmsetup; those of flashcache lose their indentation in some copies."""
 FORMS = (
     Form(
         key="cmd:dmsetup status",
-        first=r"(?:\S{1,200}: )?\d+ \d+ flashcache stats:|\S{1,200}: \d+ \d+ (?:cache \d+ \d+/\d+|writecache \d+) "
-        rf"|(?:\S{{1,200}}: \d+ \d+ (?:linear|crypt|snapshot-origin) *\n){{0,60}}\S{{1,200}}: \d+ \d+ (?:{_STATES})",
+        first=rf"(?:{NAME}: )?\d+ \d+ flashcache stats:|{NAME}: \d+ \d+ (?:cache \d+ \d+/\d+|writecache \d+) "
+        rf"|(?:{NAME}: \d+ \d+ (?:linear|crypt|snapshot-origin) *\n){{0,60}}{NAME}: \d+ \d+ (?:{_STATES})",
         reads="states of caches, LVM RAID, thin pools, snapshots, checksums, multipath maps",
         versions="dmsetup 1.02 and later",
         goes_on=_GOES_ON,
     ),
     Form(
         key="cmd:dmsetup table",
-        first=r"(?:\S{1,200}: )?\d+ \d+ flashcache conf:",
+        first=rf"(?:{NAME}: )?\d+ \d+ flashcache conf:",
         reads="the tables of caches, and the request sizes of flashcache",
         versions="dmsetup 1.02 and later",
         goes_on=_GOES_ON,

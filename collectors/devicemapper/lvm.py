@@ -76,11 +76,15 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
     ]
     pool: Annotated[str | None, Fact("Pool", "Pool; for a cached volume the cache", names=Name.VOLUME)]
     origin: Annotated[str | None, Fact("Origin", "Cached volume, or origin of a snapshot", names=Name.VOLUME)]
-    segments: Annotated[int | None, Metric("Segments", "Number of segments")]
-    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes")]
-    stripes: Annotated[int | None, Metric("Stripes", "Number of stripes of the first segment")]
-    stripe_size: Annotated[int | None, Metric("Stripe", "Stripe size", "bytes")]
-    chunk_size: Annotated[int | None, Metric("Chunk", "Chunk size of a cache or thin pool", "bytes")]
+    segments: Annotated[int | None, Metric("Segments", "Number of segments", detail=True)]
+    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", setting=True)]
+    stripes: Annotated[
+        int | None, Metric("Stripes", "Number of stripes of the first segment", setting=True, detail=True)
+    ]
+    stripe_size: Annotated[int | None, Metric("Stripe", "Stripe size", "bytes", setting=True, detail=True)]
+    chunk_size: Annotated[
+        int | None, Metric("Chunk", "Chunk size of a cache or thin pool", "bytes", setting=True, detail=True)
+    ]
     filled: Annotated[
         float | None,
         Metric(

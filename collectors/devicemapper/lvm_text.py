@@ -47,9 +47,9 @@ class VolumeGroup(Reading, frozen=True, kw_only=True):
 
     group: Annotated[str, Label("Group", "Name of the volume group", names=Name.VOLUME)]
     partial: Annotated[int | None, Metric("Partial", "Whether physical volumes of the volume group are missing")]
-    pvs: Annotated[int | None, Metric("PVs", "Number of physical volumes")]
-    lvs: Annotated[int | None, Metric("LVs", "Number of logical volumes")]
-    size: Annotated[int | None, Metric("Size", "Size of the volume group", "bytes")]
+    pvs: Annotated[int | None, Metric("PVs", "Number of physical volumes", setting=True)]
+    lvs: Annotated[int | None, Metric("LVs", "Number of logical volumes", setting=True)]
+    size: Annotated[int | None, Metric("Size", "Size of the volume group", "bytes", setting=True)]
     free: Annotated[int | None, Metric("Free", "Unallocated space of the volume group", "bytes")]
     told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
 
@@ -69,7 +69,7 @@ class PhysicalVolume(Reading, frozen=True, kw_only=True):
     device: Annotated[str, Label("Device", "Path of the device, or how LVM names a missing one", names=Name.DEVICE)]
     group: Annotated[str | None, Fact("Group", "Volume group; absent if the device is in none", names=Name.VOLUME)]
     missing: Annotated[int | None, Metric("Missing", "Whether LVM does not find the device")]
-    size: Annotated[int | None, Metric("Size", "Size of the physical volume", "bytes")]
+    size: Annotated[int | None, Metric("Size", "Size of the physical volume", "bytes", setting=True)]
     free: Annotated[int | None, Metric("Free", "Unallocated space of the physical volume", "bytes")]
     told: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)]
 
@@ -245,7 +245,7 @@ def read(host: Host) -> Iterable[Reading]:
         found += best
         faults += [] if best else nameless  # other columns of volumes that are known
     if not known:
-        raise Absent("cmd:lvs", "not recorded", recorded=False)
+        raise Absent("cmd:lvs", "none recorded; never run on a live node", recorded=False)
     if not found and faults:
         raise faults[0][1]
     for key, why in faults:

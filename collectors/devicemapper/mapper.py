@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper import dmtable
-from sdstop.collectors.devicemapper.dmsetup import FORMS, INFO, PARTITIONS, ROOT, TABLE, output
+from sdstop.collectors.devicemapper.dmsetup import FORMS, INFO, NAME, PARTITIONS, ROOT, TABLE, output
 from sdstop.collectors.devicemapper.dmtable import Segment
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
@@ -55,8 +55,8 @@ class MappedDevice(Reading, frozen=True):
     targets: Annotated[
         str, Fact("Targets", "Targets of its segments, separated by commas: linear, raid, crypt, cache", plain=True)
     ]
-    segments: Annotated[int, Metric("Segments", "Number of segments")]
-    size: Annotated[int, Metric("Size", "Size of the mapping", "bytes")]
+    segments: Annotated[int, Metric("Segments", "Number of segments", setting=True)]
+    size: Annotated[int, Metric("Size", "Size of the mapping", "bytes", setting=True)]
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -103,13 +103,13 @@ def fingerprint(host: Host) -> tuple[str, ...]:
 
 TABLE_FORM = Form(
     key="cmd:dmsetup table",
-    first=r"\S{1,200}: \d+ \d+ (?:linear \d+:\d+ \d|striped \d+ \d+ \d+:\d|thin \d+:\d+ \d|thin-pool \d+:\d+ |crypt "
+    first=rf"{NAME}: \d+ \d+ (?:linear \d+:\d+ \d|striped \d+ \d+ \d+:\d|thin \d+:\d+ \d|thin-pool \d+:\d+ |crypt "
     r"|snapshot(?:-origin|-merge)? \d+:\d|raid raid\w+ \d+ |multipath [^\n]*(?:round-robin|service-time|queue-)"
     r"|cache \d+:\d+ |writecache [sp] |mirror \w+ \d+ |era \d+:\d|verity \d|integrity \d+:\d"
     r"|delay \d+:\d|vdo V\d)",
     reads="targets and sizes of device mapper devices",
     versions="dmsetup 1.02 and later",
-    goes_on=r"\S{1,200}: \d+ \d+ [a-z][a-z0-9-]*(?: .*)?",
+    goes_on=rf"{NAME}: \d+ \d+ [a-z][a-z0-9-]*(?: .*)?",
 )
 
 MAPPER = Collector(

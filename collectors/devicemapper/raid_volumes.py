@@ -51,7 +51,7 @@ class MappedRaidState(Reading, frozen=True, kw_only=True):
     health: Annotated[
         str | None, Fact("Health", "A letter for each member: A in sync, a not in sync, D failed", plain=True)
     ] = None
-    members: Annotated[int | None, Metric("Members", "Number of members")] = None
+    members: Annotated[int | None, Metric("Members", "Number of members", setting=True)] = None
     failed: Annotated[int | None, Metric("Failed", "Members that failed or are missing")] = None
     stale: Annotated[int | None, Metric("Not in sync", "Members that work and are not in sync")] = None
     action: Annotated[str | None, State("Action", "Action: idle, frozen, resync, recover, check, repair, reshape")] = (
@@ -63,12 +63,12 @@ class MappedRaidState(Reading, frozen=True, kw_only=True):
         int | None, Metric("Mismatches", "Bytes that differed in the last check; 0 as well without a check", "bytes")
     ] = None
     journal: Annotated[str | None, Fact("Journal", "A write-through, a write-back, D failed", plain=True)] = None
-    copies: Annotated[int | None, Metric("Copies", "Copies that a raid10 keeps", export=False)] = None
+    copies: Annotated[int | None, Metric("Copies", "Copies that a raid10 keeps", export=False, setting=True)] = None
     far: Annotated[bool, Metric("Far", "Whether these copies are far or offset", export=False)] = False
     images: Annotated[
         str | None, Fact("Images", "Devices of its members in order, separated by commas", names=Name.DEVICE)
     ] = None
-    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", export=False)] = None
+    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", export=False, setting=True)] = None
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""
 

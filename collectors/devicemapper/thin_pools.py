@@ -51,7 +51,7 @@ class ThinPool(Reading, frozen=True, kw_only=True):
     device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
     blocks: Annotated[int | None, Metric("Blocks", "Data blocks of the pool", export=False)] = None
     used_blocks: Annotated[int | None, Metric("Used blocks", "Allocated data blocks", export=False)] = None
-    size: Annotated[int | None, Metric("Size", "Data size of the pool", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Data size of the pool", "bytes", setting=True)] = None
     used: Annotated[int | None, Metric("Used", "Allocated data", "bytes")] = None
     data_share: Annotated[
         float | None, Metric("Data%", "Allocated share of the data, as lvs rounds it", "ratio", export=False)
@@ -59,7 +59,7 @@ class ThinPool(Reading, frozen=True, kw_only=True):
     metadata_share: Annotated[
         float | None, Metric("Meta%", "Used share of the metadata, as lvs rounds it", "ratio", export=False)
     ] = None
-    metadata_size: Annotated[int | None, Metric("Metadata", "Size of the metadata", "bytes")] = None
+    metadata_size: Annotated[int | None, Metric("Metadata", "Size of the metadata", "bytes", setting=True)] = None
     metadata_used: Annotated[int | None, Metric("Metadata used", "Used metadata", "bytes")] = None
     needs_check: Annotated[int | None, Metric("Needs check", "Whether the metadata must be checked and repaired")] = (
         None
@@ -100,7 +100,7 @@ class ThinVolume(Reading, frozen=True, kw_only=True):
     state: Annotated[str, State("State", "State of the volume: ok, failed, error")]
     device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)] = None
     pool_device: Annotated[str | None, Fact("Pool", "Kernel name of its pool", names=Name.DEVICE)] = None
-    size: Annotated[int | None, Metric("Size", "Size that users see", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Size that users see", "bytes", setting=True)] = None
     mapped: Annotated[int | None, Metric("Mapped", "Space that it uses in the pool, shared or not", "bytes")] = None
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks its line", export=False, names=Name.EVIDENCE)] = ""

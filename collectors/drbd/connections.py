@@ -49,7 +49,7 @@ class DrbdConnection(Reading, frozen=True, kw_only=True):
     ]
     role: Annotated[str | None, State("Role", "Role of this node: Primary or Secondary")]
     disk: Annotated[str | None, State("Disk", "State of the data on this node")]
-    peer_role: Annotated[str | None, State("Peer's role", "Role of the peer, as known on this node")]
+    peer_role: Annotated[str | None, State("Peer's role", "Role of the peer, as known on this node", detail=True)]
     peer_disk: Annotated[str | None, State("Peer's disk", "State of the data on the peer, as known on this node")]
     out_of_sync: Annotated[int | None, Metric("Out of sync", "Bytes that are or may be out of sync", "bytes")]
     suspended: Annotated[int | None, Metric("Suspended", "Whether all I/O of the resource is suspended")]

@@ -99,7 +99,7 @@ def _printed(host: Host, texts: Sequence[FormOutput]) -> tuple[str, int, list[Re
     """Return what recorded texts have, of the one with the most details where several have a resource."""
     found: dict[str, Resource] = {}
     for output in sorted(texts, key=lambda each: "--statistics" in each.words or "--verbose" in each.words):
-        printed = status_text.parse(output.text)
+        printed = status_text.parse(output.text, is_whole=not output.output.fault)
         for name, reason in printed.defects.items():
             host.defect(output.key, reason, name)
         found.update((resource.name, resource) for resource in printed.resources)
@@ -394,9 +394,13 @@ def _needle(peer: DrbdPeer, far: PeerVolume, key: str) -> str:
 
 
 def _state(far: PeerVolume) -> str:
-    if far.suspended and "dependency" in far.suspended:
+    """Return the state of a resync by the side that holds it: another resource goes first unless it is paused."""
+    reasons = set((far.suspended or "no").split(",")) - {"no"}
+    if "dependency" in reasons and "user" not in reasons:
         return "delayed"
-    return "paused" if far.replication in PAUSED or (far.suspended or "no") != "no" else "running"
+    if len(reasons) == 1:
+        return {"user": "paused here", "peer": "paused on peer"}.get(reasons.pop(), "paused")
+    return "paused" if reasons or far.replication in PAUSED else "running"
 
 
 DRBD = Collector(

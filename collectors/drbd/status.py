@@ -215,7 +215,7 @@ def _flag(row: Mapping[str, Any], key: str) -> bool | None:
 
 _DEVICE = expression(
     r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: ro:(?P<role>\w+)/(?P<far>\w+) ds:(?P<own>\w+)/(?P<peer>\w+)"
-    r"(?: [ABC ] (?P<io>\w)[\w-]*)?)?"
+    r"(?: [ABC ] (?P<io>\w)(?P<flags>[\w-]*))?)?"
 )
 _OUT = expression(r"\boos:(\d{1,19})\b")
 _SYNCED = expression(
@@ -234,8 +234,9 @@ def parse_proc(text: str) -> list[Resource]:
             [>....................] sync'ed:  3.4% (19792/20478)M
             finish: 0:03:32 speed: 95,284 (88,960) K/sec
 
-    The letter after the protocol is s while I/O is suspended. Each device becomes a resource named drbdN. Raises
-    Malformed.
+    The letter after the protocol is s while I/O is suspended; the next three are a, p and u while a resync waits for
+    another resource, for the peer and for an administrator of this node. Each device becomes a resource named drbdN.
+    Raises Malformed.
     """
     if not text.startswith("version:"):
         raise Malformed("/proc/drbd does not begin with its version")
@@ -274,7 +275,8 @@ def _of_proc(device: re.Match[str]) -> Resource:
     linked = state not in _UNLINKED
     replication = state if linked and state != "Connected" else "Established" if linked else "Off"
     peer = PeerVolume(
-        0, replication, device["peer"] or "unknown", None, None, False,  # noqa: FBT003  # version 8 has no clients
+        0, replication, device["peer"] or "unknown", None, _paused_by(device["flags"]),
+        False,  # noqa: FBT003  # version 8 has no clients
         Resync(None, None, None, None) if replication in SYNCING | PAUSED | VERIFYING else None,
     )  # fmt: skip
     return Resource(
@@ -287,6 +289,15 @@ def _of_proc(device: re.Match[str]) -> Resource:
     )
 
 
+def _paused_by(flags: str | None) -> str | None:
+    """Return why a resync is paused, as version 9 reports it: "no", "user", "dependency,peer"; None if not reported."""
+    if flags is None or len(flags) < len(_PAUSES):
+        return None
+    return ",".join(words for flag, (letter, words) in zip(flags, _PAUSES, strict=False) if flag == letter) or "no"
+
+
+_PAUSES = (("a", "dependency"), ("p", "peer"), ("u", "user"))
+"""I/O flags behind the first (drivers/block/drbd/drbd_proc.c), in their order; version 8.3 has fewer."""
 _SUSPENDED = {"r": False, "s": True, None: None}
 """Whether I/O is suspended, by the first I/O flag (drivers/block/drbd/drbd_proc.c); None: version 8.3 has none."""
 _UNLINKED = frozenset(

@@ -66,8 +66,8 @@ class PrintedResources(Struct, frozen=True):
     defects: Mapping[str, str]
 
 
-def parse(text: str) -> PrintedResources:
-    """Parse the status of resources, with or without `--verbose` and `--statistics`.
+def parse(text: str, *, is_whole: bool = True) -> PrintedResources:
+    """Parse the status of resources, with or without `--verbose` and `--statistics`; `is_whole` unless its end is lost.
 
         r0 node-id:0 role:Primary suspended:no
           volume:0 minor:0 disk:UpToDate quorum:yes
@@ -100,7 +100,7 @@ def parse(text: str) -> PrintedResources:
         raise Malformed(f"drbdsetup status: no resource: {text.strip()[:60]!r}")
     if len(items) > 1 and not any(item.peers for item in items) and max(margins) == min(margins):
         raise Malformed("drbdsetup status: without its indentation, peers look like resources")
-    for item in items:
+    for item in items if is_whole else items[:-1]:  # the peer of the last one can be in the part that is lost
         if eight and not item.peers:  # each of its resources has one peer, which is left out while StandAlone
             item.peers.append(_Item(NAMELESS, {"connection": "StandAlone"}))
     defects = {item.name: reason for item in items if (reason := _lacking(item))}

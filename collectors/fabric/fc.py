@@ -44,7 +44,7 @@ class FcPort(Reading, frozen=True):
     port: Annotated[str, Label("Port", "SCSI host of the port: host7", plain=True)]
     name: Annotated[str | None, Fact("WWPN", "World wide name of the port", names=Name.IDENTIFIER)]
     state: Annotated[str | None, State("State", "State of the port: Online, Linkdown, Offline, Blocked, Error ...")]
-    speed: Annotated[int | None, Metric("Speed", "Negotiated speed of the port", "bytes_per_second")]
+    speed: Annotated[int | None, Metric("Speed", "Negotiated speed of the port", "bytes_per_second", setting=True)]
     supported: Annotated[str | None, Fact("Supports", "Speeds that the adapter supports", export=False, plain=True)]
     link_failures: Annotated[int | None, Metric("Link failures", "Losses of the link", kind=Kind.COUNTER)]
     lost_sync: Annotated[int | None, Metric("Sync lost", "Losses of synchronization", kind=Kind.COUNTER)]

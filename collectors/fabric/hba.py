@@ -79,17 +79,23 @@ class Hba(Reading, frozen=True):
     port_device_id: Annotated[
         str | None, Fact("Port's device", "vendor:device of the port above", export=False, plain=True)
     ]
-    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the adapter", exact=True)]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the adapter", exact=True, setting=True)]
     speed: Annotated[
-        float | None, Metric("Speed", "Current link speed, in transfers per second of a lane", "per_second")
+        float | None,
+        Metric("Speed", "Current link speed, in transfers per second of a lane", "per_second", setting=True),
     ]
-    width: Annotated[int | None, Metric("Lanes", "Current link width, in lanes")]
-    max_speed: Annotated[float | None, Metric("Its speed", "Maximum link speed or width of the adapter", "per_second")]
-    max_width: Annotated[int | None, Metric("Its lanes", "Maximum link speed or width of the adapter")]
+    width: Annotated[int | None, Metric("Lanes", "Current link width, in lanes", setting=True)]
+    max_speed: Annotated[
+        float | None, Metric("Its speed", "Maximum link speed or width of the adapter", "per_second", setting=True)
+    ]
+    max_width: Annotated[int | None, Metric("Its lanes", "Maximum link speed or width of the adapter", setting=True)]
     port_max_speed: Annotated[
-        float | None, Metric("Port's speed", "Maximum link speed or width of the upstream port", "per_second")
+        float | None,
+        Metric("Port's speed", "Maximum link speed or width of the upstream port", "per_second", setting=True),
     ]
-    port_max_width: Annotated[int | None, Metric("Port's lanes", "Maximum link speed or width of the upstream port")]
+    port_max_width: Annotated[
+        int | None, Metric("Port's lanes", "Maximum link speed or width of the upstream port", setting=True)
+    ]
     node_by: Annotated[
         str | None,
         Fact(
@@ -137,11 +143,13 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     )
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    hba: Annotated[str, Fact("HBA", "PCI address; hostN if known from sg_map only", plain=True)]
-    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)", plain=True)]
-    port: Annotated[str | None, Fact("Port", "SAS port of the HBA", plain=True)]
-    expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to", plain=True)]
-    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric", plain=True)]
+    hba: Annotated[str, Fact("HBA", "PCI address; hostN if known from sg_map only", plain=True, detail=True)]
+    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)", plain=True, detail=True)]
+    port: Annotated[str | None, Fact("Port", "SAS port of the HBA", plain=True, detail=True)]
+    expander: Annotated[
+        str | None, Fact("Expander", "SAS expander that the disk is attached to", plain=True, detail=True)
+    ]
+    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric", plain=True, detail=True)]
     enclosure: Annotated[
         str | None, Fact("Enclosure", "Identifier of the enclosure", export=False, names=Name.IDENTIFIER)
     ]

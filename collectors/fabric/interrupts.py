@@ -44,12 +44,12 @@ class CardInterrupts(Reading, frozen=True, kw_only=True):
     interfaces: Annotated[
         str | None, Fact("Interfaces", "Network interfaces of the card, separated by commas", names=Name.INTERFACE)
     ]
-    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the card", exact=True)]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node of the card", exact=True, setting=True)]
     node_by: Annotated[
         str | None,
         Fact("Known by", "Source of the NUMA node: firmware, bridge (above it), or cpus", export=False, plain=True),
     ]
-    irqs: Annotated[int, Metric("Interrupts", "Number of message interrupts")]
+    irqs: Annotated[int, Metric("Interrupts", "Number of message interrupts", setting=True)]
     cpus: Annotated[str | None, Fact("CPUs", "CPUs that handle the interrupts, as 0-7,16-23", export=False, plain=True)]
     far: Annotated[int | None, Metric("Far", "Interrupts handled only by CPUs of other NUMA nodes")]
     first_far: Annotated[int | None, Metric("First far", "Number of the first of these interrupts", export=False)] = (

@@ -124,7 +124,8 @@ class InterfaceNode(Reading, frozen=True):
 
     interface: Annotated[str, Label("Interface", "Kernel name", names=Name.INTERFACE)]
     node: Annotated[
-        int | None, Metric("NUMA node", "NUMA node of the network card; absent if not reported", exact=True)
+        int | None,
+        Metric("NUMA node", "NUMA node of the network card; absent if not reported", exact=True, setting=True),
     ]
     node_by: Annotated[
         str | None,

@@ -54,11 +54,15 @@ class RdmaPort(Reading, frozen=True):
     number: Annotated[str, Label("Port", "Number of the port", plain=True)]
     layer: Annotated[str | None, Fact("Layer", "InfiniBand or Ethernet (RoCE, iWARP)", plain=True)]
     state: Annotated[str | None, State("State", "State of the port: ACTIVE, DOWN, INIT, ARMED")]
-    rate: Annotated[int | None, Metric("Rate", "Rate of the port in one direction", "bytes_per_second")]
+    rate: Annotated[
+        int | None, Metric("Rate", "Rate of the port in one direction", "bytes_per_second", setting=True, detail=True)
+    ]
     interface: Annotated[str | None, Fact("Interface", "Network interface of the adapter", names=Name.INTERFACE)]
     symbol_errors: Annotated[int | None, Metric("Symbol errors", "Damaged symbols received", kind=Kind.COUNTER)]
-    recoveries: Annotated[int | None, Metric("Recoveries", "Recoveries of the link after errors", kind=Kind.COUNTER)]
-    downs: Annotated[int | None, Metric("Link down", "Losses of the link", kind=Kind.COUNTER)]
+    recoveries: Annotated[
+        int | None, Metric("Recoveries", "Recoveries of the link after errors", kind=Kind.COUNTER, detail=True)
+    ]
+    downs: Annotated[int | None, Metric("Link down", "Losses of the link", kind=Kind.COUNTER, detail=True)]
     receive_errors: Annotated[int | None, Metric("RX errors", "Damaged packets received", kind=Kind.COUNTER)]
     discards: Annotated[
         int | None, Metric("TX discards", "Packets discarded because the port was down or full", kind=Kind.COUNTER)
@@ -70,16 +74,18 @@ class RdmaPort(Reading, frozen=True):
         int | None, Metric("Timeouts", "Requests repeated because no acknowledgement arrived", kind=Kind.COUNTER)
     ]
     sequence_errors: Annotated[
-        int | None, Metric("Sequence errors", "Requests repeated because the peer missed a packet", kind=Kind.COUNTER)
+        int | None,
+        Metric("Sequence errors", "Requests repeated because the peer missed a packet", kind=Kind.COUNTER, detail=True),
     ]
     out_of_sequence: Annotated[
         int | None, Metric("Out of sequence", "Packets received out of sequence", kind=Kind.COUNTER)
     ]
     congestion_notices: Annotated[
-        int | None, Metric("CNP", "Congestion notifications that slowed this sender down", kind=Kind.COUNTER)
+        int | None,
+        Metric("CNP", "Congestion notifications that slowed this sender down", kind=Kind.COUNTER, detail=True),
     ]
     out_of_buffer: Annotated[
-        int | None, Metric("No buffer", "Packets dropped for lack of a receive buffer", kind=Kind.COUNTER)
+        int | None, Metric("No buffer", "Packets dropped for lack of a receive buffer", kind=Kind.COUNTER, detail=True)
     ]
 
     @property

@@ -74,8 +74,10 @@ class SasPhy(Reading, frozen=True):
         str | None,
         State("State", "State of the phy: up, vacant, or as the kernel reports it (Phy disabled, Link Rate failed)"),
     ]
-    rate: Annotated[int | None, Metric("Rate", "Data rate of the negotiated link", "bytes_per_second")]
-    maximum_rate: Annotated[int | None, Metric("At most", "Maximum data rate of the phy", "bytes_per_second")]
+    rate: Annotated[int | None, Metric("Rate", "Data rate of the negotiated link", "bytes_per_second", setting=True)]
+    maximum_rate: Annotated[
+        int | None, Metric("At most", "Maximum data rate of the phy", "bytes_per_second", setting=True)
+    ]
     invalid_dwords: Annotated[int | None, Metric("Invalid dwords", "Invalid dwords received", kind=Kind.COUNTER)] = None
     disparity_errors: Annotated[
         int | None,

@@ -51,20 +51,27 @@ class GlusterVolume(Reading, frozen=True, kw_only=True):
     volume: Annotated[str, Label("Volume", "Its name", names=Name.VOLUME)]
     state: Annotated[str, State("State", "Started, Stopped or Created")]
     type: Annotated[str, Fact("Type", "Replicate, Disperse, Distribute ...", plain=True)]
-    copies: Annotated[int | None, Metric("Copies", "Number of copies, arbiters included; absent if dispersed")]
-    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data")]
-    redundancy: Annotated[int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail")]
-    bricks: Annotated[int, Metric("Bricks", "Configured bricks")]
+    copies: Annotated[
+        int | None,
+        Metric("Copies", "Number of copies, arbiters included; absent if dispersed", setting=True, detail=True),
+    ]
+    arbiters: Annotated[int, Metric("Arbiters", "Bricks of each set that hold no data", setting=True, detail=True)]
+    redundancy: Annotated[
+        int | None, Metric("Redundancy", "Bricks of a dispersed set that may fail", setting=True, detail=True)
+    ]
+    bricks: Annotated[int, Metric("Bricks", "Configured bricks", setting=True)]
     bricks_up: Annotated[int, Metric("Bricks up", "Bricks that are online")]
-    bricks_unknown: Annotated[int, Metric("Bricks unknown", "Bricks whose server is not connected, or not queried")]
+    bricks_unknown: Annotated[
+        int, Metric("Bricks unknown", "Bricks whose server is not connected, or not queried", detail=True)
+    ]
     tolerates: Annotated[
         int | None, Metric("Tolerates", "Further bricks that may fail before writes do; absent if unknown")
     ]
     refusing: Annotated[int, Metric("Refusing", "Sets of bricks that refuse writes: no quorum, or too few bricks")]
     out: Annotated[int, Metric("Out", "Sets of bricks that cannot be read: too few bricks")]
     quorum: Annotated[str, Fact("Quorum", "cluster.quorum-type: none, auto, fixed", plain=True)]
-    healers: Annotated[int | None, Metric("Heal daemons", "Self-heal daemons; absent if it has none")]
-    healers_up: Annotated[int | None, Metric("Heal daemons up", "Self-heal daemons that are online")]
+    healers: Annotated[int | None, Metric("Heal daemons", "Self-heal daemons; absent if it has none", detail=True)]
+    healers_up: Annotated[int | None, Metric("Heal daemons up", "Self-heal daemons that are online", detail=True)]
     healing: Annotated[int, Metric("Healing", "Whether the self-heal daemon is enabled (1 = yes)")]
 
     @property

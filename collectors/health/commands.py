@@ -37,7 +37,9 @@ class ScsiCommands(Reading, frozen=True):
     errors: Annotated[
         int | None, Metric("Errors", "Commands with an error, harmless ones included", kind=Kind.COUNTER, exact=True)
     ]
-    timeouts: Annotated[int | None, Metric("Timeouts", "Commands that timed out", kind=Kind.COUNTER, exact=True)]
+    timeouts: Annotated[
+        int | None, Metric("Timeouts", "Commands that timed out", kind=Kind.COUNTER, exact=True, detail=True)
+    ]
 
     def remark(self) -> str:
         """Return the timeouts, and the errors if they are more than a few."""

@@ -40,9 +40,15 @@ class DiskMedium(Reading, frozen=True):
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     recording: Annotated[
-        str, Fact("Recording", "not zoned; SMR, host-managed, host-aware or drive-managed", plain=True)
+        str,
+        Fact(
+            "Recording",
+            "not zoned; SMR, host-managed, host-aware or drive-managed",
+            plain=True,
+            detail=True,
+        ),
     ]
-    known_by: Annotated[str, Fact("Known by", "zoned, VPD page or model", plain=True)]
+    known_by: Annotated[str, Fact("Known by", "zoned, VPD page or model", plain=True, detail=True)]
 
     def remark(self) -> str:
         """Return the recording if it is shingled."""

@@ -28,11 +28,11 @@ class RaidController(Reading, frozen=True, kw_only=True):
         str | None, Fact("Battery", "State of the battery or capacitor of its cache; none: it has none", plain=True)
     ] = None
     protected: Annotated[
-        bool | None, Metric("Cache protected", "Whether the battery or capacitor of the cache is good")
+        bool | None, Metric("Cache protected", "Whether the battery or capacitor of the cache is good", setting=True)
     ] = None
     cache: Annotated[str | None, Fact("Cache", "State of its write cache, if it reports one", plain=True)] = None
     forced: Annotated[
-        bool | None, Metric("Write-back forced", "Whether it caches writes even without a good battery")
+        bool | None, Metric("Write-back forced", "Whether it caches writes even without a good battery", setting=True)
     ] = None
     patrol: Annotated[str | None, Fact("Patrol read", "Interval of the patrol read, or that it is off", plain=True)] = (
         None
@@ -64,9 +64,13 @@ class RaidVolume(Reading, frozen=True, kw_only=True):
     cache: Annotated[
         str | None, Fact("Cache", "Cache policy: WB write-back, AWB forced, WT write-through", plain=True)
     ] = None
-    write_back: Annotated[bool | None, Metric("Write-back", "Whether writes are cached now")] = None
-    configured: Annotated[bool | None, Metric("Write-back configured", "Whether writes should be cached")] = None
-    forced: Annotated[bool | None, Metric("Write-back forced", "Whether they are cached without a good battery")] = None
+    write_back: Annotated[bool | None, Metric("Write-back", "Whether writes are cached now", setting=True)] = None
+    configured: Annotated[
+        bool | None, Metric("Write-back configured", "Whether writes should be cached", setting=True)
+    ] = None
+    forced: Annotated[
+        bool | None, Metric("Write-back forced", "Whether they are cached without a good battery", setting=True)
+    ] = None
     told: Annotated[str, Fact("Source", "Evidence", export=False, names=Name.EVIDENCE)]
     needle: Annotated[str, Fact("Line", "Marks the volume in its evidence", export=False, names=Name.EVIDENCE)] = ""
 
@@ -108,7 +112,7 @@ class RaidDisk(Reading, frozen=True, kw_only=True):
         int | None, Metric("Other errors", "Errors of the link and others", kind=Kind.COUNTER, exact=True)
     ] = None
     temperature: Annotated[float | None, Metric("Temperature", "Temperature", "celsius")] = None
-    flash: Annotated[bool | None, Metric("Flash", "Whether the disk has no rotating medium")] = None
+    flash: Annotated[bool | None, Metric("Flash", "Whether the disk has no rotating medium", detail=True)] = None
     model: Annotated[str | None, Fact("Model", "Model", plain=True)] = None
     serial: Annotated[str | None, Fact("Serial", "Serial number", export=False, names=Name.SERIAL)] = None
     wwn: Annotated[str | None, Fact("WWN", "World wide name", export=False, names=Name.IDENTIFIER)] = None

@@ -34,7 +34,11 @@ class DiskHealth(Reading, frozen=True, kw_only=True):
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     state: Annotated[
         str,
-        State("Answer", "Answer of the disk: answered, standby, not asked, unsupported, failed, timed out, unread"),
+        State(
+            "Answer",
+            "Answer of the disk: answered, standby, not asked, unsupported, failed, timed out, unread",
+            detail=True,
+        ),
     ]
     reason: Annotated[str | None, Fact("Reason", "Reason for missing data", export=False, names=Name.TEXT)] = None
     protocol: Annotated[str | None, Fact("Protocol", "ATA, SCSI or NVMe", plain=True)] = None
@@ -50,19 +54,24 @@ class DiskHealth(Reading, frozen=True, kw_only=True):
             exact=True,
         ),
     ] = None
-    temperature: Annotated[float | None, Metric("Temperature", "Temperature", "celsius")] = None
-    warm: Annotated[float | None, Metric("Warm at", "Temperature from which the disk warns", "celsius")] = None
-    hot: Annotated[float | None, Metric("Hot at", "Temperature that the disk calls critical", "celsius")] = None
+    temperature: Annotated[float | None, Metric("Temperature", "Temperature", "celsius", detail=True)] = None
+    warm: Annotated[
+        float | None, Metric("Warm at", "Temperature from which the disk warns", "celsius", detail=True)
+    ] = None
+    hot: Annotated[
+        float | None, Metric("Hot at", "Temperature that the disk calls critical", "celsius", detail=True)
+    ] = None
     used: Annotated[float | None, Metric("Used", "Rated endurance used up; may exceed 100%", "ratio")] = None
     spare: Annotated[float | None, Metric("Spare", "Spare blocks left", "ratio")] = None
-    spare_limit: Annotated[float | None, Metric("Spare limit", "Spare blocks below which the disk warns", "ratio")] = (
-        None
-    )
+    spare_limit: Annotated[
+        float | None, Metric("Spare limit", "Spare blocks below which the disk warns", "ratio", detail=True)
+    ] = None
     pending: Annotated[
         int | None, Metric("Pending", "Sectors that cannot be read at present (attribute 197)", exact=True)
     ] = None
     offline_uncorrectable: Annotated[
-        int | None, Metric("Offline bad", "Sectors that a self-check could not read (attribute 198)", exact=True)
+        int | None,
+        Metric("Offline bad", "Sectors that a self-check could not read (attribute 198)", exact=True, detail=True),
     ] = None
     uncorrected: Annotated[
         int | None,
@@ -72,7 +81,7 @@ class DiskHealth(Reading, frozen=True, kw_only=True):
     reallocated: Annotated[
         int | None,
         Metric("Reallocated", "Sectors replaced by spare ones (attribute 5; SCSI grown defects)", kind=Kind.COUNTER,
-               exact=True),
+               exact=True, detail=True),
     ] = None  # fmt: skip
     crc_errors: Annotated[
         int | None,
@@ -83,20 +92,24 @@ class DiskHealth(Reading, frozen=True, kw_only=True):
     ] = None
     selftest: Annotated[str | None, Fact("Self-test", "Result of the newest completed self-test", plain=True)] = None
     selftest_passed: Annotated[
-        bool | None, Metric("Self-test passed", "Whether the newest completed self-test passed")
+        bool | None, Metric("Self-test passed", "Whether the newest completed self-test passed", detail=True)
     ] = None
     selftest_age: Annotated[
-        float | None, Metric("Self-test age", "Power-on time since the newest completed self-test", "seconds")
+        float | None,
+        Metric("Self-test age", "Power-on time since the newest completed self-test", "seconds", detail=True),
     ] = None
     error_age: Annotated[
-        float | None, Metric("Last error", "Power-on time since the newest entry of the ATA error log", "seconds")
+        float | None,
+        Metric("Last error", "Power-on time since the newest entry of the ATA error log", "seconds", detail=True),
     ] = None
     power_on: Annotated[
-        float | None, Metric("Power-on time", "Time that the disk was powered", "seconds", kind=Kind.COUNTER)
+        float | None,
+        Metric("Power-on time", "Time that the disk was powered", "seconds", kind=Kind.COUNTER, detail=True),
     ] = None
-    flash: Annotated[bool | None, Metric("Flash", "Whether the disk has no rotating medium")] = None
+    flash: Annotated[bool | None, Metric("Flash", "Whether the disk has no rotating medium", detail=True)] = None
     protected: Annotated[
-        bool | None, Metric("Protected", "Whether the disk has capacitors that protect its cache from a loss of power")
+        bool | None,
+        Metric("Protected", "Whether the disk has capacitors that protect its cache from a loss of power", detail=True),
     ] = None
     told: Annotated[str, Fact("Source", "Evidence", export=False, names=Name.EVIDENCE)]
     form: Annotated[

@@ -35,11 +35,11 @@ class DiskTemperature(Reading, frozen=True):
     things: ClassVar = {"device": Identity(None, Naming.DEV)}
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
-    driver: Annotated[str, Fact("Driver", "nvme or drivetemp", plain=True)]
+    driver: Annotated[str, Fact("Driver", "nvme or drivetemp", plain=True, detail=True)]
     sensor: Annotated[str, Fact("Sensor", "Directory of the sensor (hwmonN)", export=False, plain=True)]
     temperature: Annotated[float, Metric("Temperature", "Temperature", "celsius")]
-    warm: Annotated[float | None, Metric("Warm at", "Temperature from which the disk warns", "celsius")]
-    hot: Annotated[float | None, Metric("Hot at", "Temperature that the disk calls critical", "celsius")]
+    warm: Annotated[float | None, Metric("Warm at", "Temperature from which the disk warns", "celsius", detail=True)]
+    hot: Annotated[float | None, Metric("Hot at", "Temperature that the disk calls critical", "celsius", detail=True)]
 
     def remark(self) -> str:
         """Return the temperature with its limit."""

@@ -57,26 +57,33 @@ class Array(Reading, frozen=True):
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     state: Annotated[
         str,
-        State("State", "State of the array: clean, active, inactive, broken ... (array_state, otherwise mdstat)"),
+        State(
+            "State",
+            "State of the array: clean, active, inactive, broken ... (array_state, otherwise mdstat)",
+            alike=frozenset({"active", "active-idle", "clean", "write-pending"}),
+        ),
     ]
     level: Annotated[
         str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container", plain=True)
     ]
     layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...", plain=True)]
     metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none", plain=True)]
-    size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes")]
-    chunk: Annotated[int | None, Metric("Chunk", "Chunk size of the array", "bytes")]
+    size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes", setting=True, detail=True)]
+    chunk: Annotated[int | None, Metric("Chunk", "Chunk size of the array", "bytes", setting=True, detail=True)]
     near_copies: Annotated[
-        int | None, Metric("Near", "raid10: copies of a chunk on neighbouring members", export=False)
+        int | None, Metric("Near", "raid10: copies of a chunk on neighbouring members", export=False, setting=True)
     ]
     far_copies: Annotated[
-        int | None, Metric("Far", "raid10: copies of a chunk in far sections or as an offset", export=False)
+        int | None,
+        Metric("Far", "raid10: copies of a chunk in far sections or as an offset", export=False, setting=True),
     ]
-    raid_disks: Annotated[int | None, Metric("Disks", "Configured number of members (raid_disks)")]
+    raid_disks: Annotated[
+        int | None, Metric("Disks", "Configured number of members (raid_disks)", setting=True, detail=True)
+    ]
     old_raid_disks: Annotated[
         int | None, Metric("Disks before", "Number of members before the running reshape", export=False)
     ]
-    working: Annotated[int | None, Metric("Working", "Number of members in sync")]
+    working: Annotated[int | None, Metric("Working", "Number of members in sync", detail=True)]
     degraded: Annotated[int | None, Metric("Missing", "Number of members that are missing or not in sync")]
     tolerates: Annotated[
         int | None,
@@ -100,10 +107,13 @@ class Array(Reading, frozen=True):
     ]
     bitmap_chunk: Annotated[
         int | None,
-        Metric("Bitmap chunk", "Bytes of the device per bit of the bitmap", "bytes", export=False),
+        Metric("Bitmap chunk", "Bytes of the device per bit of the bitmap", "bytes", export=False, setting=True),
     ]
     stripe_cache: Annotated[
-        int | None, Metric("Stripe cache", "Size of the stripe cache (raid4, raid5, raid6), in stripes", export=False)
+        int | None,
+        Metric(
+            "Stripe cache", "Size of the stripe cache (raid4, raid5, raid6), in stripes", export=False, setting=True
+        ),
     ]
     stripe_cache_active: Annotated[
         int | None, Metric("Stripes active", "Stripes of the stripe cache in use", export=False)

@@ -54,14 +54,22 @@ class Dimm(Reading, frozen=True, kw_only=True):
     channel: Annotated[
         str | None, Fact("Channel", "Memory channel of the processor, if the slots' names prove it", plain=True)
     ]
-    size: Annotated[int | None, Metric("Size", "Size of the module; 0 for an empty slot", "bytes")]
+    size: Annotated[int | None, Metric("Size", "Size of the module; 0 for an empty slot", "bytes", setting=True)]
     speed: Annotated[
         int | None,
-        Metric("Rated", "Rated speed of the module, in transfers per second", "per_second", scale=_TRANSFERS),
+        Metric(
+            "Rated", "Rated speed of the module, in transfers per second", "per_second", scale=_TRANSFERS, setting=True
+        ),
     ]
     configured: Annotated[
         int | None,
-        Metric("Runs at", "Configured speed of the module, in transfers per second", "per_second", scale=_TRANSFERS),
+        Metric(
+            "Runs at",
+            "Configured speed of the module, in transfers per second",
+            "per_second",
+            scale=_TRANSFERS,
+            setting=True,
+        ),
     ]
     type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...", plain=True)]
     rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
@@ -91,18 +99,28 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
         str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)", plain=True)
     ]
     virtual: Annotated[bool, Metric("Virtual", "Whether the firmware is that of a virtual machine", export=False)]
-    channels: Annotated[int | None, Metric("Channels", "Number of memory channels")]
-    used: Annotated[int | None, Metric("Used", "Number of memory channels with a module (upper bound)")]
+    channels: Annotated[int | None, Metric("Channels", "Number of memory channels", setting=True)]
+    used: Annotated[int | None, Metric("Used", "Number of memory channels with a module (upper bound)", setting=True)]
     at_most: Annotated[bool, Metric("At most", "Whether fewer channels may be in use", export=False)]
-    slots: Annotated[int | None, Metric("Slots", "Number of memory slots")]
-    dimms: Annotated[int | None, Metric("DIMMs", "Number of memory slots with a module")]
-    capacity: Annotated[int | None, Metric("Memory", "Size of all modules of the socket", "bytes")]
+    slots: Annotated[int | None, Metric("Slots", "Number of memory slots", setting=True)]
+    dimms: Annotated[int | None, Metric("DIMMs", "Number of memory slots with a module", setting=True)]
+    capacity: Annotated[int | None, Metric("Memory", "Size of all modules of the socket", "bytes", setting=True)]
     fastest: Annotated[
         int | None,
-        Metric("CPU takes", "Maximum transfer rate that the processor supports", "per_second", scale=_TRANSFERS),
+        Metric(
+            "CPU takes",
+            "Maximum transfer rate that the processor supports",
+            "per_second",
+            scale=_TRANSFERS,
+            setting=True,
+            detail=True,
+        ),
     ]
     peak: Annotated[
-        float | None, Metric("Peak", "Peak bandwidth of the channels in use (8 bytes per transfer)", "bytes_per_second")
+        float | None,
+        Metric(
+            "Peak", "Peak bandwidth of the channels in use (8 bytes per transfer)", "bytes_per_second", setting=True
+        ),
     ]
     possible: Annotated[
         float | None,

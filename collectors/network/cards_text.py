@@ -32,9 +32,9 @@ class InterfaceCard(Reading, frozen=True, kw_only=True):
     firmware: Annotated[str | None, Fact("Firmware", "Firmware version", plain=True)]
     bus: Annotated[str | None, Fact("Bus", "PCI address", plain=True)]
     autoneg: Annotated[str | None, Fact("Autoneg.", "Whether speed and duplex are negotiated: on, off", plain=True)]
-    rx_ring: Annotated[int | None, Metric("RX ring", "Descriptors of the receive ring")]
+    rx_ring: Annotated[int | None, Metric("RX ring", "Descriptors of the receive ring", setting=True)]
     rx_ring_maximum: Annotated[int | None, Metric("RX max.", "Maximum descriptors of the receive ring")]
-    tx_ring: Annotated[int | None, Metric("TX ring", "Descriptors of the send ring")]
+    tx_ring: Annotated[int | None, Metric("TX ring", "Descriptors of the send ring", setting=True)]
     tx_ring_maximum: Annotated[int | None, Metric("TX max.", "Maximum descriptors of the send ring")]
     off: Annotated[
         str | None,

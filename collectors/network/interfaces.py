@@ -62,15 +62,20 @@ class Interface(Reading, frozen=True):
         ),
     ]
     operstate: Annotated[
-        str | None, State("State", "Operational state: up, down, unknown, dormant, lowerlayerdown, notpresent, testing")
+        str | None,
+        State(
+            "State", "Operational state: up, down, unknown, dormant, lowerlayerdown, notpresent, testing", detail=True
+        ),
     ]
-    up: Annotated[bool | None, Metric("Up", "Whether the interface is administratively up", export=True)]
+    up: Annotated[bool | None, Metric("Up", "Whether the interface is administratively up", export=True, detail=True)]
     carrier: Annotated[bool | None, Metric("Carrier", "Whether the link is up (carrier)")]
     carrier_changes: Annotated[
         int | None, Metric("Carrier changes", "Changes of the carrier since boot", kind=Kind.COUNTER)
     ]
-    mtu: Annotated[int | None, Metric("MTU", "MTU of the interface", "bytes", exact=True)]
-    speed: Annotated[int | None, Metric("Speed", "Line speed of the interface in one direction", "bytes_per_second")]
+    mtu: Annotated[int | None, Metric("MTU", "MTU of the interface", "bytes", exact=True, setting=True)]
+    speed: Annotated[
+        int | None, Metric("Speed", "Line speed of the interface in one direction", "bytes_per_second", setting=True)
+    ]
     duplex: Annotated[str | None, Fact("Duplex", "full or half", plain=True)]
     master: Annotated[
         str | None, Fact("Master", "Bond, bridge or team that contains the interface", names=Name.INTERFACE)
@@ -79,13 +84,14 @@ class Interface(Reading, frozen=True):
     driver: Annotated[str | None, Fact("Driver", "Kernel driver of a physical interface", plain=True)]
     mac: Annotated[str | None, Fact("Address", "Hardware address", export=False, names=Name.IDENTIFIER)]
     ifindex: Annotated[int | None, Metric("Index", "Interface number", export=False)]
-    rx_errors: Annotated[int | None, Metric("RX errors", "Receive errors of any kind", kind=Kind.COUNTER)]
+    rx_errors: Annotated[int | None, Metric("RX errors", "Receive errors of any kind", kind=Kind.COUNTER, detail=True)]
     rx_dropped: Annotated[
         int | None,
         Metric(
             "RX dropped",
             "Received frames dropped by the host: no buffer, or unknown protocol",
             kind=Kind.COUNTER,
+            detail=True,
         ),
     ]
     rx_missed: Annotated[
@@ -93,30 +99,36 @@ class Interface(Reading, frozen=True):
         Metric("RX missed", "Received frames missed for lack of buffers (rx_missed_errors)", kind=Kind.COUNTER),
     ]
     rx_over: Annotated[
-        int | None, Metric("RX overflow", "Received frames lost to receiver overruns", kind=Kind.COUNTER)
+        int | None, Metric("RX overflow", "Received frames lost to receiver overruns", kind=Kind.COUNTER, detail=True)
     ]
     rx_length: Annotated[
         int | None,
-        Metric("RX length", "Received frames of a wrong length, mostly larger than the MTU", kind=Kind.COUNTER),
+        Metric(
+            "RX length", "Received frames of a wrong length, mostly larger than the MTU", kind=Kind.COUNTER, detail=True
+        ),
     ]
     rx_crc: Annotated[int | None, Metric("RX CRC", "Received frames with a wrong checksum", kind=Kind.COUNTER)]
     rx_frame: Annotated[
-        int | None, Metric("RX alignment", "Received frames with an alignment error", kind=Kind.COUNTER)
+        int | None, Metric("RX alignment", "Received frames with an alignment error", kind=Kind.COUNTER, detail=True)
     ]
     rx_fifo: Annotated[int | None, Metric("RX FIFO", "Received frames lost in the card's queue", kind=Kind.COUNTER)]
     rx_nohandler: Annotated[
         int | None,
-        Metric("RX no handler", "Frames received on an inactive bond slave (rx_nohandler)", kind=Kind.COUNTER),
+        Metric(
+            "RX no handler", "Frames received on an inactive bond slave (rx_nohandler)", kind=Kind.COUNTER, detail=True
+        ),
     ]
-    tx_errors: Annotated[int | None, Metric("TX errors", "Transmit errors of any kind", kind=Kind.COUNTER)]
-    tx_dropped: Annotated[int | None, Metric("TX dropped", "Frames dropped before they were sent", kind=Kind.COUNTER)]
+    tx_errors: Annotated[int | None, Metric("TX errors", "Transmit errors of any kind", kind=Kind.COUNTER, detail=True)]
+    tx_dropped: Annotated[
+        int | None, Metric("TX dropped", "Frames dropped before they were sent", kind=Kind.COUNTER, detail=True)
+    ]
     tx_carrier: Annotated[
-        int | None, Metric("TX carrier", "Frames not sent because the link failed", kind=Kind.COUNTER)
+        int | None, Metric("TX carrier", "Frames not sent because the link failed", kind=Kind.COUNTER, detail=True)
     ]
     tx_fifo: Annotated[
-        int | None, Metric("TX FIFO", "Frames not sent because the card's queue failed", kind=Kind.COUNTER)
+        int | None, Metric("TX FIFO", "Frames not sent because the card's queue failed", kind=Kind.COUNTER, detail=True)
     ]
-    collisions: Annotated[int | None, Metric("Collisions", "Collisions (half duplex)", kind=Kind.COUNTER)]
+    collisions: Annotated[int | None, Metric("Collisions", "Collisions (half duplex)", kind=Kind.COUNTER, detail=True)]
     told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
     @property
@@ -334,7 +346,7 @@ INTERFACES = Collector(
         Need(
             f"{CLASS}/*/*",
             "MTU, speed, duplex, state, carrier, kind, addresses",
-            filled=("mtu", "operstate", "carrier_changes", "flags", "ifindex"),
+            filled=("mtu", "operstate", "speed", "carrier_changes", "flags", "ifindex"),
         ),
         Need(f"{CLASS}/*/statistics/*", "errors and drops one by one", filled=True),
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),

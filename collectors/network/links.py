@@ -87,8 +87,10 @@ class Bond(Reading, frozen=True):
         str | None, Fact("Active", "Active slave, in modes with a single one", export=False, names=Name.INTERFACE)
     ]
     link: Annotated[str | None, State("Link", "Link state of the bond: up, down")]
-    slaves: Annotated[int | None, Metric("Slaves", "Number of interfaces in the bond")]
-    miimon: Annotated[float | None, Metric("Link check", "Interval of the link check; 0 without one", "seconds")]
+    slaves: Annotated[int | None, Metric("Slaves", "Number of interfaces in the bond", setting=True)]
+    miimon: Annotated[
+        float | None, Metric("Link check", "Interval of the link check; 0 without one", "seconds", setting=True)
+    ]
     told: Annotated[str | None, Fact("Source", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 

@@ -35,16 +35,18 @@ class Tcp(Reading, frozen=True):
         "unreachable_received": Source(SNMP, "IcmpMsg:"),
     }
 
-    in_segments: Annotated[int | None, Metric("In", "Segments received", kind=Kind.COUNTER)]
+    in_segments: Annotated[int | None, Metric("In", "Segments received", kind=Kind.COUNTER, detail=True)]
     out_segments: Annotated[
-        int | None, Metric("Out", "TCP segments sent, excluding retransmissions", kind=Kind.COUNTER)
+        int | None, Metric("Out", "TCP segments sent, excluding retransmissions", kind=Kind.COUNTER, detail=True)
     ]
-    retransmitted: Annotated[int | None, Metric("Retrans", "TCP segments retransmitted", kind=Kind.COUNTER)]
-    in_errors: Annotated[int | None, Metric("Bad", "TCP segments received in error", kind=Kind.COUNTER)]
+    retransmitted: Annotated[
+        int | None, Metric("Retrans", "TCP segments retransmitted", kind=Kind.COUNTER, detail=True)
+    ]
+    in_errors: Annotated[int | None, Metric("Bad", "TCP segments received in error", kind=Kind.COUNTER, detail=True)]
     checksum_errors: Annotated[
         int | None, Metric("Bad checksum", "TCP segments with a wrong checksum", kind=Kind.COUNTER)
     ]
-    established: Annotated[int | None, Metric("Established", "Established TCP connections")]
+    established: Annotated[int | None, Metric("Established", "Established TCP connections", detail=True)]
     timeouts: Annotated[int | None, Metric("Timeouts", "Retransmission timeouts", kind=Kind.COUNTER)]
     backlog_drops: Annotated[
         int | None,
@@ -52,13 +54,17 @@ class Tcp(Reading, frozen=True):
     ]
     listen_drops: Annotated[
         int | None,
-        Metric("Listen drops", "TCP connections dropped because the accept queue was full", kind=Kind.COUNTER),
+        Metric(
+            "Listen drops", "TCP connections dropped because the accept queue was full", kind=Kind.COUNTER, detail=True
+        ),
     ]
     mtu_probe_failures: Annotated[int | None, Metric("MTU probe lost", "Failed TCP MTU probes", kind=Kind.COUNTER)]
     mtu_probe_successes: Annotated[
         int | None, Metric("MTU probe passed", "Successful TCP MTU probes", kind=Kind.COUNTER)
     ]
-    fragments_created: Annotated[int | None, Metric("Fragments", "IPv4 fragments created", kind=Kind.COUNTER)]
+    fragments_created: Annotated[
+        int | None, Metric("Fragments", "IPv4 fragments created", kind=Kind.COUNTER, detail=True)
+    ]
     fragment_failures: Annotated[
         int | None,
         Metric("Too large", "IPv4 packets not sent because fragmentation was forbidden", kind=Kind.COUNTER),

@@ -58,20 +58,29 @@ class StorageSession(Reading, frozen=True):
     ]
     max_request: Annotated[
         int | None,
-        Metric("Largest request", "Largest request of the disk that supports the least", "bytes", exact=True),
+        Metric(
+            "Largest request", "Largest request of the disk that supports the least", "bytes", exact=True, setting=True
+        ),
     ]
     max_receive: Annotated[
         int | None,
-        Metric("Receives", "iSCSI: largest data segment to this node (max_recv_dlength)", "bytes", exact=True),
+        Metric(
+            "Receives", "iSCSI: largest data segment to this node (max_recv_dlength)", "bytes", exact=True, setting=True
+        ),
     ] = None
     max_send: Annotated[
         int | None,
-        Metric("Sends", "iSCSI: largest data segment from this node (max_xmit_dlength)", "bytes", exact=True),
+        Metric(
+            "Sends", "iSCSI: largest data segment from this node (max_xmit_dlength)", "bytes", exact=True, setting=True
+        ),
     ] = None
     first_burst: Annotated[
-        int | None, Metric("First burst", "iSCSI: largest unsolicited data (first_burst_len)", "bytes", exact=True)
+        int | None,
+        Metric("First burst", "iSCSI: largest unsolicited data (first_burst_len)", "bytes", exact=True, setting=True),
     ] = None
-    max_burst: Annotated[int | None, Metric("Burst", "iSCSI: largest data of one burst", "bytes", exact=True)] = None
+    max_burst: Annotated[
+        int | None, Metric("Burst", "iSCSI: largest data of one burst", "bytes", exact=True, setting=True)
+    ] = None
     paths: Annotated[
         str | None,
         Fact("Paths", "Kernel names of an NVMe controller's paths to its disks", export=False, plain=True),

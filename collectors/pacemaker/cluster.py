@@ -110,14 +110,17 @@ class ClusterPolicy(Reading, frozen=True, kw_only=True):
     fields_of: ClassVar = dict.fromkeys(("fencing_failed", "fencing_pending"), Source("{origin}", "<fence_event"))
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
-    fencing: Annotated[int | None, Metric("Fencing", "Whether fencing is enabled (1 = yes)")]
-    fence_devices: Annotated[int, Metric("Fence devices", "Configured fence devices")]
+    fencing: Annotated[int | None, Metric("Fencing", "Whether fencing is enabled (1 = yes)", setting=True)]
+    fence_devices: Annotated[int, Metric("Fence devices", "Configured fence devices", setting=True)]
     watchdog: Annotated[
-        int | None, Metric("Watchdog", "Whether nodes fence themselves by a watchdog (1 = yes); absent if not queried")
+        int | None,
+        Metric(
+            "Watchdog", "Whether nodes fence themselves by a watchdog (1 = yes); absent if not queried", setting=True
+        ),
     ]
     without_quorum: Annotated[str | None, Fact("Without quorum", "no-quorum-policy", plain=True)]
     maintenance: Annotated[int, Metric("Maintenance", "Whether the whole cluster is in maintenance mode (1 = yes)")]
-    stop_all: Annotated[int, Metric("Stop all", "Whether stop-all-resources is set (1 = yes)")]
+    stop_all: Annotated[int, Metric("Stop all", "Whether stop-all-resources is set (1 = yes)", setting=True)]
     fencing_pending: Annotated[
         str, Fact("Fencing pending", "Nodes whose fencing is under way, commas between", export=False,
                   names=Name.EVIDENCE),

@@ -68,14 +68,18 @@ class ClusterMembership(Reading, frozen=True, kw_only=True):
     corosync: Annotated[str, State("Corosync", "State of Corosync: running, stopped or unknown")]
     pacemaker: Annotated[str, State("Pacemaker", "State of Pacemaker: running, partial, stopped, not used or unknown")]
     gone: Annotated[str, Fact("Gone", "Daemons of Pacemaker that do not run, commas between", plain=True)]
-    enabled: Annotated[int | None, Metric("Enabled", "Whether systemd starts the cluster at boot (1 = yes)")]
-    configured: Annotated[int | None, Metric("Configured", "Nodes in corosync.conf")]
-    two_node: Annotated[int | None, Metric("Two node", "Whether one node of two keeps quorum (1 = yes)")]
+    enabled: Annotated[
+        int | None, Metric("Enabled", "Whether systemd starts the cluster at boot (1 = yes)", setting=True, detail=True)
+    ]
+    configured: Annotated[int | None, Metric("Configured", "Nodes in corosync.conf", setting=True, detail=True)]
+    two_node: Annotated[
+        int | None, Metric("Two node", "Whether one node of two keeps quorum (1 = yes)", setting=True, detail=True)
+    ]
     quorate: Annotated[int | None, Metric("Quorate", "Whether Corosync reports quorum (1 = yes)")]
-    members: Annotated[int | None, Metric("Members", "Nodes in the membership")]
+    members: Annotated[int | None, Metric("Members", "Nodes in the membership", setting=True)]
     votes: Annotated[int | None, Metric("Votes", "Votes present")]
-    expected: Annotated[int | None, Metric("Expected", "Votes expected")]
-    quorum: Annotated[int | None, Metric("Quorum", "Votes needed")]
+    expected: Annotated[int | None, Metric("Expected", "Votes expected", setting=True)]
+    quorum: Annotated[int | None, Metric("Quorum", "Votes needed", setting=True)]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = COROSYNC
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
     witness: Annotated[

@@ -42,30 +42,43 @@ class ScaleioPool(Reading, frozen=True, kw_only=True):
     pool: Annotated[str, Label("Pool", "Its name", names=Name.VOLUME)]
     ident: Annotated[str | None, Fact("Id", "Its id", names=Name.IDENTIFIER)]
     media: Annotated[str | None, Fact("Media", "SSD or HDD if all devices are of one kind, else mixed", plain=True)]
-    zero_padding: Annotated[str | None, State("Zero padding", "Whether zero padding is enabled: on or off")]
-    checksum: Annotated[str | None, State("Checksum", "Whether it is enabled: on or off")]
-    rmcache: Annotated[
-        str | None, State("RAM cache", "Whether the pool uses the RAM read cache of its nodes: on or off")
+    zero_padding: Annotated[
+        str | None, State("Zero padding", "Whether zero padding is enabled: on or off", detail=True)
     ]
-    rmcache_nodes: Annotated[int | None, Metric("RAM cache nodes", "Number of nodes with the RAM read cache enabled")]
-    rmcache_size: Annotated[int | None, Metric("RAM cache", "Memory reserved for the RAM read cache", "bytes")]
-    thin_volumes: Annotated[int | None, Metric("Thin", "Number of thin volumes and snapshots")]
+    checksum: Annotated[str | None, State("Checksum", "Whether it is enabled: on or off", detail=True)]
+    rmcache: Annotated[
+        str | None, State("RAM cache", "Whether the pool uses the RAM read cache of its nodes: on or off", detail=True)
+    ]
+    rmcache_nodes: Annotated[
+        int | None, Metric("RAM cache nodes", "Number of nodes with the RAM read cache enabled", detail=True)
+    ]
+    rmcache_size: Annotated[
+        int | None, Metric("RAM cache", "Memory reserved for the RAM read cache", "bytes", setting=True, detail=True)
+    ]
+    thin_volumes: Annotated[int | None, Metric("Thin", "Number of thin volumes and snapshots", detail=True)]
     devices: Annotated[int | None, Metric("Devices", "Number of devices")]
     rebuild: Annotated[str | None, State("Rebuild", "Whether it is enabled: on or off")]
     rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Rebuild policy, as reported", plain=True)]
-    rebuild_ios: Annotated[int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device")]
-    rebuild_limit: Annotated[int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second")]
+    rebuild_ios: Annotated[
+        int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device", setting=True, detail=True)
+    ]
+    rebuild_limit: Annotated[
+        int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second", setting=True)
+    ]
     rebuild_throttle: Annotated[
         int | None, Metric("Rebuild throttle", "Limit of each SDS, by protection domain", "bytes_per_second")
     ]
     rebalance: Annotated[str | None, State("Rebalance", "Whether it is enabled: on or off")]
     rebalance_policy: Annotated[str | None, Fact("Rebalance by", "Rebalance policy, as reported", plain=True)]
-    rebalance_ios: Annotated[int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device")]
+    rebalance_ios: Annotated[
+        int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device", setting=True, detail=True)
+    ]
     rebalance_limit: Annotated[
-        int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second")
+        int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second", setting=True)
     ]
     rebalance_throttle: Annotated[
-        int | None, Metric("Rebalance throttle", "Limit of each SDS, by protection domain", "bytes_per_second")
+        int | None,
+        Metric("Rebalance throttle", "Limit of each SDS, by protection domain", "bytes_per_second", detail=True),
     ]
     jobs: Annotated[int | None, Metric("Jobs", "Rebuild and rebalance jobs of a device at a time")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""

@@ -59,7 +59,7 @@ class Node(Reading, frozen=True):
         Metric("Booted", "Unix timestamp of boot (btime)", "seconds", name="sdstop_node_boot_time_seconds"),
     ] = None
     uptime: Annotated[float | None, Metric("Up", "Time since boot, including suspend", "seconds", export=False)] = None
-    cpus: Annotated[int | None, Metric("CPUs", "Number of online CPUs")] = None
+    cpus: Annotated[int | None, Metric("CPUs", "Number of online CPUs", setting=True)] = None
     load1: Annotated[float | None, Metric("Load 1", f"{_LOAD} of 1 minute")] = None
     load5: Annotated[float | None, Metric("Load 5", f"{_LOAD} of 5 minutes")] = None
     load15: Annotated[float | None, Metric("Load 15", f"{_LOAD} of 15 minutes")] = None

@@ -145,9 +145,13 @@ class DatasetSettings(Reading, frozen=True, kw_only=True):
     logbias: Annotated[str | None, Fact("Log bias", "latency or throughput", plain=True)] = None
     compression: Annotated[str | None, Fact("Compression", "Algorithm or off", plain=True)] = None
     primarycache: Annotated[str | None, Fact("Cached", "all, metadata, none", export=False, plain=True)] = None
-    recordsize: Annotated[int | None, Metric("Record", "Record size of the file system", "bytes", exact=True)] = None
-    volblocksize: Annotated[int | None, Metric("Block", "Block size of the volume", "bytes", exact=True)] = None
-    volsize: Annotated[int | None, Metric("Size", "Size of a volume", "bytes")] = None
+    recordsize: Annotated[
+        int | None, Metric("Record", "Record size of the file system", "bytes", exact=True, setting=True)
+    ] = None
+    volblocksize: Annotated[
+        int | None, Metric("Block", "Block size of the volume", "bytes", exact=True, setting=True)
+    ] = None
+    volsize: Annotated[int | None, Metric("Size", "Size of a volume", "bytes", setting=True)] = None
     used: Annotated[int | None, Metric("Used", "Space used, including children", "bytes")] = None
     device: Annotated[str | None, Fact("Device", "Kernel name of a volume's device, as zd16", names=Name.DEVICE)] = None
     where: Annotated[str, Fact("Where", "Evidence that it was read from", export=False, names=Name.EVIDENCE)] = ""
@@ -177,20 +181,27 @@ class Tuning(Reading, frozen=True):
     version: Annotated[str | None, Fact("Version", "Version of the module", plain=True)]
     resilver_min_time: Annotated[
         int | None,
-        Metric("Resilver time", "Minimum time per transaction group for a resilver", "seconds", scale=0.001),
+        Metric(
+            "Resilver time", "Minimum time per transaction group for a resilver", "seconds", scale=0.001, setting=True
+        ),
     ]
     scrub_min_time: Annotated[
-        int | None, Metric("Scrub time", "Minimum time per transaction group for a scrub", "seconds", scale=0.001)
+        int | None,
+        Metric("Scrub time", "Minimum time per transaction group for a scrub", "seconds", scale=0.001, setting=True),
     ]
     scan_vdev_limit: Annotated[
-        int | None, Metric("In flight", "Maximum bytes in flight per disk for a resilver or scrub", "bytes")
+        int | None,
+        Metric("In flight", "Maximum bytes in flight per disk for a resilver or scrub", "bytes", setting=True),
     ]
-    scrub_max_active: Annotated[int | None, Metric("At work", "Maximum concurrent resilver or scrub I/Os per disk")]
+    scrub_max_active: Annotated[
+        int | None, Metric("At work", "Maximum concurrent resilver or scrub I/Os per disk", setting=True)
+    ]
     rebuild_vdev_limit: Annotated[
-        int | None, Metric("Rebuild in flight", "Maximum bytes in flight per disk for a sequential rebuild", "bytes")
+        int | None,
+        Metric("Rebuild in flight", "Maximum bytes in flight per disk for a sequential rebuild", "bytes", setting=True),
     ]
     rebuild_max_active: Annotated[
-        int | None, Metric("Rebuild at work", "Maximum concurrent sequential rebuild I/Os per disk")
+        int | None, Metric("Rebuild at work", "Maximum concurrent sequential rebuild I/Os per disk", setting=True)
     ]
     scan_suspended: Annotated[
         int | None, Metric("Suspended", "Whether scans are suspended (zfs_scan_suspend_progress)")

@@ -93,7 +93,7 @@ class Pool(Reading, frozen=True, kw_only=True):
     state: Annotated[
         str, State("State", "State of the pool: ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)
     ]
-    size: Annotated[int | None, Metric("Size", "Total size of the pool's vdevs", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Total size of the pool's vdevs", "bytes", setting=True)] = None
     allocated: Annotated[int | None, Metric("Allocated", "Used capacity of the pool", "bytes")] = None
     free: Annotated[int | None, Metric("Free", "Free capacity of the pool", "bytes")] = None
     fragmentation: Annotated[float | None, Metric("Fragmented", "Fragmentation of the free space", "ratio")] = None
@@ -265,9 +265,9 @@ class VdevLoad(Reading, frozen=True, kw_only=True):
     disk_write_wait: Annotated[
         int | None, Metric("Disk write", "Mean disk latency since the import, without queueing", "seconds", scale=1e-9)
     ]
-    sync_reads: Annotated[int | None, Metric("Sync reads", "Queued synchronous reads")]
+    sync_reads: Annotated[int | None, Metric("Sync reads", "Queued synchronous reads", detail=True)]
     sync_writes: Annotated[int | None, Metric("Sync writes", "Queued synchronous writes")]
-    async_reads: Annotated[int | None, Metric("Async reads", "Queued asynchronous reads (prefetch)")]
+    async_reads: Annotated[int | None, Metric("Async reads", "Queued asynchronous reads (prefetch)", detail=True)]
     async_writes: Annotated[int | None, Metric("Async writes", "Queued asynchronous writes (transaction groups)")]
     scrubs: Annotated[int | None, Metric("Scrubs", "Queued scrub and resilver reads")]
     rebuilds: Annotated[int | None, Metric("Rebuilds", "Queued sequential rebuild I/Os (since 2.2)")]

@@ -56,10 +56,17 @@ def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
 def details(family: type[Reading]) -> frozenset[str]:
     """Return the names of the metrics of a family that are not on the default page."""
     declared = schema(family)
+    facts = [column.mark.detail for column in declared.columns if isinstance(column.mark, Fact) and column.exported]
+    info = (f"sdstop_{declared.family}_info",) if facts and all(facts) else ()
     return frozenset(
-        metric_name(declared.family, column)
-        for column in declared.columns
-        if isinstance(column.mark, Metric) and column.mark.detail
+        (
+            *info,
+            *(
+                metric_name(declared.family, column)
+                for column in declared.columns
+                if isinstance(column.mark, Metric | State) and column.mark.detail
+            ),
+        )
     )
 
 

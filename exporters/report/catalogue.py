@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,6 +12,7 @@ from sdstop.core.folding import LEAST
 from sdstop.core.form import Form
 from sdstop.core.format import duration, number
 from sdstop.exporters.prometheus import metrics as prometheus
+from sdstop.exporters.prometheus.headings import details
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.exporters.report.table import listing, wrapped
 
@@ -103,6 +105,27 @@ def _between(rules: Sequence[NodeRule]) -> Iterator[str]:
             yield from _thresholds(rule.thresholds)
 
 
+def advice_file(rules: Sequence[Rule]) -> str:
+    """Return contrib/prometheus/sdstop-advice.yml: a recording rule with the advice of each rule as a label."""
+    lines = list(_ADVICE_HEAD)
+    for rule in rules:
+        lines += ["      - record: sdstop:rule:advice", "        expr: vector(1)", "        labels:"]
+        lines += [f"          rule: {rule.id}", f"          advice: {json.dumps(rule.advice)}"]
+    return "\n".join([*lines, ""])
+
+
+_ADVICE_HEAD = (
+    "# The first thing to do about findings, by rule, for the descriptions of alerts in sdstop-alerts.yml, where",
+    "# {subject} is replaced. Your copy may have the instructions of your own team.",
+    "#",
+    f"# {_GENERATED}",
+    "groups:",
+    "  - name: sdstop-advice",
+    "    interval: 1m",
+    "    rules:",
+)
+
+
 def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
     yield ""
     rows = [(f"`{t.name}`", f"{t.default:g}", t.unit, t.help) for t in thresholds]
@@ -111,13 +134,14 @@ def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
 
 def metrics_page(collectors: Sequence[Collector]) -> str:
     """Return docs/metrics.md."""
+    full = {name for family in prometheus.families_of(collectors) for name in details(family)}
     rows = [
         (
             f"`{h.name}`",
             h.type,
             h.unit,
             ", ".join(f"`{name}`" for name in h.labels),
-            h.help + _repeated(h.name),
+            h.help + _repeated(h.name) + (_FULL if h.name in full else ""),
             h.source,
         )
         for h in prometheus.catalogue(collectors)
@@ -131,6 +155,9 @@ def _repeated(name: str) -> str:
     if name in DISKS:
         return f" By default of members only: node_exporter has {DISKS[name]}."
     return f" Not exported by default: node_exporter has {OTHERS[name]}." if name in OTHERS else ""
+
+
+_FULL = " Exported if `profile` is `full`."
 
 
 _TRUTH = (

@@ -138,10 +138,14 @@ _ADVICE: dict[str, RebuildAdvice] = {
         ),
         waits={
             "paused": "Paused on this node or on the peer.",
+            "paused here": "Paused by an administrator of this node.",
+            "paused on peer": "Paused on the peer, by an administrator or for another resource.",
             "delayed": "Another resource goes first (resync-after).",
         },
         waiting={
             "paused": ("Resume on the node that paused it.", run("drbdadm", "resume-sync", "{pool}")),
+            "paused here": ("Resume here.", run("drbdadm", "resume-sync", "{pool}")),
+            "paused on peer": ("Resume on the peer.", run("drbdadm", "resume-sync", "{pool}")),
         },
     ),
     "ceph": RebuildAdvice(

@@ -72,10 +72,10 @@ def read_archive(stream: BinaryIO, limits: ReadLimits = LIMITS, foreign: Foreign
                 contents.folders.add(name)
             elif foreign is not None:
                 contents.files.setdefault(name, data)
-            elif folded(name) in taken:
+            elif (same := folded(name)) in taken:
                 raise CaptureRefused(f"contains {safe(name)} twice")
             else:
-                taken.add(folded(name))
+                taken.add(same)
                 contents.files[name] = data
         source.drain()
     except ArchiveEnded as end:
@@ -213,7 +213,12 @@ def _parse_header(block: bytes) -> tuple[str, int, bytes, str] | None:
 
 def _octal(field: bytes) -> int | None:
     digits = field.strip(b" \0")
-    return int(digits or b"0", 8) if re.fullmatch(rb"[0-7]*", digits) else None
+    if not digits:
+        return 0
+    try:
+        return int(digits, 8) if digits.isdigit() else None
+    except ValueError:  # 8 or 9
+        return None
 
 
 def _text(data: bytes) -> str:
@@ -280,9 +285,8 @@ class ArchiveBytes:
 
     def body(self, size: int) -> bytes:
         """Return a member's content and skip its padding."""
-        data = self.take(size)
-        self.take(-size % BLOCK)
-        return data
+        padding = -size % BLOCK
+        return self.take(size + padding)[:size] if padding else self.take(size)
 
     def drain(self) -> None:
         """Read to the end of the stream, which verifies its checksum; add a note if there is more than padding."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import bz2
-import gzip
 import lzma
+import os
+import stat
 import zlib
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
+
+MAGIC = b"SQLite format 3\x00"
+"""Beginning of a recording, which is an SQLite database."""
 
 _KINDS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x1f\x8b", "gzip data"),
@@ -31,7 +35,7 @@ _KINDS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x7fELF", "an ELF program or core dump"),
     (0, b"KDUMP   ", "a kernel crash dump"),
     (0, b"makedumpfile", "a kernel crash dump"),
-    (0, b"SQLite format 3\x00", "an SQLite database"),
+    (0, MAGIC, "an SQLite database"),
     (0, b"LPKSHHRH", "a systemd journal; export it: journalctl --file FILE"),
     (0, b"\xed\xab\xee\xdb", "an RPM package"),
     (0, b"!<arch>\n", "a Debian package or ar archive"),
@@ -40,14 +44,34 @@ _KINDS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x96\xd5", "data of sar; convert it: sar -A -f FILE"),
     (0, b"\xd5\x96", "data of sar; convert it: sar -A -f FILE"),
 )
+
+
+def _gzip(data: BytesIO) -> Any:
+    import gzip  # noqa: PLC0415  # captures are read by zlib
+
+    return gzip.open(data)
+
+
 _PACKED: tuple[tuple[bytes, Callable[[BytesIO], Any]], ...] = (
-    (b"\x1f\x8b", gzip.open),
+    (b"\x1f\x8b", _gzip),
     (b"\xfd7zXZ\x00", lzma.open),
     (b"BZh", bz2.open),
 )
 _BOMS = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
 _SAMPLE = 1 << 16
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\x07\x08\x0b\x0c\x1b"))
+
+
+def is_recording(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as a recording does; other databases do, too. Raises OSError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError:
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode) and os.pread(descriptor, len(MAGIC), 0) == MAGIC
+    finally:
+        os.close(descriptor)
 
 
 def is_text(data: bytes) -> bool:

@@ -136,6 +136,8 @@ def read_frame_time(entry: Mapping[str, Any]) -> FrameTime:
 
 def finite(value: object) -> float | None:
     """Return a finite number of a JSON document as a float, None for anything else."""
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -210,19 +212,24 @@ def _take(index: CaptureIndex, text: bytes) -> bool:
 
 
 def _line(frame: int, entry: Mapping[str, Any]) -> IndexLine | None:
-    key, word, detail, status = (entry.get(n) for n in ("key", "outcome", "detail", "exit"))
-    outcome = as_outcome(word)
+    get = entry.get
+    key, detail, status, fault = get("key"), get("detail"), get("exit"), get("fault")
+    outcome = as_outcome(get("outcome"))
     if outcome is None or not usable_key(key) or not isinstance(detail, str | None):
         return None
     evidence = Evidence(
         str(key),
         outcome,
-        detail=detail or "",
-        taken=finite(entry.get("taken")),
-        monotonic=finite(entry.get("monotonic")),
-        duration=finite(entry.get("duration")),
+        b"",
+        detail or "",
+        finite(get("taken")),
+        finite(get("monotonic")),
+        finite(get("duration")),
         exit=status if isinstance(status, int) and abs(status) < 1 << 31 else None,
-        fault=fault if isinstance(fault := entry.get("fault"), str) else "",
+        fault=fault if isinstance(fault, str) else "",
     )
-    member, stderr, sha256 = (v if isinstance(v := entry.get(n), str) else None for n in ("member", "stderr", "sha256"))
-    return IndexLine(frame, evidence, member, stderr, sha256)
+    return IndexLine(frame, evidence, _word(get("member")), _word(get("stderr")), _word(get("sha256")))
+
+
+def _word(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -56,6 +56,8 @@ class TextOutput(Struct):
     """Its command line is not a prompt's."""
     width: int = 0
     """Width of the terminal if the heading of watch shows it; longer lines are cut."""
+    is_rest: bool = False
+    """Lines of its program that are not understood precede it, so that it is only a part of an output."""
 
     @property
     def holed(self) -> bool:
@@ -113,10 +115,11 @@ class Division:
         return terminal.dedented(text, self._begins)
 
     def _understood(self, text: str) -> int:
-        """Return the number of lines of a text that belong to outputs whose form is known."""
+        """Return the number of lines of a text that belong to outputs whose form is known, or are their commands."""
         found = self.outputs(terminal.dedented(text, self._begins))
-        known = (each for each in found if each.key and (each.form is not None or each.end == "mark"))
-        return sum(1 for each in known for line in each.lines if any(map(str.isalnum, line)))
+        known = [each for each in found if each.key and (each.form is not None or each.end == "mark")]
+        asked = sum(1 for each in known if each.is_named and not each.alone)
+        return asked + sum(1 for each in known for line in each.lines if any(map(str.isalnum, line)))
 
     def _begins(self, text: str) -> terminal.Start:
         if self._form(text, 0) is not None:
@@ -132,8 +135,10 @@ class Division:
             starts.append(starts[-1] + len(line) + 1)
         current, at = TextOutput("", 1), 0
         fences, prompts = Fences(lines), set[str]()
+        torn = ""
         while at < len(lines):
             line = lines[at]
+            torn = torn if line.strip() else ""
             begun = self._begun(text, lines, at, starts[at], current)
             if begun is None and line.rstrip() in prompts:
                 begun = TextOutput("", at + 1, TypedCommand("", "", ends_only=True))
@@ -141,6 +146,8 @@ class Division:
                 prompts |= _bare_prompt(line, begun.typed)
             fence = fences.meaning(at, line, in_output=bool(current.key and current.text))
             if begun is not None:
+                begun.is_rest = bool(torn) and begun.key == torn and not begun.is_named
+                torn = ""
                 current.end = current.end or ("prompt" if begun.is_named and not begun.alone else "")
                 yield current
                 current = begun
@@ -154,7 +161,8 @@ class Division:
             elif current.key and self._is_mark(current, lines, at):
                 at += 1
                 continue
-            elif current.key and starts[at] >= current.sure and self._is_outside(current, line):
+            elif current.key and starts[at] >= current.sure and self._is_outside(current, line, lines[at + 1 : at + 2]):
+                torn = current.key if current.lines[-1].strip() else ""
                 yield current
                 current = TextOutput("", at + 1)
             if begun is not None and begun.is_named:
@@ -249,8 +257,11 @@ class Division:
         forms = [f for f in self._texts.forms if (f.program == program if program else f.key == found.key)]
         return not forms or lines[0].lstrip()[:1] in {"{", "[", "<"} or any(f.shows("\n".join(lines)) for f in forms)
 
-    def _is_outside(self, current: TextOutput, line: str) -> bool:
-        """Return whether a line is not part of the current output, by its form."""
+    def _is_outside(self, current: TextOutput, line: str, later: Sequence[str]) -> bool:
+        """Return whether a line is not part of the current output, by its form.
+
+        The rest of a line that a mailer folded is, if the first word of it did not fit, and the output goes on below.
+        """
         form = current.form
         if form is None or not form.goes_on or not line.strip() or not current.text:
             return False
@@ -264,7 +275,9 @@ class Division:
             joined = before + joined
             if _goes_on(form, joined) or _pattern(form.first).match(joined):
                 return False
-        return True
+        before = recent[-1]
+        is_folded = bool(before.strip()) and len(f"{before} {line.split(maxsplit=1)[0]}") > max(width, len(line))
+        return not (is_folded and any(_goes_on(form, each) for each in later))
 
     def _taken(self, text: str, lines: Sequence[str], at: int, starts: Sequence[int], current: TextOutput) -> int:
         """Add a line to an output, or all lines of JSON; return the number of the next line."""
@@ -331,7 +344,7 @@ def usable(output: TextOutput) -> UsableText:
         fault = f"cut: {mark!r}"
     elif output.typed is not None and output.typed.fault:
         fault = output.typed.fault
-    fault = fault or _cut_lines(output, text)
+    fault = fault or _cut_lines(output, text) or ("lines above it not understood" if output.is_rest else "")
     holed = output.holed and not (form is not None and form.by_line)
     part = form is not None and (form.whole or (fault == NOT_BEGUN and not form.by_line))
     return UsableText(text, fault, misleads=bool(fault) and (holed or part))

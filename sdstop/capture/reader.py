@@ -18,14 +18,11 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from sdstop.capture import sosreport
 from sdstop.capture.archive import first_name, read_archive
 from sdstop.capture.contents import CaptureRefused, Contents, folders_of, read_folder
 from sdstop.capture.frames import assemble
-from sdstop.capture.kind import kind_of, unpacked
+from sdstop.capture.kind import is_recording, kind_of, unpacked
 from sdstop.capture.manifest import read_index, read_manifest
-from sdstop.capture.pasted import LONGEST, read_pasted
-from sdstop.capture.recording import NoRecording, Recording, is_recording
 from sdstop.core.collector import Texts
 from sdstop.core.evidence import Frame, Origin, dated
 from sdstop.core.format import safe
@@ -91,6 +88,8 @@ def _open_whole(path: str | os.PathLike[str], texts: Texts) -> tuple[Origin, lis
 
 def _open_recording(path: str | os.PathLike[str], period: Period) -> tuple[Origin, list[Frame]]:
     """Read a period of a recording: of the run at its end. Raises CaptureRefused."""
+    from sdstop.capture.recording import NoRecording, Recording  # noqa: PLC0415  # needs SQLite
+
     try:
         with Recording(path) as recording:
             newest = recording.runs[-1]
@@ -160,8 +159,10 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
 
 def open_pasted(stream: BinaryIO, texts: Texts) -> tuple[Origin, list[Frame]]:
     """Return the origin and the frame of text copied from a terminal. Raises OpenError."""
+    from sdstop.capture.pasted import LONGEST, read_pasted  # noqa: PLC0415  # few captures are texts
+
     try:
-        return read_pasted(_text_of(stream.read(LONGEST + 1)), texts)
+        return read_pasted(_text_of(stream.read(LONGEST + 1), LONGEST), texts)
     except CaptureRefused as refused:
         raise OpenError("pasted text", str(refused)) from refused
     except OSError as error:
@@ -170,6 +171,8 @@ def open_pasted(stream: BinaryIO, texts: Texts) -> tuple[Origin, list[Frame]]:
 
 def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefused) -> tuple[Origin, list[Frame]]:
     """Read a file that was `refused` as an archive as pasted text. Raises CaptureRefused with its kind."""
+    from sdstop.capture.pasted import LONGEST, read_pasted  # noqa: PLC0415  # few captures are texts
+
     target = Path(path)
     if not target.is_file():
         raise refused
@@ -177,13 +180,13 @@ def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefus
         data = stream.read(LONGEST + 1)
     if kind_of(data).endswith(("archive", "data")) and unpacked(data, LONGEST) is None:
         raise refused  # its text has the fault of the archive
-    return read_pasted(_text_of(data), texts, _name(path))
+    return read_pasted(_text_of(data, LONGEST), texts, _name(path))
 
 
-def _text_of(data: bytes) -> bytes:
+def _text_of(data: bytes, longest: int) -> bytes:
     """Return a text, unpacked if it is compressed. Raises CaptureRefused with its kind."""
     kind = kind_of(data)
-    text = unpacked(data, LONGEST) if kind else data
+    text = unpacked(data, longest) if kind else data
     if text is None:
         raise CaptureRefused(f"is {kind}, not a capture, sosreport or text")
     return text
@@ -191,6 +194,8 @@ def _text_of(data: bytes) -> bytes:
 
 def _open_sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
     """Read a sosreport. Raises CaptureRefused if the path is not one."""
+    from sdstop.capture import sosreport  # noqa: PLC0415  # few captures are sosreports
+
     target = Path(path)
     if target.is_dir():
         contents = read_folder(

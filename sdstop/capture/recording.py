@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
@@ -29,7 +28,6 @@ from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.format import plural, safe
 from sdstop.core.versions import Damaged
 
-MAGIC = b"SQLite format 3\x00"
 APPLICATION = 0x53445354
 """`application_id` of a recording: "SDST"."""
 VERSION = 1
@@ -73,18 +71,6 @@ class RecordedRun(Struct, frozen=True):
     last: float
     blocks: tuple[int, int]
     frames: int
-
-
-def is_recording(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins as a recording does; other databases do, too. Raises OSError."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except ValueError:
-        return False
-    try:
-        return stat.S_ISREG(os.fstat(descriptor).st_mode) and os.pread(descriptor, len(MAGIC), 0) == MAGIC
-    finally:
-        os.close(descriptor)
 
 
 class Recording:

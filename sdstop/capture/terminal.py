@@ -79,7 +79,7 @@ def cleaned(data: bytes) -> str:
     while "\x08" in text:
         shorter = _OVERSTRUCK.sub("", text)
         text = shorter if shorter != text else text.replace("\x08", "")
-    text = _unmarked(text.translate(_CHARACTERS))
+    text = _unmarked(_plain(text.translate(_CHARACTERS)).translate(_CHARACTERS))
     if _ENTITY.search(text):
         text = _ENTITY.sub(lambda found: html.unescape(found[0]), text).replace("\xa0", " ")
     lines = text.split("\n")
@@ -124,13 +124,46 @@ def _single_spaced(lines: list[str]) -> list[str]:
 
 
 def _unquoted(lines: Sequence[str]) -> list[str]:
-    """Remove one level of `> ` from successive lines that have it; a single one is a prompt."""
+    """Remove `> ` from successive lines that have it; a single one is a prompt.
+
+    Within quoted lines, further marks are removed from all of them, as mails of several people have them in turn.
+    """
     found: list[str] = []
     for quoted, run in groupby(lines, lambda line: _QUOTED.fullmatch(line) is not None):
         same = list(run)
-        bare = [each["rest"] or "" for line in same if (each := _QUOTED.fullmatch(line)) is not None]
-        found += bare if quoted and len(same) > 1 else same
+        if not quoted or len(same) == 1:
+            found += same
+            continue
+        bare = [_bare(line) for line in same]
+        for _ in range(_MOST_LEVELS):
+            if sum(_QUOTED.fullmatch(line) is not None for line in bare) < _FEWEST_QUOTED:
+                break
+            bare = [_bare(line) for line in bare]
+        found += bare
     return found
+
+
+_FEWEST_QUOTED = 2
+
+
+def _bare(line: str) -> str:
+    """Return a line without one mark of a quotation."""
+    quoted = _QUOTED.fullmatch(line)
+    return line if quoted is None else quoted["rest"] or ""
+
+
+_SOFT = expression(r"^[^\n]{59,75}=[ \t]*\n", re.MULTILINE)
+"""Line that a mailer broke: at most 76 columns with the mark."""
+_ENCODED = expression(r"(?:=[0-9A-F]{2})+")
+_NOT_ENCODED = expression(r"=(?![0-9A-F]{2}|[ \t]*\n)")
+
+
+def _plain(text: str) -> str:
+    """Return a text without the encoding of a mail's source (quoted-printable, RFC 2045), if all of it has that."""
+    if ("=3D" not in text and not _SOFT.search(text)) or _NOT_ENCODED.search(text):
+        return text
+    joined = re.sub(r"=[ \t]*\n", "", text)
+    return _ENCODED.sub(lambda found: bytes.fromhex(found[0].replace("=", "")).decode("utf-8", "replace"), joined)
 
 
 class Start(enum.StrEnum):

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "capture": "record raw evidence and findings to a file",
     "record": "record evidence for days, bounded in age and size",
     "unpack": "write a part of a recording as a capture",
+    "diff": "show what changed from one capture or moment to another",
     "check": "monitoring check: one line; exit 0 ok, 1 warning, 2 critical, 3 unknown",
     "export": "Prometheus exporter",
     "backfill": "write a capture as OpenMetrics with timestamps, for promtool",
@@ -100,6 +101,7 @@ def _options(parser: Parser, command: str) -> None:
     if command in _WATCHING:
         _watching_options(parser)
     _recording_options(parser, command)
+    _diff_options(parser, command)
     if command == "report":
         add(
             "--format",
@@ -132,7 +134,7 @@ def _options(parser: Parser, command: str) -> None:
         _export_options(parser)
     if command == "fleet":
         _fleet_options(parser)
-    if command in {DASHBOARD, "fleet"}:
+    if command in {DASHBOARD, "fleet", "diff"}:
         add("--ascii", action="store_true", default=None, help="use ASCII characters only")
         mouse = parser.add_mutually_exclusive_group()
         mouse.add_argument("--no-mouse", dest="mouse", action="store_false", default=None, help="disable the mouse")
@@ -142,7 +144,7 @@ def _options(parser: Parser, command: str) -> None:
             choices=("auto", "dark", "light", "terminal"),
             help="color theme (default auto; terminal: its own 16 colors)",
         )
-    if command not in {"fleet", "unpack"}:  # they read no node
+    if command not in {"fleet", "unpack", "diff"}:  # they read no node
         add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
         add("--collectors", metavar="LIST", help="comma-separated list of sources to read")
     add("--config", type=_path, metavar="FILE", help="TOML file with thresholds and settings")
@@ -219,6 +221,19 @@ def _recording_options(parser: Parser, command: str) -> None:
     add("--max-size", type=size, default=1 << 30, metavar="SIZE", help="largest size of FILE (default 1GiB)")
     add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
     add("--no-smart", dest="no_smart", action="store_true", default=None, help="never query disks (SMART, NVMe log)")
+
+
+def _diff_options(parser: Parser, command: str) -> None:
+    if command != "diff":
+        return
+    add = parser.add_argument
+    forms = "capture, recording, sosreport or text (- for stdin); FILE@TIME for one moment: night.sdstop@03:10"
+    add("before", metavar="A", help=forms)
+    add("after", metavar="B", help="the same, of a later time")
+    add("--format", choices=("text", "json", "html"), default="text", help="output format (default text)")
+    add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
+    add("--screen", action="store_true", help="show the changes above the dashboard of B")
+    add("--exit-code", action="store_true", help="exit 3 if anything changed, 4 if a finding is new or worse")
 
 
 def _timed_options(parser: Parser) -> None:
@@ -336,7 +351,7 @@ def _agree(options: argparse.Namespace) -> None:
     given: Any = vars(options)
     if options.command == "fleet":
         return
-    if options.command in {"record", "unpack"}:
+    if options.command in {"record", "unpack", "diff"}:
         return
     _sources(options, given.get("source") or [])
     if options.source is None and any(given.get(name) for name in ("since", "until", "at")):

@@ -66,16 +66,22 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
         return _written(site_verdict(site, judgement, strict=options.strict), judgement)
     with begin(options) as watch:
         from sdstop.cli.report import seen, whole
+        from sdstop.core.diagnosis import providers_of
+        from sdstop.core.memory import Presence
         from sdstop.exporters.plugin import narrowed, verdict
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
         # Rules that remember what vanished judge every frame; the others only the last window.
         remembering = tuple(rule for rule in RULES if rule.remembers)
         seconds = SECONDS - (time.monotonic() - began if lacking else 0.0)
-        session = seen(watch, watch.session(whole(watch), rules=remembering), seconds)
+        live = watch.sampler is not None
+        present = Presence(remembering, providers_of(watch.collectors))
+        session = watch.session(whole(watch), rules=remembering if live else ())
+        seen(watch, session, seconds, lambda look: present.note(look.now))
+        if present.lost and not live:  # a capture can be read again, and this one has something to remember
+            session = seen(watch, watch.session(whole(watch), rules=remembering), seconds)
         judgement = watch.judge(session.head().window, seconds - MARGIN)
         judgement = narrowed(judgement, options.rule, options.subject)
-        live = watch.sampler is not None
     answer = verdict(session, judgement, strict=options.strict)
     why = f" ({lacking})" if lacking else ""
     return _written(answer, judgement, (f"{_SOURCE}check, for {seconds:.1f} s{why}",) if live else ())

@@ -14,7 +14,7 @@ from sdstop.cli.problem import Problem
 
 _MODULES = {
     DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "record": "record:run",
-    "unpack": "record:unpack", "check": "check:run",
+    "unpack": "record:unpack", "diff": "diff:run", "check": "check:run",
     "export": "export:run", "backfill": "backfill:run", "fleet": "fleet:run", "doctor": "doctor:run",
     "rules": "lists:rules",
     "config": "lists:config", "metrics": "lists:metrics",

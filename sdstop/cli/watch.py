@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from msgspec.structs import replace
 
 from sdstop.cli.arguments import DASHBOARD
+from sdstop.cli.config import FACT as POLICY
 from sdstop.cli.config import Config, load, with_recorded
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
@@ -249,11 +250,12 @@ def _begin(options: argparse.Namespace) -> Watch:
 
         frames = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
         origin, frames = unrolled(origin, frames, BUILTIN)
-        from sdstop.rules import EVERY
+        if POLICY in origin.facts:
+            from sdstop.rules import EVERY
 
-        config, fault = with_recorded(config, origin.facts, EVERY)
-        if fault:
-            origin = replace(origin, note="; ".join(filter(None, (origin.note, fault))))
+            config, fault = with_recorded(config, origin.facts, EVERY)
+            if fault:
+                origin = replace(origin, note="; ".join(filter(None, (origin.note, fault))))
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"

@@ -309,7 +309,8 @@ class Rule(Struct, frozen=True):
     third argument, the findings of these rules so far.
     A fold of many of its findings has the words `many`; if the fault is `inherent` in each thing, the fold has no steps
     about the thing that they share.
-    `damage`, `standing` and `view` hold for those of its findings that do not state their own.
+    `damage`, `standing` and `view` hold for those of its findings that do not state their own. `advice` is the first
+    thing to do about any of its findings, for those who see only its rule and its subject (`{subject}` in the text).
     """
 
     id: str
@@ -330,6 +331,7 @@ class Rule(Struct, frozen=True):
     damage: Damage = Damage.SPEED
     standing: bool = False
     view: str = ""
+    advice: str = ""
 
     @property
     def covered(self) -> tuple[Covers, ...]:

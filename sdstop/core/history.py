@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from sdstop.core.evidence import Cite, Evidence, readable
 from sdstop.core.excerpt import EXCERPT, beginning, json_excerpt, text_excerpt
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import ColumnarRows, DerivedRows, Run, Snapshot, age
+from sdstop.core.snapshot import LARGE, ColumnarRows, DerivedRows, Run, Snapshot, age
 from sdstop.core.topology import Topologies, Topology
 
 R = TypeVar("R", bound=Reading)
@@ -231,16 +231,22 @@ class History:
     """Ring of snapshots, long enough for every window."""
 
     def __init__(
-        self, providers: Mapping[type[Reading], tuple[str, ...]], keep: float = KEEP, past: Past | None = None
+        self,
+        providers: Mapping[type[Reading], tuple[str, ...]],
+        keep: float = KEEP,
+        past: Past | None = None,
+        large: int = LARGE,
     ) -> None:
         """Start empty; `providers` are the collectors by family.
 
-        `past` is that of another history, which alone adds to it, for a history that looks back.
+        `past` is that of another history, which alone adds to it, for a history that looks back. Tables with `large`
+        rows are packed when they are old.
         """
         self._providers = providers
         self._adds = past is None
         self.past = Past() if past is None else past
         self._keep = keep
+        self._large = large
         self._ring: deque[Snapshot] = deque()
         self._packed: dict[str, Sequence[tuple[Rows, ColumnarRows]]] = {}
         self._topologies = Topologies()
@@ -257,14 +263,14 @@ class History:
 
     def still(self) -> History:
         """Return a copy with the current snapshots."""
-        copied = History(self._providers, self._keep, self.past)
+        copied = History(self._providers, self._keep, self.past, self._large)
         copied._ring.extend(self._ring)
         return copied
 
     def _age(self, old: Snapshot, newer: Snapshot) -> None:
         for name, run in old.runs.items():
             if newer.runs.get(name, run) is not run:
-                self._packed[name] = age(run, newer.runs[name], self._packed.get(name, ()))
+                self._packed[name] = age(run, newer.runs[name], self._packed.get(name, ()), self._large)
 
     def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
         """Return all snapshots as one window, or None if there are none."""

@@ -6,7 +6,8 @@ all frames that it judged: of a capture from its first frame, of a live node sin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from msgspec import Struct, field
@@ -103,6 +104,37 @@ class Memory(Struct):
                 names = next((names for names in things if not inside.isdisjoint(names)), None)
                 if names is not None:
                     self.known[rule.id, finding.subject] = _CriticalThing(names, finding)
+
+
+class Presence:
+    """Things of the rules that remember, over successive snapshots: as long as none vanishes, nothing is recalled.
+
+    Then these rules need not judge each frame of a capture.
+    """
+
+    def __init__(self, rules: Iterable[Rule], providers: Providers) -> None:
+        """Start before the first snapshot."""
+        self.lost = False
+        """Whether a thing was missing in a snapshot in which it could be seen."""
+        self._rules = [rule for rule in rules if rule.remembers]
+        self._providers = providers
+        self._names: dict[str, tuple[tuple[Rows, ...], frozenset[str]]] = {}
+
+    def note(self, shot: Snapshot) -> None:
+        """Compare a snapshot with those before."""
+        for rule in self._rules:
+            tables: tuple[Rows, ...] = tuple(shot.rows(each.family) for each in rule.covered)
+            before, known = self._names.get(rule.id, ((), _NONE))
+            if len(before) == len(tables) and all(map(operator.is_, before, tables)):
+                continue
+            names = frozenset([name for name, _ in covered(shot, rule.covered)])
+            whole = known <= names
+            if not whole and _is_seen(shot, rule, self._providers):
+                self.lost = True
+            self._names[rule.id] = (tables, names) if whole else ((), known | names)
+
+
+_NONE: frozenset[str] = frozenset()
 
 
 def with_vanished(shot: Snapshot, rows: Sequence[VanishedThing]) -> Snapshot:

@@ -88,7 +88,8 @@ class Metric(Struct, frozen=True):
     plain count. `scale` converts the stored number to the base unit (wrapping counters stay in the kernel's own unit
     because wraps can only be corrected there); a scale below 1 is the reciprocal of an integer. `exact` numbers are
     shown in full: an MTU of 9000 is not abbreviated to 8.8K. A `detail` is not on the default metrics page, because
-    there are many rows, and it seldom changes or is seldom asked for.
+    there are many rows, and it seldom changes or is seldom asked for. A `setting` is configured or built in, and not
+    load: a size, a limit, a number of queues; `sdstop diff` compares it.
     """
 
     title: str
@@ -100,24 +101,29 @@ class Metric(Struct, frozen=True):
     export: bool = True
     exact: bool = False
     detail: bool = False
+    setting: bool = False
 
 
 class State(Struct, frozen=True):
     """One word from a fixed set, never a site-specific name; in Prometheus a gauge with a `state` label.
 
-    `name` is that of the metric, if not made of those of the family and the field.
+    `name` is that of the metric, if not made of those of the family and the field. `detail` has the same meaning as in
+    Metric. `alike` are words between which load alone changes: to a comparison they are one.
     """
 
     title: str
     help: str
     export: bool = True
     name: str | None = None
+    detail: bool = False
+    alike: frozenset[str] = frozenset()
 
 
 class Fact(Struct, frozen=True):
     """Text that describes the row; in Prometheus a label of the family's `_info` metric.
 
-    `names` and `plain` have the same meaning as in Label.
+    `names` and `plain` have the same meaning as in Label. Where all facts of a family are a `detail`, its `_info`
+    metric is not on the default page. `setting`: `sdstop diff` compares it although it is not exported.
     """
 
     title: str
@@ -125,6 +131,8 @@ class Fact(Struct, frozen=True):
     export: bool = True
     names: Name | None = None
     plain: bool = False
+    detail: bool = False
+    setting: bool = False
 
 
 class Buckets(Struct, frozen=True):

@@ -43,12 +43,17 @@ class Retention:
         self._redacting = {need.what: need.redact for need in plain if need.redact is not None}
 
     @cached_property
-    def _redacts(self) -> tuple[tuple[re.Pattern[str], Keep], ...]:
+    def _redacts(self) -> _Parts:
         return _by_pattern(self._redacting)
 
     @cached_property
-    def _files(self) -> re.Pattern[str]:
-        return re.compile("|".join(sorted(_translated(what) for what in self._whats if what.startswith("/"))) or "(?!)")
+    def _files(self) -> frozenset[str]:
+        return frozenset(what for what in self._whats if what.startswith("/") and _WILD.search(what) is None)
+
+    @cached_property
+    def _trees(self) -> re.Pattern[str]:
+        patterns = (what for what in self._whats - self._files if what.startswith("/") and not what.startswith(_TREES))
+        return re.compile("|".join(sorted(map(_translated, patterns))) or "(?!)")
 
     @cached_property
     def _programs(self) -> re.Pattern[str]:
@@ -57,7 +62,7 @@ class Retention:
 
     def __bool__(self) -> bool:
         """Return whether any evidence is kept only in part."""
-        return bool(self._keeps)
+        return bool(self._keeps[0])
 
     def needs(self, key: str) -> bool:
         """Return whether a collector reads this file or output of this program; True for other kinds of evidence."""
@@ -66,36 +71,78 @@ class Retention:
             return self._programs.fullmatch(rest) is not None
         if not key.startswith("/") or key.startswith(_TREES):
             return True
-        return self._files.fullmatch(_OWN_NET.sub("/proc/net/", key)) is not None
+        key = _OWN_NET.sub("/proc/net/", key)
+        return key in self._files or self._trees.fullmatch(key) is not None
 
     def part(self, key: str, data: bytes) -> bytes:
         """Return the part of a file, output or answer to keep; all of it unless a collector declares `keep`."""
-        for pattern, keep in self._keeps:
-            if pattern.fullmatch(key):
-                return keep(data)
-        return data
+        keep = _of(self._keeps, key)
+        return data if keep is None else keep(data)
 
     def redacted(self, key: str, data: bytes) -> bytes:
         """Return the part of a piece of evidence that redaction keeps before it replaces names."""
-        for pattern, redact in self._redacts:
-            if pattern.fullmatch(key):
-                return redact(data)
-        return data
+        redact = _of(self._redacts, key)
+        return data if redact is None else redact(data)
 
     def evidence(self, item: Evidence) -> Evidence:
         """Return the kept part of evidence from a capture; evidence that no collector reads is marked denied."""
         if not self.needs(item.key):
-            return replace(item, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=DROPPED)
+            return _dropped(item)
         part = self.part(item.key, item.data)
         return item if part == item.data else replace(item, data=part)
 
     def frames(self, frames: Iterable[Frame]) -> list[Frame]:
         """Return the kept parts of the frames of a capture."""
-        return [replace(frame, evidence=tuple(map(self.evidence, frame.evidence))) for frame in frames]
+        keeps: dict[str, Keep | None] = {}  # most keys are in every frame
+        drops: set[str] = set()
+
+        def kept(item: Evidence) -> Evidence:
+            key = item.key
+            if key not in keeps:
+                keeps[key] = _of(self._keeps, key)
+                if not self.needs(key):
+                    drops.add(key)
+            if key in drops:
+                return _dropped(item)
+            keep = keeps[key]
+            return item if keep is None or (part := keep(item.data)) == item.data else replace(item, data=part)
+
+        return [replace(frame, evidence=tuple(map(kept, frame.evidence))) for frame in frames]
 
 
-def _by_pattern(parts: Mapping[str, Keep]) -> tuple[tuple[re.Pattern[str], Keep], ...]:
-    return tuple((re.compile(_pattern(what)), part) for what, part in parts.items())
+_WILD = expression(r"[*?\[]")
+_Parts = tuple[tuple[str, ...], tuple[tuple[tuple[str, ...], re.Pattern[str], Keep], ...]]
+"""How keys begin for which there is a function, and the functions with the pattern of their keys and its beginnings."""
+
+
+def _dropped(item: Evidence) -> Evidence:
+    return replace(item, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=DROPPED)
+
+
+def _of(parts: _Parts, key: str) -> Keep | None:
+    """Return the function of the first pattern that matches a key, None without one."""
+    every, known = parts
+    if not key.startswith(every):
+        return None
+    return next((part for starts, pattern, part in known if key.startswith(starts) and pattern.fullmatch(key)), None)
+
+
+def _by_pattern(parts: Mapping[str, Keep]) -> _Parts:
+    known = tuple((_starts(what), expression(_pattern(what)), part) for what, part in parts.items())
+    return tuple(dict.fromkeys(start for starts, _, _ in known for start in starts)), known
+
+
+def _starts(what: str) -> tuple[str, ...]:
+    """Return how keys that match a need begin, so that few patterns are compiled."""
+    kind = what.partition(":")[0]
+    if kind == "cmd":
+        program = what[4:].partition(" ")[0].partition("*")[0]
+        return f"cmd:{program}", f"slug:{slug(program)[:_SLUG]}"
+    return ("http",) if kind == "http" else (_WILD.split(what, maxsplit=1)[0],)
+
+
+_SLUG = 100
+"""Characters of a slug that do not depend on its end."""
 
 
 def _pattern(what: str) -> str:

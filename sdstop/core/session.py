@@ -22,7 +22,7 @@ from sdstop.core.history import KEEP, History, Window
 from sdstop.core.memory import Memory, with_vanished
 from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.replay import Replay
-from sdstop.core.snapshot import Snapshot
+from sdstop.core.snapshot import LARGE, REPLAYED, Snapshot
 from sdstop.core.timeline import Timeline
 
 SPARE = 60.0
@@ -97,7 +97,8 @@ class Session:
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
         self._replay = Replay(collectors, known=origin.collectors, guard=self.guard)
-        self._history = History(self._providers, KEEP if remember == 0 else KEEP + AT_HAND)
+        self._large = LARGE if origin.live else REPLAYED
+        self._history = History(self._providers, KEEP if remember == 0 else KEEP + AT_HAND, large=self._large)
         self._head: Look | None = None
         self._back: tuple[Replay, History] | None = None
 
@@ -193,7 +194,7 @@ class Session:
                         return window
         replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
         spare = SPARE if steps_back else 0.0
-        history = History(self._providers, KEEP + spare, past=self._history.past)
+        history = History(self._providers, KEEP + spare, self._history.past, self._large)
         for frame in self.timeline.recall(self._before(start, spare), index + 1):
             if unwanted():
                 raise Superseded

@@ -17,6 +17,8 @@ R = TypeVar("R", bound=Reading)
 
 LARGE = 64
 """Minimum rows of a table that is packed when its run is old; also the limit of its derived rows cached again."""
+REPLAYED = 512
+"""The same of a capture, which is replayed in a moment: rules read each old row once, and packing costs more."""
 
 
 class DerivedRows(Mapping[Hashable, Reading]):
@@ -61,9 +63,9 @@ class DerivedRows(Mapping[Hashable, Reading]):
         return any(True for _ in self)
 
     @property
-    def large(self) -> bool:
-        """Whether the table has enough rows to be packed by `age`."""
-        return len(self._after) >= LARGE
+    def most(self) -> int:
+        """Maximum number of rows."""
+        return len(self._after)
 
     def age(self, packed: Sequence[tuple[Rows, ColumnarRows]]) -> None:
         """Drop the derived rows, and replace source tables by their packed form where available."""
@@ -230,21 +232,23 @@ class Snapshot(Struct, frozen=True, eq=False):
         return self.rows(family).get(key)
 
 
-def age(run: Run, newer: Run, before: Sequence[tuple[Rows, ColumnarRows]]) -> Sequence[tuple[Rows, ColumnarRows]]:
-    """Pack the large tables of a run that is now rarely accessed, except those shared with `newer`.
+def age(
+    run: Run, newer: Run, before: Sequence[tuple[Rows, ColumnarRows]], large: int = LARGE
+) -> Sequence[tuple[Rows, ColumnarRows]]:
+    """Pack the tables with `large` rows of a run that is now rarely accessed, except those shared with `newer`.
 
     Return the tables with their packed forms; `before` is the value returned for the previous run.
     """
     tables = cast("dict[type[Reading], Rows]", run.tables)
     done: list[tuple[Rows, ColumnarRows]] = []
     for family, rows in tables.items():
-        if isinstance(rows, dict) and len(rows) >= LARGE and newer.tables.get(family) is not rows:
+        if isinstance(rows, dict) and len(rows) >= large and newer.tables.get(family) is not rows:
             like = next((packed for _, packed in before if packed.family is family), None)
             done.append((rows, ColumnarRows(family, rows, like)))
     tables.update((packed.family, packed) for _, packed in done)
     run.moments.clear()  # they have the tables that were packed
     for table in tables.values():
-        if isinstance(table, DerivedRows) and table.large:
+        if isinstance(table, DerivedRows) and table.most >= large:
             table.age([*before, *done])
     return done or before
 

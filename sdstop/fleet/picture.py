@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -111,6 +112,23 @@ class RuleRow(Struct, frozen=True):
     rule: str
     severity: Severity
     nodes: int
+
+    @property
+    def advice(self) -> str:
+        """The first thing to do about them, "" for a rule that this version does not have."""
+        return advice(self.rule)
+
+
+def advice(rule: str, subject: str = "") -> str:
+    """Return the first thing to do about findings of a rule, or about one of them."""
+    return _advice().get(rule, "").replace("{subject}", subject or "it")
+
+
+@functools.cache
+def _advice() -> dict[str, str]:
+    from sdstop.rules import RULES  # noqa: PLC0415  # the rules load all families
+
+    return {rule.id: rule.advice for rule in RULES}
 
 
 class FleetState(Struct, frozen=True):

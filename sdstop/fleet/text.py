@@ -87,7 +87,7 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
     yield (
         "Findings by number of nodes",
         [
-            (MARKS[r.severity], plural(r.nodes, "node"), safe(r.rule, 60))
+            (MARKS[r.severity], plural(r.nodes, "node"), safe(r.rule, 60), r.advice)
             for r in picture.rules
             if r.severity in _LISTED
         ],
@@ -151,6 +151,10 @@ def fleet_json(picture: FleetState, url: str) -> str:
             for n in picture.nodes
         ],
         "findings": [{**_node(c.node), **_claim(c)} for c in picture.findings],
+        "rules": [
+            {"rule": r.rule, "severity": r.severity.value, "nodes": r.nodes, "advice": r.advice or None}
+            for r in picture.rules
+        ],
         "arrays": [
             {**_node(a.node), "array": a.array, "skew": a.skew, "findings": [_claim(c) for c in a.claims]}
             for a in picture.arrays

@@ -55,28 +55,40 @@ class Cache(Reading, frozen=True):
     slow: Annotated[str | None, Fact("Slow", "Kernel name of its backing device", names=Name.DEVICE)] = None
     counts: Annotated[str, Fact("Counts", "Unit of its counters: requests, or blocks", plain=True)] = "requests"
     mode: Annotated[
-        str | None, State("Mode", "Mode of the cache: writeback, writethrough, writearound, passthrough, none")
+        str | None,
+        State("Mode", "Mode of the cache: writeback, writethrough, writearound, passthrough, none", detail=True),
     ] = None
     state: Annotated[
-        str | None, State("State", "State of the cache: ok, clean, dirty, no cache, read-only, needs check, failed ...")
+        str | None,
+        State(
+            "State", "State of the cache: ok, clean, dirty, no cache, read-only, needs check, failed ...", detail=True
+        ),
     ] = None
     policy: Annotated[str | None, Fact("Policy", "Replacement policy: smq, mq, fifo, lru ...", plain=True)] = None
-    size: Annotated[int | None, Metric("Size", "Cache capacity", "bytes")] = None
-    used: Annotated[int | None, Metric("Used", "Cached data", "bytes")] = None
+    size: Annotated[int | None, Metric("Size", "Cache capacity", "bytes", setting=True, detail=True)] = None
+    used: Annotated[int | None, Metric("Used", "Cached data", "bytes", detail=True)] = None
     dirty: Annotated[int | None, Metric("Dirty", "Dirty data not yet written back", "bytes")] = None
-    block_size: Annotated[int | None, Metric("Block", "Cache block size", "bytes", exact=True)] = None
-    metadata_size: Annotated[int | None, Metric("Metadata", "Metadata capacity of the cache", "bytes")] = None
-    metadata_used: Annotated[int | None, Metric("Metadata used", "Metadata of the cache in use", "bytes")] = None
-    skips_from: Annotated[int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes")] = None
+    block_size: Annotated[
+        int | None, Metric("Block", "Cache block size", "bytes", exact=True, setting=True, detail=True)
+    ] = None
+    metadata_size: Annotated[
+        int | None, Metric("Metadata", "Metadata capacity of the cache", "bytes", setting=True, detail=True)
+    ] = None
+    metadata_used: Annotated[
+        int | None, Metric("Metadata used", "Metadata of the cache in use", "bytes", detail=True)
+    ] = None
+    skips_from: Annotated[
+        int | None, Metric("Skips from", "Sequential bypass threshold; 0: never", "bytes", setting=True, detail=True)
+    ] = None
     reads: Annotated[int | None, Metric("Reads", "Read requests", kind=_COUNTER)] = None
     writes: Annotated[int | None, Metric("Writes", "Write requests", kind=_COUNTER)] = None
     read_hits: Annotated[int | None, Metric("Read hits", "Read hits", kind=_COUNTER)] = None
     write_hits: Annotated[int | None, Metric("Write hits", "Write hits", kind=_COUNTER)] = None
     read_misses: Annotated[
-        int | None, Metric("Read misses", "Read misses that could have been hits", kind=_COUNTER)
+        int | None, Metric("Read misses", "Read misses that could have been hits", kind=_COUNTER, detail=True)
     ] = None
     write_misses: Annotated[
-        int | None, Metric("Write misses", "Write misses that could have been hits", kind=_COUNTER)
+        int | None, Metric("Write misses", "Write misses that could have been hits", kind=_COUNTER, detail=True)
     ] = None
     bypassed_reads: Annotated[int | None, Metric("Bypassed reads", "Reads that bypassed the cache", kind=_COUNTER)] = (
         None
@@ -85,24 +97,34 @@ class Cache(Reading, frozen=True):
         int | None, Metric("Bypassed writes", "Writes that bypassed the cache", kind=_COUNTER)
     ] = None
     sequential_skipped: Annotated[
-        int | None, Metric("Sequential", "Requests bypassed as sequential", kind=_COUNTER)
+        int | None, Metric("Sequential", "Requests bypassed as sequential", kind=_COUNTER, detail=True)
     ] = None
     evicted_by_bypass: Annotated[
-        int | None, Metric("Evicted", "Cached blocks invalidated by bypassing requests", kind=_COUNTER)
+        int | None, Metric("Evicted", "Cached blocks invalidated by bypassing requests", kind=_COUNTER, detail=True)
     ] = None
-    promotions: Annotated[int | None, Metric("Promotions", "Blocks promoted into the cache", kind=_COUNTER)] = None
-    demotions: Annotated[int | None, Metric("Demotions", "Blocks evicted from the cache", kind=_COUNTER)] = None
+    promotions: Annotated[
+        int | None, Metric("Promotions", "Blocks promoted into the cache", kind=_COUNTER, detail=True)
+    ] = None
+    demotions: Annotated[
+        int | None, Metric("Demotions", "Blocks evicted from the cache", kind=_COUNTER, detail=True)
+    ] = None
     no_room: Annotated[
         int | None,
-        Metric("No room", "Requests not cached because all candidate blocks were dirty or busy", kind=_COUNTER),
+        Metric(
+            "No room", "Requests not cached because all candidate blocks were dirty or busy", kind=_COUNTER, detail=True
+        ),
     ] = None
-    cleaned: Annotated[int | None, Metric("Cleaned", "Dirty blocks written back", kind=_COUNTER)] = None
-    fast_errors: Annotated[int | None, Metric("Errors", "I/O errors of the cache device", kind=_COUNTER)] = None
-    slow_errors: Annotated[int | None, Metric("Slow errors", "I/O errors of the backing device", kind=_COUNTER)] = None
+    cleaned: Annotated[int | None, Metric("Cleaned", "Dirty blocks written back", kind=_COUNTER, detail=True)] = None
+    fast_errors: Annotated[
+        int | None, Metric("Errors", "I/O errors of the cache device", kind=_COUNTER, detail=True)
+    ] = None
+    slow_errors: Annotated[
+        int | None, Metric("Slow errors", "I/O errors of the backing device", kind=_COUNTER, detail=True)
+    ] = None
     write_back_rate: Annotated[
-        int | None, Metric("Writeback rate", "Target rate of writing dirty data back", "bytes_per_second")
+        int | None, Metric("Writeback rate", "Target rate of writing dirty data back", "bytes_per_second", detail=True)
     ] = None
-    writes_back: Annotated[int | None, Metric("Writes back", "Whether writeback is running")] = None
+    writes_back: Annotated[int | None, Metric("Writes back", "Whether writeback is running", detail=True)] = None
     printed_read_hits: Annotated[
         float | None,
         Metric("Printed", "Read hit ratio as printed by the driver, truncated to whole percents", "ratio",

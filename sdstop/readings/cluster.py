@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from msgspec.structs import replace
+
 from sdstop.core.joins import GroupKind, Identity, Join, Naming, Peers, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
@@ -22,6 +24,9 @@ _READS = Metric("r/s", "Client reads per second, as reported by the cluster", "p
 _WRITES = Metric("w/s", "Client writes per second, as reported by the cluster", "per_second")
 _READ = Metric("Read", "Bytes read by clients per second, as reported by the cluster", "bytes_per_second")
 _WRITE = Metric("Write", "Bytes written by clients per second, as reported by the cluster", "bytes_per_second")
+_READS_DETAIL, _WRITES_DETAIL, _READ_DETAIL, _WRITE_DETAIL = (
+    replace(mark, detail=True) for mark in (_READS, _WRITES, _READ, _WRITE)
+)
 _READ_WAIT = Metric("r_await", "Mean read latency, as seen by clients", "seconds")
 _WRITE_WAIT = Metric("w_await", "Mean write latency, as seen by clients", "seconds")
 
@@ -46,29 +51,34 @@ class Cluster(Reading, frozen=True, kw_only=True):
     ident: Annotated[str | None, _IDENT]
     version: Annotated[str | None, Fact("Version", "Software of the cluster", plain=True)]
     state: Annotated[
-        str | None, State("State", "Cluster state as reported by the cluster: ClusteredNormal, HEALTH_WARN ...")
+        str | None,
+        State("State", "Cluster state as reported by the cluster: ClusteredNormal, HEALTH_WARN ...", detail=True),
     ]
     healthy: Annotated[int | None, _HEALTHY]
     leader: Annotated[str | None, Fact("Leader", "Leader: master MDM, first monitor", names=Name.HOST)]
-    managers: Annotated[int | None, Metric("Managers", "Configured managers")]
+    managers: Annotated[int | None, Metric("Managers", "Configured managers", setting=True, detail=True)]
     managers_up: Annotated[int | None, Metric("Managers up", "Managers online")]
-    replicas: Annotated[int | None, Metric("Replicas", "Configured copies of the cluster's own records")]
-    replicas_up: Annotated[int | None, Metric("Replicas up", "Copies of the cluster's own records online")]
-    tolerates: Annotated[
-        int | None, Metric("Tolerates", "Number of further manager failures tolerated in the worst case")
+    replicas: Annotated[
+        int | None, Metric("Replicas", "Configured copies of the cluster's own records", setting=True, detail=True)
     ]
-    nodes: Annotated[int | None, Metric("Nodes", "Configured data nodes")]
+    replicas_up: Annotated[int | None, Metric("Replicas up", "Copies of the cluster's own records online", detail=True)]
+    tolerates: Annotated[
+        int | None, Metric("Tolerates", "Number of further manager failures tolerated in the worst case", detail=True)
+    ]
+    nodes: Annotated[int | None, Metric("Nodes", "Configured data nodes", setting=True, detail=True)]
     nodes_up: Annotated[int | None, Metric("Nodes up", "Data nodes online")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of the cluster", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
-    spare: Annotated[int | None, Metric("Spare", "Raw capacity reserved for rebuilds", "bytes")]
+    spare: Annotated[int | None, Metric("Spare", "Raw capacity reserved for rebuilds", "bytes", detail=True)]
     degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than configured", "bytes")]
     failed: Annotated[int | None, Metric("Failed", "Unavailable data (no reachable copy)", "bytes")]
-    reads: Annotated[float | None, _READS] = None
-    writes: Annotated[float | None, _WRITES] = None
-    read: Annotated[float | None, _READ] = None
-    write: Annotated[float | None, _WRITE] = None
-    epoch: Annotated[int | None, Metric("Epoch", "Epoch: increases with each new leader or map", exact=True)] = None
+    reads: Annotated[float | None, _READS_DETAIL] = None
+    writes: Annotated[float | None, _WRITES_DETAIL] = None
+    read: Annotated[float | None, _READ_DETAIL] = None
+    write: Annotated[float | None, _WRITE_DETAIL] = None
+    epoch: Annotated[
+        int | None, Metric("Epoch", "Epoch: increases with each new leader or map", exact=True, detail=True)
+    ] = None
     says: Annotated[
         str | None, Fact("Says", "Problems that the cluster itself reports", export=False, names=Name.TEXT)
     ] = None
@@ -114,7 +124,7 @@ class ClusterNode(Reading, frozen=True, kw_only=True):
     healthy: Annotated[int | None, _HEALTHY]
     maintenance: Annotated[str | None, Fact("Maintenance", "Current maintenance, if any", plain=True)]
     leads: Annotated[bool, Fact("Leads", "Whether it is the leader", export=False)]
-    devices: Annotated[int | None, Metric("Devices", "Number of devices of the node")]
+    devices: Annotated[int | None, Metric("Devices", "Number of devices of the node", setting=True)]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
     version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
@@ -157,30 +167,43 @@ class ClusterPool(Reading, frozen=True, kw_only=True):
     kind: Annotated[str, _KIND]
     ident: Annotated[str | None, _IDENT]
     area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root", names=Name.VOLUME)]
-    copies: Annotated[int | None, Metric("Copies", "Number of copies; absent for erasure coding")]
+    copies: Annotated[
+        int | None, Metric("Copies", "Number of copies; absent for erasure coding", setting=True, detail=True)
+    ]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
     spare: Annotated[
         int | None, Metric("Spare", "Raw capacity reserved for rebuilds; absent if not supported", "bytes")
     ]
-    spare_ratio: Annotated[float | None, Metric("Spare set", "Configured share of spare capacity", "ratio")]
+    spare_ratio: Annotated[
+        float | None, Metric("Spare set", "Configured share of spare capacity", "ratio", setting=True, detail=True)
+    ]
     filled: Annotated[float | None, Metric("Filled", "Used share of the usable capacity", "ratio")]
-    near_full: Annotated[float | None, Metric("Near full", "Fill level at which the cluster warns", "ratio")]
-    full: Annotated[float | None, Metric("Full", "Fill level at which the cluster alarms or refuses writes", "ratio")]
-    domains: Annotated[int | None, Metric("Domains", "Number of failure domains")]
-    largest: Annotated[int | None, Metric("Largest", "Raw capacity of its largest failure domain", "bytes")]
+    near_full: Annotated[
+        float | None, Metric("Near full", "Fill level at which the cluster warns", "ratio", setting=True)
+    ]
+    full: Annotated[
+        float | None,
+        Metric("Full", "Fill level at which the cluster alarms or refuses writes", "ratio", setting=True, detail=True),
+    ]
+    domains: Annotated[int | None, Metric("Domains", "Number of failure domains", detail=True)]
+    largest: Annotated[
+        int | None, Metric("Largest", "Raw capacity of its largest failure domain", "bytes", detail=True)
+    ]
     largest_domain: Annotated[
         str | None, Fact("Largest domain", "Name of the largest failure domain", names=Name.VOLUME)
     ]
     degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than configured", "bytes")]
     failed: Annotated[int | None, Metric("Failed", "Unavailable data (no reachable copy)", "bytes")]
-    reads: Annotated[float | None, _READS] = None
-    writes: Annotated[float | None, _WRITES] = None
-    read: Annotated[float | None, _READ] = None
-    write: Annotated[float | None, _WRITE] = None
+    reads: Annotated[float | None, _READS_DETAIL] = None
+    writes: Annotated[float | None, _WRITES_DETAIL] = None
+    read: Annotated[float | None, _READ_DETAIL] = None
+    write: Annotated[float | None, _WRITE_DETAIL] = None
     rebuilds: Annotated[
         int | None,
-        Metric("Rebuilds", "Raw data copied to other failure domains after the loss of the largest", "bytes"),
+        Metric(
+            "Rebuilds", "Raw data copied to other failure domains after the loss of the largest", "bytes", detail=True
+        ),
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
     statistics: Annotated[
@@ -325,8 +348,10 @@ class ClusterVolume(Reading, frozen=True, kw_only=True):
     ident: Annotated[str | None, _IDENT]
     pool: Annotated[str | None, Fact("Pool", "Pool of the volume", names=Name.VOLUME)]
     provisioning: Annotated[str | None, Fact("Kind", "thin, thick or snapshot", plain=True)]
-    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes")]
-    clients: Annotated[int | None, Metric("Clients", "Number of clients that the volume is mapped to")]
+    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", setting=True)]
+    clients: Annotated[
+        int | None, Metric("Clients", "Number of clients that the volume is mapped to", setting=True, detail=True)
+    ]
     mapped: Annotated[str | None, Fact("Mapped to", "Names of the first clients", export=False, names=Name.EVIDENCE)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
@@ -364,9 +389,9 @@ class ClusterClient(Reading, frozen=True, kw_only=True):
     client: Annotated[str, Label("Client", "Its name, or its address, or its id", names=Name.HOST)]
     ident: Annotated[str | None, _IDENT]
     address: Annotated[str | None, Fact("Address", "Its address", names=Name.IDENTIFIER)]
-    state: Annotated[str | None, State("State", "State as reported by the cluster")]
+    state: Annotated[str | None, State("State", "State as reported by the cluster", detail=True)]
     healthy: Annotated[int | None, _HEALTHY]
-    volumes: Annotated[int | None, Metric("Volumes", "Number of mapped volumes")]
+    volumes: Annotated[int | None, Metric("Volumes", "Number of mapped volumes", detail=True)]
     version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None

@@ -73,7 +73,7 @@ class Disk(Reading, frozen=True):
     ]
     in_flight: Annotated[
         int | None,
-        Metric("In flight", "Requests in flight", name="sdstop_disk_io_now"),
+        Metric("In flight", "Requests in flight", name="sdstop_disk_io_now", detail=True),
     ]
     io_time: Annotated[int, Metric("Busy time", "Time with a request in flight", "seconds", _COUNTER, 0.001)]
     weighted_time: Annotated[

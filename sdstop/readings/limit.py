@@ -55,22 +55,31 @@ class Limit(Reading, frozen=True):
     ]
     kind: Annotated[str, Label("Kind", "Enforced by: powerflex, cgroup, qemu, rbd", plain=True)]
     direction: Annotated[str, Label("Direction", "Direction: total, read, write", plain=True)]
-    limited: Annotated[str | None, State("Limited", "Kind of active limit: both, iops, bandwidth or none")]
+    limited: Annotated[str | None, State("Limited", "Kind of active limit: both, iops, bandwidth or none", detail=True)]
     iops: Annotated[
         float | None,
-        Metric("IOPS", "IOPS limit", "per_second", name="sdstop_limit_requests_per_second"),
+        Metric("IOPS", "IOPS limit", "per_second", name="sdstop_limit_requests_per_second", setting=True),
     ] = None
     bandwidth: Annotated[
         float | None,
-        Metric("Bandwidth", "Bandwidth limit", "bytes_per_second", name="sdstop_limit_bytes_per_second"),
+        Metric("Bandwidth", "Bandwidth limit", "bytes_per_second", name="sdstop_limit_bytes_per_second", setting=True),
     ] = None
     iops_burst: Annotated[
         float | None,
-        Metric("IOPS burst", "IOPS limit in a burst", "per_second", name="sdstop_limit_burst_requests_per_second"),
+        Metric(
+            "IOPS burst",
+            "IOPS limit in a burst",
+            "per_second",
+            name="sdstop_limit_burst_requests_per_second",
+            setting=True,
+            detail=True,
+        ),
     ] = None
     iops_burst_length: Annotated[
         float | None,
-        Metric("For", "Maximum burst duration", "seconds", name="sdstop_limit_burst_requests_length_seconds"),
+        Metric(
+            "For", "Maximum burst duration", "seconds", name="sdstop_limit_burst_requests_length_seconds", detail=True
+        ),
     ] = None
     bandwidth_burst: Annotated[
         float | None,
@@ -79,14 +88,23 @@ class Limit(Reading, frozen=True):
             "Bandwidth limit in a burst",
             "bytes_per_second",
             name="sdstop_limit_burst_bytes_per_second",
+            setting=True,
+            detail=True,
         ),
     ] = None
     bandwidth_burst_length: Annotated[
         float | None,
-        Metric("For", "Maximum burst duration", "seconds", name="sdstop_limit_burst_bytes_length_seconds"),
+        Metric("For", "Maximum burst duration", "seconds", name="sdstop_limit_burst_bytes_length_seconds", detail=True),
     ] = None
     iops_size: Annotated[
-        int | None, Metric("IOPS size", "Request size that counts as one I/O; larger ones count as several", "bytes")
+        int | None,
+        Metric(
+            "IOPS size",
+            "Request size that counts as one I/O; larger ones count as several",
+            "bytes",
+            setting=True,
+            detail=True,
+        ),
     ] = None
     group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit", names=Name.VOLUME)] = (
         None
@@ -104,7 +122,13 @@ class Limit(Reading, frozen=True):
     )
     stalled: Annotated[
         float | None,
-        Metric("Stalled", "Minimum time in which a task of the owner was stalled on I/O", "seconds", Kind.COUNTER),
+        Metric(
+            "Stalled",
+            "Minimum time in which a task of the owner was stalled on I/O",
+            "seconds",
+            Kind.COUNTER,
+            detail=True,
+        ),
     ] = None
     requests_rate: Annotated[
         float | None,
@@ -117,12 +141,15 @@ class Limit(Reading, frozen=True):
         float | None,
         Metric("Used", "Bytes per second, as reported", "bytes_per_second", name="sdstop_limit_used_bytes_per_second"),
     ] = None
-    sharers: Annotated[int | None, Metric("Sharers", "Number of owners that the reported rates are summed over")] = None
+    sharers: Annotated[
+        int | None, Metric("Sharers", "Number of owners that the reported rates are summed over", detail=True)
+    ] = None
     wait: Annotated[
         float | None, Metric("Wait", "Mean request latency including throttling, as reported", "seconds")
     ] = None
     disk_wait: Annotated[
-        float | None, Metric("Disks' wait", "Mean request latency excluding throttling, as reported", "seconds")
+        float | None,
+        Metric("Disks' wait", "Mean request latency excluding throttling, as reported", "seconds", detail=True),
     ] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Marked by", "Text that marks its line there", export=False, names=Name.EVIDENCE)] = ""

@@ -71,9 +71,12 @@ class Rebuild(Reading, frozen=True):
         int | None, Metric("Remaining", "Remaining time of the rebuild, as reported by the source", "seconds")
     ] = None
     speed_min: Annotated[
-        int | None, Metric("Least", "Guaranteed minimum rebuild speed (speed_min)", "bytes_per_second")
+        int | None,
+        Metric("Least", "Guaranteed minimum rebuild speed (speed_min)", "bytes_per_second", setting=True, detail=True),
     ] = None
-    speed_max: Annotated[int | None, Metric("Most", "Maximum rebuild speed (speed_max)", "bytes_per_second")] = None
+    speed_max: Annotated[
+        int | None, Metric("Most", "Maximum rebuild speed (speed_max)", "bytes_per_second", setting=True)
+    ] = None
     speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False, plain=True)] = None
     speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False, plain=True)] = None
     completed: Annotated[
@@ -90,9 +93,9 @@ class Rebuild(Reading, frozen=True):
         Fact("Limited by", "Policy that limits the speed, if the source reports one", export=False, plain=True),
     ] = None
     scanned: Annotated[
-        int | None, Metric("Scanned", "Bytes scanned by the rebuild, if reported separately", "bytes")
+        int | None, Metric("Scanned", "Bytes scanned by the rebuild, if reported separately", "bytes", detail=True)
     ] = None
-    repaired: Annotated[int | None, Metric("Repaired", "Bytes rewritten by the rebuild", "bytes")] = None
+    repaired: Annotated[int | None, Metric("Repaired", "Bytes rewritten by the rebuild", "bytes", detail=True)] = None
     step: Annotated[
         int,
         Metric("Step", "Smallest visible progress, because the source rounds its numbers", "bytes", export=False),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 
 from sdstop.core.finding import NodeRule, Rule
-from sdstop.rules.between import BETWEEN
 
 ORDER = (
     "array_degraded",
@@ -123,5 +122,12 @@ def _rule(module: str) -> Rule:
 RULES: tuple[Rule, ...] = tuple(_rule(module) for module in ORDER)
 """Every rule about one node."""
 
-EVERY: tuple[Rule | NodeRule, ...] = (*RULES, *BETWEEN)
+EVERY: tuple[Rule | NodeRule, ...]
 """Rules about one node and rules between nodes: all rules with configurable thresholds."""
+
+
+def __getattr__(name: str) -> tuple[Rule | NodeRule, ...]:
+    """Return EVERY; rules between nodes are imported when they are asked for, because most commands see one node."""
+    if name != "EVERY":
+        raise AttributeError(name)
+    return (*RULES, *import_module("sdstop.rules.between").BETWEEN)

@@ -424,4 +424,5 @@ ARRAY_DEGRADED = Rule(
     ),
     damage=Damage.REDUNDANCY,
     view="disks",
+    advice="Check the backup of {subject} first; then replace the failed member.",
 )

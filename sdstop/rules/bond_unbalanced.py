@@ -392,4 +392,5 @@ BOND_UNBALANCED = Rule(
     ),
     covers=(Covers(Bond),),
     view="network",
+    advice="Use a hash over ports (layer3+4) to spread connections to one peer.",
 )

@@ -307,4 +307,5 @@ CACHE_BYPASSED = Rule(
         Threshold("apart", 0.1, "largest difference to the share of requests not of whole blocks", "ratio"),
     ),
     view="caches",
+    advice="Fix what splits the requests, or change the limit of the cache.",
 )

@@ -48,10 +48,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for caching in cachings(window):
         cache = caching.cache
         said = [*_state(window, cache), *_errors(window, caching), *_metadata(window, cache, limits)]
-        if said:
-            yield _joined(said)
-        elif cache.state in {CUT, UNKNOWN}:
+        if cache.state in {CUT, UNKNOWN} and all(each.severity is Severity.INFO for each in said):
             yield Unchecked(f"line {cache.state}", cache.cache, gap=Gap.FAULTY)
+        elif said:
+            yield _joined(said)
         elif cache.state is not None and cache.state not in _WORKING:
             yield Unchecked(f'unknown state "{human.safe(cache.state, 40)}"', cache.cache, gap=Gap.FAULTY)
         elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
@@ -213,4 +213,5 @@ CACHE_ERRORS = Rule(
     ),
     damage=Damage.AVAILABILITY,
     view="caches",
+    advice="Find the first error of the cache in the kernel log.",
 )

@@ -276,4 +276,5 @@ CACHE_FULL_OF_DIRTY = Rule(
         Threshold("soon", 600.0, "time until all is dirty at the present rate", "seconds"),
     ),
     view="caches",
+    advice="Check the backing disks; if they are full, the load exceeds them.",
 )

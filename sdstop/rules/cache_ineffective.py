@@ -205,4 +205,5 @@ CACHE_INEFFECTIVE = Rule(
         Threshold("headers", float(1 << 30), "L2ARC: memory for its headers", "bytes"),
     ),
     view="caches",
+    advice="Check the backing disks; if they are not busy, ignore this.",
 )

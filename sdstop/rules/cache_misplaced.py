@@ -115,4 +115,5 @@ CACHE_MISPLACED = Rule(
     explains=("cache-ineffective",),
     standing=True,
     view="caches",
+    advice="Stop the users, then activate the volume on the cache.",
 )

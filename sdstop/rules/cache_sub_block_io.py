@@ -120,4 +120,5 @@ CACHE_SUB_BLOCK_IO = Rule(
         Threshold("requests", 500.0, "requests in a minute needed to judge"),
     ),
     view="caches",
+    advice="Set the MTU of both ends so that a request fits whole blocks.",
 )

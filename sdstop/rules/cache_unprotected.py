@@ -182,4 +182,5 @@ CACHE_UNPROTECTED = Rule(
     many="have unprotected caches",
     damage=Damage.SPEED,
     view="disks",
+    advice="Replace the battery or capacitor; a learn cycle ends by itself.",
 )

@@ -123,4 +123,5 @@ CAPACITY_NEAR_FULL = Rule(
     ),
     damage=Damage.CAPACITY,
     view="cluster",
+    advice="Delete unused volumes and snapshots, or add devices.",
 )

@@ -102,4 +102,5 @@ CEPH_DAEMON_DOWN = Rule(
     many="do not run",
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Find out why the daemon ended, then start it.",
 )

@@ -363,4 +363,5 @@ CEPH_HEALTH = Rule(
     instead=(CephDaemon,),
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Run ceph health detail, and fix the reported thing itself.",
 )

@@ -84,4 +84,5 @@ CLUSTER_CONSTRAINT_LEFT = Rule(
     damage=Damage.HYGIENE,
     standing=True,
     view="cluster",
+    advice="Remove the constraint if the move is over.",
 )

@@ -111,4 +111,5 @@ CLUSTER_FENCING = Rule(
     damage=Damage.HYGIENE,
     standing=True,
     view="cluster",
+    advice="Configure a fence device and test it.",
 )

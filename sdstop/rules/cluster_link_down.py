@@ -82,4 +82,5 @@ CLUSTER_LINK_DOWN = Rule(
     covers=(Covers(CorosyncLink, "{cluster}/link{link}"),),
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Check the network of this link: switch, cable, address, firewall.",
 )

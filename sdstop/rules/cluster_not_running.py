@@ -141,4 +141,5 @@ CLUSTER_NOT_RUNNING = Rule(
     instead=(ClusterPolicy,),
     damage=Damage.AVAILABILITY,
     view="cluster",
+    advice="Check which resources still run on this node, then start it.",
 )

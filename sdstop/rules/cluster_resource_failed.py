@@ -268,4 +268,5 @@ CLUSTER_RESOURCE_FAILED = Rule(
     covers=(Covers(ClusterResource, "{cluster}"),),
     damage=Damage.AVAILABILITY,
     view="cluster",
+    advice="Fix the cause that the log names, then clean up the resource.",
 )

@@ -162,4 +162,5 @@ DEVICE_SATURATED = Rule(
     covers=(),
     many="are at their limit",
     view="disks",
+    advice="Spread the load over more devices, or limit the programs behind it.",
 )

@@ -96,4 +96,5 @@ DIMM_BELOW_RATED_SPEED = Rule(
     covers=(Covers(MemorySocket, _SUBJECT),),
     standing=True,
     view="host",
+    advice="Check memory speed and power profile in the firmware setup.",
 )

@@ -109,4 +109,5 @@ DIMM_MIXED = Rule(
     covers=(Covers(MemorySocket, _SUBJECT),),
     standing=True,
     view="host",
+    advice="Give each channel of each socket the same modules.",
 )

@@ -282,4 +282,5 @@ DIMM_TOO_FEW_CHANNELS = Rule(
     covers=(Covers(MemorySocket, _SUBJECT),),
     standing=True,
     view="host",
+    advice="Fill all channels of each socket with modules of the same type.",
 )

@@ -110,4 +110,5 @@ DIMM_UNEQUAL_SOCKETS = Rule(
     covers=(Covers(MemorySocket, _SUBJECT),),
     standing=True,
     view="host",
+    advice="Populate every socket alike.",
 )

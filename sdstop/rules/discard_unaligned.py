@@ -72,4 +72,5 @@ DISCARD_UNALIGNED = Rule(
     covers=(),
     damage=Damage.CAPACITY,
     view="disks",
+    advice="Discard by fstrim from time to time, which joins free ranges.",
 )

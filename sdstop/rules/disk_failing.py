@@ -328,4 +328,5 @@ DISK_FAILING = Rule(
     many="are failing",
     damage=Damage.REDUNDANCY,
     view="disks",
+    advice="Replace the disk; check first that its data has another copy.",
 )

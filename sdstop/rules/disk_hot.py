@@ -155,4 +155,5 @@ DISK_HOT = Rule(
     many="are too hot",
     damage=Damage.AVAILABILITY,
     view="disks",
+    advice="Check fans and air flow of the slot; compare with its neighbors.",
 )

@@ -91,4 +91,5 @@ DISK_LINK_ERRORS = Rule(
     many="have link errors",
     damage=Damage.AVAILABILITY,
     view="disks",
+    advice="Reseat or replace the cable, then try another slot; keep the disk.",
 )

@@ -264,4 +264,5 @@ DISK_OFFLINE = Rule(
     many="are offline",
     damage=Damage.AVAILABILITY,
     view="disks",
+    advice="Find out whether the disk, its cable or its port failed.",
 )

@@ -130,4 +130,5 @@ DISK_WORN = Rule(
     damage=Damage.REDUNDANCY,
     standing=True,
     view="disks",
+    advice="Plan its replacement; disks of one batch wear out together.",
 )

@@ -203,4 +203,5 @@ FILESYSTEM_ERRORS = Rule(
     many="have file system errors",
     damage=Damage.DATA,
     view="disks",
+    advice="Repair the device below it; then unmount and check the file system.",
 )

@@ -192,4 +192,5 @@ FILESYSTEM_FULL = Rule(
     ),
     damage=Damage.CAPACITY,
     view="volumes",
+    advice="Find the largest directories; deleted files that are open count too.",
 )

@@ -146,4 +146,5 @@ FILESYSTEM_READONLY = Rule(
     many="were stopped after an error",
     damage=Damage.AVAILABILITY,
     view="disks",
+    advice="Find the failed device below it; then unmount, check and mount it.",
 )

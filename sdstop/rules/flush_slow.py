@@ -142,4 +142,5 @@ FLUSH_SLOW = Rule(
     covers=(),
     many="flush slowly",
     view="disks",
+    advice="Put logs and databases on a disk with power-loss protection.",
 )

@@ -335,4 +335,5 @@ FRAMES_DROPPED = Rule(
     covers=(Covers(Traffic, where=_has_wire),),
     many="lose frames",
     view="network",
+    advice="Compare the MTU with every peer and the switch; enlarge full rings.",
 )

@@ -114,4 +114,5 @@ GLUSTER_HEAL_PENDING = Rule(
     (Threshold("entries", 100, "entries to heal above which a lack of progress is a warning"),),
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Let healing end before another brick or server is taken down.",
 )

@@ -87,4 +87,5 @@ GLUSTER_SPLIT_BRAIN = Rule(
     (GlusterHeal,),
     damage=Damage.DATA,
     view="cluster",
+    advice="Compare and save both copies first: the one not chosen is overwritten.",
 )

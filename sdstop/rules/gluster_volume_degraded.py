@@ -139,4 +139,5 @@ GLUSTER_VOLUME_DEGRADED = Rule(
     remembers=True,
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Check the disk and file system of the brick before you start it again.",
 )

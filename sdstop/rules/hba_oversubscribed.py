@@ -128,4 +128,5 @@ HBA_OVERSUBSCRIBED = Rule(
     either=3,
     covers=(Covers(Hba),),
     view="fabric",
+    advice="Spread the disks over more HBAs (zoning, enclosure cabling).",
 )

@@ -115,4 +115,5 @@ HBA_UNBALANCED = Rule(
     covers=(Covers(Hba),),
     standing=True,
     view="fabric",
+    advice="Spread the disks over the HBAs (expander zoning, enclosure cabling).",
 )

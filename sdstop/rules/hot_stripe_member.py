@@ -99,4 +99,5 @@ HOT_STRIPE_MEMBER = Rule(
         "rebuild-slow",
         "volume-below-promise",
     ),
+    advice="Spread the load: move or restripe the hot file or volume.",
 )

@@ -113,4 +113,5 @@ IO_STALLED = Rule(
     damage=Damage.AVAILABILITY,
     view="host",
     after=STOPS | {_STUCK},
+    advice="Read the kernel stack of a blocked task to see where it waits.",
 )

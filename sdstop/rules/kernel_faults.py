@@ -96,4 +96,5 @@ KERNEL_FAULTS = Rule(
     covers=(),
     damage=Damage.AVAILABILITY,
     view="host",
+    advice="Find the device or server that the tasks in the kernel log wait for.",
 )

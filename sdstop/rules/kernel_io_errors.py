@@ -237,4 +237,5 @@ KERNEL_IO_ERRORS = Rule(
     many="have errors in the kernel log",
     damage=Damage.AVAILABILITY,
     view="disks",
+    advice="Read the messages about {subject} in the kernel log, the first one first.",
 )

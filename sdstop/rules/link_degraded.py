@@ -131,4 +131,5 @@ LINK_DEGRADED = Rule(
     explains=("bond-unbalanced",),
     many="are degraded",
     view="network",
+    advice="Reseat or replace the cable and its modules, then try another port.",
 )

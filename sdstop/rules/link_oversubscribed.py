@@ -161,4 +161,5 @@ LINK_OVERSUBSCRIBED = Rule(
     ),
     covers=(Covers(StorageClient, "{interface}"),),
     view="network",
+    advice="Use a faster link, or a second one with the clients spread over both.",
 )

@@ -162,4 +162,5 @@ LINK_SATURATED = Rule(
         "rebuild-slow",
         "volume-below-promise",
     ),
+    advice="Spread the traffic over more links, or move clients to another port.",
 )

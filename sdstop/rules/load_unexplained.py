@@ -163,4 +163,5 @@ LOAD_UNEXPLAINED = Rule(
     covers=(),
     view="host",
     after=LOADS,
+    advice="List the blocked tasks by kernel function; look for a slow device.",
 )

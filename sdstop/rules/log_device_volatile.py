@@ -115,4 +115,5 @@ LOG_DEVICE_VOLATILE = Rule(
     damage=Damage.DATA,
     standing=True,
     view="disks",
+    advice="Put the log on a disk with power-loss protection, mirrored if possible.",
 )

@@ -127,4 +127,5 @@ MDM_NO_REDUNDANCY = Rule(
     covers=(Covers(Cluster, where=_has_managers),),
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Restore the missing MDM: check its node and its service.",
 )

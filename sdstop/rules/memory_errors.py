@@ -202,4 +202,5 @@ MEMORY_ERRORS = Rule(
     many="have memory errors",
     damage=Damage.AVAILABILITY,
     view="host",
+    advice="Replace the module; errors that stay afterwards mean the slot.",
 )

@@ -109,4 +109,5 @@ MEMORY_SATURATED = Rule(
     covers=(Covers(MemoryTraffic, "memory"),),
     explains=("rebuild-slow",),
     view="host",
+    advice="Find the programs that move the most memory, and pin them to one node.",
 )

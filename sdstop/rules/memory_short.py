@@ -176,4 +176,5 @@ MEMORY_SHORT = Rule(
     ),
     covers=(),
     view="host",
+    advice="Limit or stop the programs that need the memory, or add memory.",
 )

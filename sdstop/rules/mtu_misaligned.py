@@ -365,4 +365,5 @@ MTU_MISALIGNED = Rule(
     either=3,
     covers=(Covers(AoeTarget, "{interfaces|device}", _has_payload), Covers(AoeExport, "{interface}")),
     view="network",
+    advice="Check that the cards and the switch support the MTU named on the node.",
 )

@@ -233,4 +233,5 @@ MTU_MISMATCH = Rule(
     damage=Damage.AVAILABILITY,
     standing=True,
     view="network",
+    advice="Set the same MTU on all of them, and in the network configuration.",
 )

@@ -81,4 +81,5 @@ NO_SPARE_LEFT = Rule(
     damage=Damage.REDUNDANCY,
     view="disks",
     covers=(Covers(Array, where=lambda row: row.redundant),),
+    advice="Replace the failed disk; the new one becomes the spare.",
 )

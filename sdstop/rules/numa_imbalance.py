@@ -191,4 +191,5 @@ NUMA_IMBALANCE = Rule(
     covers=(Covers(NumaNode, _SUBJECT), Covers(NumaNode)),
     standing=True,
     view="host",
+    advice="Populate the memory slots of that processor (order: board manual).",
 )

@@ -174,4 +174,5 @@ NUMA_REMOTE_HBA = Rule(
     covers=(Covers(Hba, "node{node}"),),
     standing=True,
     view="fabric",
+    advice="Move HBAs to slots of the node that has the memory (see the board manual).",
 )

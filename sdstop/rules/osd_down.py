@@ -112,4 +112,5 @@ OSD_DOWN = Rule(
     many="are down",
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Find out why the OSD is down, then start or replace it.",
 )

@@ -111,4 +111,5 @@ OSD_SLOW = Rule(
     many="are slow",
     damage=Damage.SPEED,
     view="cluster",
+    advice="Check the disk of the OSD; take a failing one out of the cluster.",
 )

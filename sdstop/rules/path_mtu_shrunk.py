@@ -145,4 +145,5 @@ PATH_MTU_SHRUNK = Rule(
     ),
     covers=(Covers(PathMtu, "{interface}"),),
     view="network",
+    advice="Raise the MTU on that hop (router, switch, peer), or lower it here.",
 )

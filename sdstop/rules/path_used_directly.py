@@ -135,4 +135,5 @@ PATH_USED_DIRECTLY = Rule(
     standing=True,
     many="are used directly",
     view="disks",
+    advice="Mount the map by its name or UUID, and let LVM ignore its paths.",
 )

@@ -131,4 +131,5 @@ PATHS_UNBALANCED = Rule(
     instead=(NvmePath,),
     covers=(Covers(MultipathPath, "{mapping}"), Covers(NvmePath, "{device}")),
     view="disks",
+    advice="Put paths of equal cost into one group.",
 )

@@ -82,4 +82,5 @@ PAUSE_FRAMES = Rule(
     (Threshold("rate", 100.0, "pause frames per second in one direction", "per_second"),),
     many="are paused",
     view="network",
+    advice="Find the receiver that is too slow behind the switch.",
 )

@@ -132,4 +132,5 @@ PCIE_DEGRADED = Rule(
     many="have degraded PCIe links",
     standing=True,
     view="fabric",
+    advice="Reseat the card or try another slot.",
 )

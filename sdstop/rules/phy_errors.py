@@ -281,4 +281,5 @@ PHY_ERRORS = Rule(
     many="have link errors",
     damage=Damage.AVAILABILITY,
     view="fabric",
+    advice="Compare the counters in an hour; replace the cable of growing ones.",
 )

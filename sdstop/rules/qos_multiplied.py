@@ -101,4 +101,5 @@ QOS_MULTIPLIED = Rule(
     covers=(Covers(Limit, "vol:{volume}", _is_held),),
     standing=True,
     view="volumes",
+    advice="Divide the limit by the number of concurrent clients.",
 )

@@ -103,4 +103,5 @@ QOS_PARTIAL = Rule(
     covers=(Covers(Limit, "vol:{volume}", _is_set),),
     standing=True,
     view="volumes",
+    advice="Set the limit on every mapping, and again for each new mapping.",
 )

@@ -80,4 +80,5 @@ RAID_VOLUME_DEGRADED = Rule(
     many="are degraded",
     damage=Damage.REDUNDANCY,
     view="disks",
+    advice="Replace the failed disk; the controller then rebuilds.",
 )

@@ -104,4 +104,5 @@ REBUILD_RUNNING = Rule(
     _check,
     (Rebuild,),
     view="disks",
+    advice="Let it finish; defer other load and maintenance.",
 )

@@ -264,4 +264,5 @@ REBUILD_SLOW = Rule(
         Threshold("seconds", 20.0, "time of progress observed", "seconds"),
     ),
     view="disks",
+    advice="Find the limit of the rebuild in view Path, and raise that one.",
 )

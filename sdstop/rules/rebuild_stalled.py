@@ -154,4 +154,5 @@ REBUILD_STALLED = Rule(
         Threshold("stalled", STALLED, "time without progress in any case, critical", "seconds"),
     ),
     view="disks",
+    advice="Look for errors of {subject}, and where its threads wait.",
 )

@@ -135,4 +135,5 @@ REBUILD_THROTTLED = Rule(
         Threshold("seconds", 10.0, "time of progress observed", "seconds"),
     ),
     view="disks",
+    advice="Raise the maximum speed until the rebuild is done.",
 )

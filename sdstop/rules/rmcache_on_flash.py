@@ -85,4 +85,5 @@ RMCACHE_ON_FLASH = Rule(
     (ScaleioPool,),
     standing=True,
     view="cluster",
+    advice="Switch the RAM read cache off for this pool.",
 )

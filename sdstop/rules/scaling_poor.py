@@ -178,4 +178,5 @@ SCALING_POOR = Rule(
     ),
     after=frozenset(SUSPECTS),
     view="volumes",
+    advice="Find the saturated resource (CPU, NIC, devices) on each node.",
 )  # fmt: skip

@@ -175,4 +175,5 @@ SCRUB_OVERDUE = Rule(
     damage=Damage.HYGIENE,
     standing=True,
     view="disks",
+    advice="Scrub the pool; it reads all data at low priority.",
 )

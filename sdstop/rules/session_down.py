@@ -154,4 +154,5 @@ SESSION_DOWN = Rule(
     damage=Damage.AVAILABILITY,
     view="network",
     explains=(*FOLLOWS_WAITS, "path-failed", "disk-offline"),
+    advice="Check the target, and the network to it.",
 )

@@ -79,4 +79,5 @@ SLOW_DEVICE = Rule(
         "device-saturated",
         "volume-below-promise",
     ),
+    advice="Check the disk and its link; replace the disk if it stays slow.",
 )

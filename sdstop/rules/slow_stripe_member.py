@@ -211,4 +211,5 @@ SLOW_STRIPE_MEMBER = Rule(
     covers=(Covers(Array, where=is_striped),),
     many="are slow",
     view="disks",
+    advice="Check the disk and its link; replace the disk if it stays slow.",
 )

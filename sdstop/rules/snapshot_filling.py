@@ -139,4 +139,5 @@ SNAPSHOT_FILLING = Rule(
     explains=("kernel-io-errors",),
     damage=Damage.CAPACITY,
     view="volumes",
+    advice="Extend the snapshot, or remove it if it is not needed any more.",
 )

@@ -193,4 +193,5 @@ SPARE_BELOW_FAULT_SET = Rule(
     damage=Damage.REDUNDANCY,
     standing=True,
     view="cluster",
+    advice="Raise the spare, or equalize the failure domains.",
 )

@@ -94,4 +94,5 @@ SPLIT_BRAIN = Rule(
     (DrbdConnection,),
     damage=Damage.DATA,
     view="cluster",
+    advice="Choose the side whose changes are discarded; save its data first.",
 )

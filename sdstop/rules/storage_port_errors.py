@@ -197,4 +197,5 @@ STORAGE_PORT_ERRORS = Rule(
     many="have link errors",
     damage=Damage.AVAILABILITY,
     view="fabric",
+    advice="Clean or replace the cable and its modules, both ends.",
 )

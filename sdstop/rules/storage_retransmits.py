@@ -94,4 +94,5 @@ STORAGE_RETRANSMITS = Rule(
     explains=("slow-device", "slow-stripe-member", "osd-slow"),
     many="lose segments",
     view="network",
+    advice="Look for drops along the path: interface, bond, switch, peer.",
 )

@@ -185,4 +185,5 @@ STRIPE_CONVOY = Rule(
         "rebuild-slow",
         "volume-below-promise",
     ),
+    advice="Run fewer copies, clones or scans at once.",
 )

@@ -75,4 +75,5 @@ SYNC_DISABLED = Rule(
     damage=Damage.DATA,
     standing=True,
     view="disks",
+    advice="Restore sync unless this data may be lost; add a log device for speed.",
 )

@@ -68,4 +68,5 @@ TARGET_LEFT = Rule(
     damage=Damage.AVAILABILITY,
     explains=("filesystem-readonly", "filesystem-errors", "kernel-io-errors"),
     view="disks",
+    advice="Find out who loaded the table: LVM without a disk, or a test.",
 )

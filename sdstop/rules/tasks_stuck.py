@@ -170,4 +170,5 @@ TASKS_STUCK = Rule(
     damage=Damage.AVAILABILITY,
     view="host",
     after=STOPS,
+    advice="Check that the server or device they wait for answers.",
 )

@@ -292,4 +292,5 @@ THIN_POOL_FILLING = Rule(
     explains=(*FOLLOWS_WAITS, "io-stalled", "kernel-io-errors"),
     damage=Damage.CAPACITY,
     view="volumes",
+    advice="Grow the pool now; deleting files helps only after a discard.",
 )

@@ -159,4 +159,5 @@ UNSTABLE_DEVICE_PATH = Rule(
     damage=Damage.AVAILABILITY,
     standing=True,
     view="disks",
+    advice="Add devices again by /dev/disk/by-path, one by one, all copies healthy.",
 )

@@ -120,4 +120,5 @@ VOLUME_BELOW_PROMISE = Rule(
     ),
     covers=(Covers(Limit, "{subject}", _promises),),
     view="volumes",
+    advice="Check the storage below: slow members, rebuilds, saturated links.",
 )

@@ -238,4 +238,5 @@ VOLUME_DEGRADED = Rule(
     explains=("slow-device", "slow-stripe-member"),
     damage=Damage.REDUNDANCY,
     view="disks",
+    advice="Find the failed member's disk, and check whether it works.",
 )

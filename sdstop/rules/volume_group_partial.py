@@ -91,4 +91,5 @@ VOLUME_GROUP_PARTIAL = Rule(
     damage=Damage.AVAILABILITY,
     covers=(Covers(VolumeGroup),),
     view="volumes",
+    advice="Find the missing disk: cable, path, controller, or filter in lvm.conf.",
 )

@@ -222,4 +222,5 @@ VOLUME_QOS_SATURATED = Rule(
     covers=(Covers(Limit, "{subject}", _is_held),),
     many="are at their I/O limits",
     view="volumes",
+    advice="Raise the limit, or reduce the load: the disks are not the cause.",
 )

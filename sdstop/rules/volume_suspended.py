@@ -101,4 +101,5 @@ VOLUME_SUSPENDED = Rule(
     damage=Damage.AVAILABILITY,
     view="disks",
     explains=FOLLOWS_WAITS,
+    advice="Find the command that suspended it; resume if it no longer runs.",
 )

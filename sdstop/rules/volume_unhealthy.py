@@ -110,4 +110,5 @@ VOLUME_UNHEALTHY = Rule(
     many="do not work as they should",
     damage=Damage.AVAILABILITY,
     view="volumes",
+    advice="Find the cause, then let LVM use the member again.",
 )

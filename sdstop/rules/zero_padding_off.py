@@ -56,4 +56,5 @@ ZERO_PADDING_OFF = Rule(
     damage=Damage.DATA,
     standing=True,
     view="cluster",
+    advice="Create a new pool with zero padding and move the volumes to it.",
 )

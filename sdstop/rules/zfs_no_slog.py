@@ -134,4 +134,5 @@ ZFS_NO_SLOG = Rule(
         Threshold("seconds", 10.0, "time of counters needed", "seconds"),
     ),
     view="disks",
+    advice="Add a mirrored log device: SSDs with power-loss protection.",
 )

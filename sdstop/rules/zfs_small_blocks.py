@@ -60,4 +60,5 @@ ZFS_SMALL_BLOCKS = Rule(
     damage=Damage.SPEED,
     standing=True,
     view="disks",
+    advice="Plan to make the vdev again: its ashift cannot be changed.",
 )

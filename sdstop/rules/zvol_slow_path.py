@@ -214,4 +214,5 @@ ZVOL_SLOW_PATH = Rule(
     ),
     view="disks",
     covers=(Covers(DatasetSettings, where=_is_volume),),
+    advice="Use a volblocksize of a whole row of data for new volumes.",
 )

@@ -8,6 +8,7 @@ from sdstop.core.evidence import Frame
 from sdstop.tui.terminal import Options, usable_terminal
 
 if TYPE_CHECKING:
+    from sdstop.analysis.comparison.comparison import Comparison
     from sdstop.analysis.load_course import LoadCourse
     from sdstop.core.session import Session
 
@@ -33,16 +34,24 @@ class LiveFrames(Protocol):
         """Stop the source without waiting for hung collectors."""
 
 
-def run(session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None) -> int:
+def run(
+    session: Session,
+    frames: LiveFrames | None,
+    options: Options,
+    course: LoadCourse | None = None,
+    found: Comparison | None = None,
+) -> int:
     """Show the dashboard until the user quits; return the exit code.
 
     `frames` feeds a live session; it is None for a capture, whose frames are already in the session. `course` has
-    followed the session since its first frame; None: the load is known from the newest window on.
+    followed the session since its first frame; None: the load is known from the newest window on. `found` is a
+    comparison to show first.
     Raises any unexpected exception of the dashboard after restoring the terminal.
     """
     from sdstop.tui.app import Dashboard  # noqa: PLC0415  # a report must not pay for the import
 
     app = Dashboard(session, frames, options, course)
+    app.compared = found
     app.run(mouse=options.mouse)
     if app.failure is not None:
         raise app.failure

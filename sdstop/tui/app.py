@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from sdstop.analysis.comparison.comparison import Comparison, comparison
+from sdstop.analysis.comparison.sides import moment_side
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
+from sdstop.core.format import clock
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.model import schema
@@ -15,6 +18,7 @@ from sdstop.core.session import Look, Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.device.page import DevicePage
+from sdstop.tui.difference import ChangesSheet
 from sdstop.tui.facts import AllFields, FactSubject
 from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
@@ -60,6 +64,9 @@ class Dashboard(Commands):
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
         self.main = Main(HINTS, options.columns)
+        self.marked: Look | None = None
+        self.compared: Comparison | None = None
+        """Comparison to show first."""
         self._heard = time.monotonic()
         self._played = time.monotonic()
         self._reader = -1
@@ -85,6 +92,8 @@ class Dashboard(Commands):
         steps = (*(partial(getattr, entry, "made_of") for entry in VIEWS), *(partial(schema, f) for f in families))
         self.set_timer(_SOON, lambda: self.prepare(steps))
         self.paint()
+        if self.compared is not None:
+            self.call_later(self.lay, ChangesSheet(self.compared))
 
     def prepare(self, left: Sequence[Callable[[], object]]) -> None:
         """Load views and read declarations one by one between frames, so that no key waits for them."""
@@ -244,6 +253,25 @@ class Dashboard(Commands):
             case ColumnChoice():
                 if isinstance(self.screen, ColumnSheet):
                     self.screen.toggle(item)
+
+    async def action_difference(self) -> None:
+        """Show what changed from the marked moment to the one shown; without a mark, mark it."""
+        scene = self.scene
+        if scene is None:
+            self.foot.say("no sample yet")
+        elif self.marked is None or self.marked.now is scene.look.now:
+            self.action_mark()
+        elif not isinstance(self.screen, ChangesSheet):
+            first = moment_side(self.session, self.marked, "")
+            then = moment_side(self.session, scene.look, "")
+            await self.lay(ChangesSheet(await asyncio.to_thread(comparison, first, then)))
+
+    def action_mark(self) -> None:
+        """Mark the moment that is shown, to compare others with it."""
+        scene = self.scene
+        if scene is not None:
+            self.marked = scene.look
+            self.foot.say(f"marked {clock(scene.look.now.taken)}: go to another moment, then d shows the changes")
 
     async def lay(self, sheet: Sheet) -> None:
         """Open a sheet on top of the current screen."""

@@ -50,6 +50,12 @@ class TimeTravel(Shell):
             hint="go to time",
             rank=12,
         ),
+        *explained(
+            Section.TIME,
+            "mark this moment, then show the changes to another; D marks again",
+            bind("d", "difference", "difference"),
+            bind("D", "mark", "mark"),
+        ),
         *explained(Section.TIME, "go to the newest frame", bind("L", "newest", "newest", "live")),
         *explained(
             Section.TIME,

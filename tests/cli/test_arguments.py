@@ -128,7 +128,7 @@ def test_a_root_that_is_no_directory_is_a_usage_error(
     assert said in one_line("".join(capsys.readouterr()))
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if each not in {"", "unpack"}])
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each not in {"", "unpack", "diff"}])
 def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     file = ["-o", "/nonexistent/x"]
     server, capture = ["--prometheus", "http://127.0.0.1:9"], ["--from", "/nonexistent/x"]
@@ -172,7 +172,7 @@ def test_help_and_version(command: str, capsys: pytest.CaptureFixture[str]) -> N
         execute([*words, "--help"])
     shown = capsys.readouterr().out
     assert ended.value.code == 0
-    of_nodes = () if command in {"fleet", "unpack"} else ("--root DIR", "--config FILE", "--collectors LIST")
+    of_nodes = () if command in {"fleet", "unpack", "diff"} else ("--root DIR", "--config FILE", "--collectors LIST")
     assert all(option in shown for option in (*of_nodes, "--no-color"))
     assert COMMANDS[command].split(";")[0] in " ".join(shown.split())
     with pytest.raises(SystemExit) as ended:

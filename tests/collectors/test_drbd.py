@@ -189,7 +189,9 @@ def test_io_that_waits_or_fails_has_its_reason(changes: dict[str, bool], says: s
 
 @pytest.mark.parametrize(
     ("suspended", "replication", "state"),
-    [("no", "SyncTarget", "running"), ("user", "SyncSource", "paused"), ("dependency", "SyncSource", "delayed"),
+    [("no", "SyncTarget", "running"), ("user", "PausedSyncS", "paused here"), ("peer", "SyncSource", "paused on peer"),
+     ("dependency", "SyncSource", "delayed"), ("peer,dependency", "PausedSyncS", "delayed"),
+     ("user,dependency", "PausedSyncS", "paused"), ("user,peer", "PausedSyncS", "paused"),
      ("no", "PausedSyncS", "paused")],
 )  # fmt: skip
 def test_a_resync_may_wait(suspended: str, replication: str, state: str) -> None:
@@ -197,6 +199,17 @@ def test_a_resync_may_wait(suspended: str, replication: str, state: str) -> None
     said = resource(replication=replication, out_of_sync=100, **details)
     row = rebuild(said)
     assert (row.state, row.done, row.total) == (state, 100 * 1024, 400 * 512)
+
+
+@pytest.mark.parametrize(
+    ("flags", "state"),
+    [("r-----", "paused"), ("r--u--", "paused here"), ("r-p---", "paused on peer"), ("r-pu--", "paused"),
+     ("ra----", "delayed"), ("rap---", "delayed"), ("r---", "paused"), ("r", "paused")],
+)  # fmt: skip
+def test_version_8_shows_by_a_flag_which_side_holds_a_resync(flags: str, state: str) -> None:
+    held = EIGHT.replace("cs:SyncSource", "cs:PausedSyncS").replace("C r-----", f"C {flags}", 1)
+    row = next(row for row in rows({PROC: held}) if isinstance(row, Rebuild))
+    assert row.state == state
 
 
 def test_never_is_no_time() -> None:

@@ -15,6 +15,7 @@ import yaml
 
 from sdstop.core.finding import Severity
 from sdstop.fleet.queries import RECORDED_SKEW, RECORDED_USE, limit_used, skew
+from sdstop.rules import RULES
 from tests.contrib.known import known
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "contrib" / "prometheus"
@@ -32,6 +33,18 @@ def rules() -> Iterator[dict[str, Any]]:
     for path in FILES:
         for group in yaml.safe_load(path.read_text())["groups"]:
             yield from group["rules"]
+
+
+def test_every_rule_has_one_sentence_of_advice() -> None:
+    written = {
+        rule["labels"]["rule"]: rule["labels"]["advice"]
+        for rule in rules()
+        if rule.get("record") == "sdstop:rule:advice"
+    }
+    assert written == {rule.id: rule.advice for rule in RULES}
+    for rule in RULES:
+        assert re.fullmatch(r"[A-Z][^{}]*(\{subject\}[^{}]*)?\.", rule.advice), rule.id
+        assert len(rule.advice) <= 80, rule.id
 
 
 @pytest.mark.needs("promtool")

@@ -15,11 +15,14 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
+from sdstop.core.collector import Collector
 from sdstop.core.evidence import Origin
 from sdstop.core.model import Label, Metric, Reading, schema
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, choice
+from sdstop.exporters.prometheus.headings import details, headings
 from sdstop.exporters.prometheus.metrics import Exposition, families_of
+from sdstop.exporters.prometheus.repeats import OTHERS
 from sdstop.exporters.prometheus.series import FamilyLines
 from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
@@ -56,6 +59,29 @@ def test_the_default_page_has_few_series(tmp_path: Path, disks: int) -> None:
     assert len(lines) <= 20 * disks + 300, count.most_common(40)
     assert sum(number for name, number in count.items() if name.startswith(OWN)) <= 100
     assert count["sdstop_disk_io_time_seconds_total"] >= disks * 0.9
+
+
+OF_A_DISK = {
+    "disk", "disk_health", "disk_temperature", "disk_medium", "disk_path", "block_device", "scsi_commands",
+    "sas_device", "array_member",
+}  # fmt: skip
+NEVER_TOGETHER = {  # of disks of different kinds: SATA and SAS; only NVMe drives have a spare and a critical warning
+    "sdstop_disk_health_critical_warning",
+    "sdstop_disk_health_spare_ratio",
+}
+
+
+def _on_default_page(family: type[Reading], collector: Collector) -> set[str]:
+    names = {heading.name for heading in headings(family, collector).values()}
+    return names - details(family) - OTHERS.keys()
+
+
+def test_no_family_has_more_than_8_metrics_on_the_default_page() -> None:
+    found = {family.family: _on_default_page(family, collector) for family, collector in families_of(BUILTIN).items()}
+    assert {name: sorted(metrics) for name, metrics in found.items() if len(metrics) > 8} == {}
+    assert found.keys() >= OF_A_DISK
+    of_a_disk = set().union(*(found[name] for name in OF_A_DISK)) - NEVER_TOGETHER
+    assert len(of_a_disk) <= 20, sorted(of_a_disk)
 
 
 def test_the_full_page_has_details_and_virtual_devices() -> None:

@@ -400,7 +400,7 @@ def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: P
                 (series,) = until(lambda: ask(query))
                 assert series["metric"] == {"instance": "127.0.0.1", "array": "md0"}
                 assert series["value"][1] == "7"
-                assert ask("sdstop_disk_io_now")[0]["metric"]["device"] == "sda"  # a member, by default
+                assert ask("sdstop_disk_io_time_seconds_total")[0]["metric"]["device"] == "sda"  # a member, by default
     finally:
         theirs.terminate()
         theirs.wait(PATIENCE)

@@ -10,7 +10,7 @@ import pytest
 from sdstop.core.finding import Finding, Severity
 from sdstop.fleet import queries, traits
 from sdstop.fleet.answer import QueryAnswer
-from sdstop.fleet.picture import names, on_grid, picture
+from sdstop.fleet.picture import FleetState, RuleRow, names, on_grid, picture
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.text import fleet_json, fleet_text
 from sdstop.fleet.watcher import FleetWatcher
@@ -201,3 +201,16 @@ def test_labels_of_questions_exist() -> None:
         for metric, condition in re.findall(r"\b(sdstop_\w+)\{([^}]*)\}", text):
             labels = set(re.findall(r"(\w+)(?:=~|!~|!=|=)\"", condition)) - {"job", "instance"}
             assert labels <= known()[metric], text
+
+
+def test_findings_of_a_rule_have_its_advice() -> None:
+    rows = (RuleRow("device-hung", Severity.CRITICAL, 2), RuleRow("of-a-later-version", Severity.WARNING, 1))
+    lines = fleet_text(FleetState(total=3, rules=rows), "http://x").splitlines()
+    (hung,) = [line for line in lines if "device-hung" in line]
+    (later,) = [line for line in lines if "of-a-later-version" in line]
+    assert hung.endswith("Look for timeouts, resets and link loss of it in the kernel log.")
+    assert later.endswith("of-a-later-version")
+    first, second = json.loads(fleet_json(FleetState(total=3, rules=rows), "http://x"))["rules"]
+    assert first["nodes"] == 2
+    assert first["advice"].startswith("Look for")
+    assert second["advice"] is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
@@ -14,8 +15,8 @@ from tests.nodes.frames import Judged
 NAME = "path-failed"
 
 
-def judged(*states: str, queues: bool | None = True, every: float = 5.0) -> Judged:
-    """Judge a map of two paths; a state is a letter for each path, such as AF."""
+def judged(*states: str, queues: bool | None = True, every: float = 5.0, disk: str = "") -> Judged:
+    """Judge a map of two paths; a state is a letter for each path, such as AF; `disk` is the state of their disks."""
     features = {True: "1 queue_if_no_path", False: "0", None: "9"}[queues]
     frames = []
     for number, state in enumerate(states):
@@ -29,12 +30,13 @@ def judged(*states: str, queues: bool | None = True, every: float = 5.0) -> Judg
                     "/sys/block/dm-0/dm/name": "mpatha",
                     "/sys/block/sda/dev": "8:0",
                     "/sys/block/sdb/dev": "8:16",
+                    **({f"/sys/block/{name}/device/state": disk for name in ("sda", "sdb")} if disk else {}),
                     command_key(STATUS): f"mpatha: 0 131072 multipath 2 0 1 0 1 1 A 0 {len(state)} 2 {paths}\n",
                     command_key(TABLE): f"mpatha: 0 131072 multipath {features} 0 1 1 service-time 0 0 2\n",
                 },
             )
         )
-    return Judged((DM_STATUS,), [PATH_FAILED], frames)
+    return Judged((DM_STATUS, BLOCKDEV), [PATH_FAILED], frames)
 
 
 def test_all_paths_active_is_good() -> None:
@@ -67,6 +69,13 @@ def test_a_failure_has_to_last() -> None:
     assert isinstance(judged("AA", "AF").of("mpatha", NAME), Unchecked)
     assert isinstance(judged("AA", "AF", "AF").of("mpatha", NAME), Finding)
     assert isinstance(judged("AF", "AA", "AF").of("mpatha", NAME), Unchecked)
+
+
+@pytest.mark.parametrize(("disk", "first"), [("running", "systemctl status multipathd"), ("offline", "multipath -ll")])
+def test_a_failed_path_with_a_disk_that_runs_leads_to_multipathd(disk: str, first: str) -> None:
+    steps = judged("AF", disk=disk).finding("mpatha", NAME).steps
+    assert steps[1].startswith(first)
+    assert any("multipathd" in step for step in steps[:1])
 
 
 def test_one_moment_shows_what_it_shows() -> None:

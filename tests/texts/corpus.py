@@ -9,6 +9,7 @@
     counts = { array = 1 }                        # number of rows of a family, where it matters
     found = ["critical array-degraded md0"]          # all findings above info: severity, rule, subject
     good = ["rebuild-stalled md0"]                   # must be ruled out: rule, subject
+    names = { d6 = "nvme0" }                         # other names of things, where the command line is lost
     refused = true                                   # nothing in it is recognized; `reads` and `found` are empty
 """
 
@@ -49,6 +50,7 @@ class Declared(msgspec.Struct, forbid_unknown_fields=True):
     rows: list[str] = msgspec.field(default_factory=list)
     counts: dict[str, int] = msgspec.field(default_factory=dict)
     good: list[str] = msgspec.field(default_factory=list)
+    names: dict[str, str] = msgspec.field(default_factory=dict)
     refused: bool = False
 
 

@@ -232,6 +232,9 @@ TOOLS: dict[str, Mangler] = {
     "quoted-second-half": _lines_as(
         lambda lines: "\n".join(f"> {line}" if at > len(lines) // 2 else line for at, line in enumerate(lines))
     ),
+    "quoted-in-turns": _lines_as(
+        lambda lines: "\n".join(f"{'>' * (at % 2 + 1)} {line}" for at, line in enumerate(lines))
+    ),
     "entities": lambda text: text.replace("&", "&#38;").replace("<", "&#60;").replace(">", "&#62;"),
     "br": _each(lambda line: f"{_html(line)}<br>"),
     "paragraphs": _each(lambda line: f"<p>{_html(line)}</p>"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -32,19 +32,27 @@ class Said:
     doubtful: bool
 
 
-def said(data: str | bytes) -> Said:
+def said(data: str | bytes, names: Mapping[str, str]) -> Said:
+    """Return the result of a text; `names` has the other names of things, which they have where a command is lost."""
     try:
         session = judged(data.encode() if isinstance(data, str) else data)
     except CaptureRefused:
         return Said(frozenset(), frozenset(), doubtful=True)
-    return Said(frozenset(findings(session)), frozenset(ruled_out(session)), _doubtful(session))
+    return Said(_known(findings(session), names), _known(ruled_out(session), names), _doubtful(session))
+
+
+def _known(results: Iterable[str], names: Mapping[str, str]) -> frozenset[str]:
+    """Return results with the usual names of their things."""
+    parts = (each.rpartition(" ") for each in results)
+    return frozenset(f"{words} {names.get(name, name)}" for words, _, name in parts)
 
 
 @functools.cache
-def of_whole(text: str) -> Said:
-    """Return the result of a text, once for the tests of its changes; good is also what is good where a fence or a prompt shows its end."""
-    plain, fenced = said(text), said(f"```\n{text.rstrip()}\n```\n")
-    return Said(plain.found, plain.good | fenced.good, plain.doubtful)
+def of_whole(text: Text) -> Said:
+    """Return the result of a text, once for all tests; good too is what is so where a fence shows its end."""
+    plain, names = text.data.decode(), text.declared.names
+    bare, fenced = said(plain, names), said(f"```\n{plain.rstrip()}\n```\n", names)
+    return Said(bare.found, bare.good | fenced.good, bare.doubtful)
 
 
 def _doubtful(session: Session) -> bool:
@@ -75,10 +83,10 @@ _WHOLE = re.compile(r"(?:ceph(?:-\w+)?|HEALTH_\w+|\d+:\d+:\d+:\d+|UNKNOWN_CHECK\
 
 
 def _thing(said: str) -> str:
-    """Return a result with the last part of its thing's name; of a thing without a name only the rule."""
-    *_, rule, name = said.split(" ") if said.count(" ") < 3 else said.split(" ", 2)
+    """Return a result with the last part of its thing's name, or without one that names no single thing."""
+    *words, name = said.split(" ") if said.count(" ") < 3 else said.split(" ", 2)
     leaf = name.rpartition("/")[2]
-    return rule if _WHOLE.fullmatch(leaf) else f"{said.removesuffix(name)}{leaf}"
+    return " ".join([*words, "" if _WHOLE.fullmatch(leaf) else leaf])
 
 
 def _above(found: Iterable[str]) -> Iterator[str]:
@@ -92,13 +100,21 @@ def _is_of(said: str, known: set[str]) -> bool:
     """Return whether a result is a known one, whose thing may have lost the beginning of its name."""
     *words, name = _thing(said).split(" ")
     likely = [each.split(" ")[-1] for each in known if words and each.split(" ")[:-1] == words]
-    return _thing(said) in known or any(each.endswith(name) or name.endswith(f"-{each}") for each in likely if each)
+    return _thing(said) in known or any(_ends(each, name) or name.endswith(f"-{each}") for each in likely if each)
+
+
+_SHORTEST = 2
+"""Minimum length of the end of a name."""
+
+
+def _ends(name: str, end: str) -> bool:
+    return len(end) >= min(_SHORTEST, len(name)) and name.endswith(end)
 
 
 def _things(said: Iterable[str]) -> set[str]:
     """Return the results that may be left of these: with the last part of the name, or without a name."""
     every = list(said)
-    return set(map(_thing, every)) | {_thing(f"{each.split(' ')[-2]} ") for each in every}
+    return set(map(_thing, every)) | {f"{_thing(each).rpartition(' ')[0]} " for each in every}
 
 
 PARTS = 16
@@ -116,26 +132,31 @@ def _turns() -> list[ParameterSet]:
 @pytest.mark.parametrize(("text", "part"), _turns())
 def test_a_mangled_text_says_the_same_or_is_unread(text: Text, part: int) -> None:
     plain = text.data.decode()
-    before = of_whole(plain)
+    names = text.declared.names
+    before = of_whole(text)
     chosen = list((SAME | TOOLS).items())[part::PARTS]
-    wrong = {name: fault for name, mangle in chosen if (fault := faults(before, said(mangle(plain))))}
+    wrong = {name: fault for name, mangle in chosen if (fault := faults(before, said(mangle(plain), names)))}
     assert wrong == {}
 
 
 @pytest.mark.parametrize("text", EVERY, ids=lambda text: text.name)
 def test_a_damaged_text_makes_nothing_good_and_nothing_bad(text: Text) -> None:
     plain = text.data.decode()
-    before = of_whole(plain)
-    wrong = {name: fault for name, harm in DAMAGE.items() if (fault := faults(before, said(harm(plain)), cut=True))}
+    names = text.declared.names
+    before = of_whole(text)
+    wrong = {
+        name: fault for name, harm in DAMAGE.items() if (fault := faults(before, said(harm(plain), names), cut=True))
+    }
     assert wrong == {}
 
 
 @pytest.mark.parametrize(("text", "part"), _turns())
 def test_a_cut_text_makes_nothing_good_and_nothing_bad(text: Text, part: int) -> None:
     plain = text.data.decode()
-    before = of_whole(plain)
+    names = text.declared.names
+    before = of_whole(text)
     chosen = list(cuts(plain))[part::PARTS]
-    wrong = {name: fault for name, cut in chosen if (fault := faults(before, said(cut), cut=True))}
+    wrong = {name: fault for name, cut in chosen if (fault := faults(before, said(cut, names), cut=True))}
     assert wrong == {}
 
 

@@ -336,4 +336,5 @@ CLUSTER_DEGRADED = Rule(
     remembers=True,
     damage=Damage.REDUNDANCY,
     view="cluster",
+    advice="Do not touch other nodes or disks until all copies are restored.",
 )

@@ -158,4 +158,5 @@ DATA_MISMATCH = Rule(
     ),
     damage=Damage.DATA,
     view="disks",
+    advice="Verify the data of {subject} first: repair only makes parity fit it.",
 )

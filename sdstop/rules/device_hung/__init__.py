@@ -213,4 +213,5 @@ DEVICE_HUNG = Rule(
     many="do not respond",
     damage=Damage.AVAILABILITY,
     view="disks",
+    advice="Look for timeouts, resets and link loss of {subject} in the kernel log.",
 )

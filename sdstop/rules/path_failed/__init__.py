@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.stalled import FOLLOWS_WAITS
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.multipath import FAILED, MultipathPath, MultipathState
 from sdstop.collectors.network.nvme_paths import NvmePath
 from sdstop.core import format as human
@@ -93,7 +94,7 @@ def _finding(window: Window, row: MultipathState, seconds: float) -> Finding:
             Value("failed", "failed paths", ", ".join(names[:8]) or None),
         ),
         evidence=cites(window.cite(row), *(window.cite(each) for each in failed[:2])),
-        advice=tuple(_advice(row, names)),
+        advice=tuple(_advice(window, row, names)),
         refuted_by="all paths A in dmsetup status",
         lasting=seconds,
         damage=Damage.REDUNDANCY if row.active else None,
@@ -113,8 +114,14 @@ def _listed(names: list[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
-def _advice(row: MultipathState, names: list[str]) -> Iterator[Advice]:
-    yield "Repair the link, the switch or the target; paths return by themselves."
+def _advice(window: Window, row: MultipathState, names: list[str]) -> Iterator[Advice]:
+    disks = [disk for name in names if (disk := window.get(BlockDevice, name)) is not None]
+    if any(disk.state == "running" for disk in disks):
+        yield "Check that multipathd runs: a path returns only if it checks the path."
+        yield run("systemctl", "status", "multipathd")
+        yield run("multipathd", "reinstate", "path", *operands(names[0]), note="if an administrator failed it")
+    else:
+        yield "Repair the link, the switch or the target; multipathd returns the paths."
     yield run("multipath", "-ll", *operands(row.mapping), note="paths and their checker")
     if names:
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(names[0].rpartition("/")[2])).pipe("tail", "-40")
@@ -136,4 +143,5 @@ PATH_FAILED = Rule(
     damage=Damage.AVAILABILITY,
     view="disks",
     explains=FOLLOWS_WAITS,
+    advice="Repair the link, the switch or the target; paths return by themselves.",
 )

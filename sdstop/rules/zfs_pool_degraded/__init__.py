@@ -113,4 +113,5 @@ ZFS_POOL_DEGRADED = Rule(
     remembers=True,
     damage=Damage.REDUNDANCY,
     view="disks",
+    advice="Replace the failed disk; defer other load until the rebuild ends.",
 )

@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, quantity, timestamp
-from sdstop.fleet.picture import FleetState, short
+from sdstop.fleet.picture import FleetState, advice, short
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
 from sdstop.tui.fleet.tables import TABLES
 from sdstop.tui.widgets.foot import FooterBar
@@ -159,6 +159,8 @@ class NodeSheet(FleetSheet):
             mark = (WORDS[claim.severity], palette.severity(claim.severity))
             line = text("    ", mark, f" {palette.word(claim.rule, 40):<26} ", palette.word(claim.subject, 120))
             yield words(line, (claim.rule, claim.subject))
+            if claim.severity is not Severity.INFO and (step := advice(claim.rule, palette.word(claim.subject, 60))):
+                yield words(text((f"{'':36}{step}", FAINT)))
 
     def _courses(self, told: NodePicture, palette: Palette, width: int) -> Iterator[Row]:
         if told.courses is None:

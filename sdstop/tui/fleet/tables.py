@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
-from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow
+from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow, advice
 from sdstop.tui.views.cells import bar_cell, severity_name
 from sdstop.tui.widgets.graph import samples
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
@@ -253,6 +253,6 @@ def _heading(rule: str, severity: Severity, nodes: int, palette: Palette) -> Cal
     count = f"{nodes} node{'' if nodes == 1 else 's'}"
     line = text(
         (WORDS[severity].strip(), palette.severity(severity)), " ", (palette.word(rule, 60), STRONG), "  ",
-        (count, FAINT),
+        (count, FAINT), "  ", (advice(rule), FAINT),
     )  # fmt: skip
     return lambda _: line

@@ -10,6 +10,17 @@ NQN=nqn.2014-08.org.lab:n1
 TPG=/sys/kernel/config/target/iscsi/$IQN/tpgt_1
 NVMET=/sys/kernel/config/nvmet
 
+TARGET="
+C=/sys/kernel/config/target; mkdir -p \$C/core/iblock_0/lun0; echo udev_path=/dev/vda >\$C/core/iblock_0/lun0/control
+echo a1b2c3d4-0000-1111-2222-333344445555 >\$C/core/iblock_0/lun0/wwn/vpd_unit_serial; echo 1 >\$C/core/iblock_0/lun0/enable
+mkdir -p $TPG
+for x in authentication=0 generate_node_acls=1 demo_mode_write_protect=0 cache_dynamic_acls=1; do echo \${x#*=} >$TPG/attrib/\${x%=*}; done
+mkdir -p $TPG/lun/lun_0; ln -s \$C/core/iblock_0/lun0 $TPG/lun/lun_0/lun0
+# Portals belong to the namespace of the process that makes them; ip netns exec would hide configfs.
+for i in 1 2; do nsenter --net=/run/netns/tgt mkdir $TPG/np/10.79.\$i.1:3260; done; echo 1 >$TPG/enable
+"
+NO_TARGET="rm $TPG/lun/lun_0/lun0; rmdir $TPG/np/* $TPG/lun/lun_0 $TPG ${TPG%/*}; rmdir /sys/kernel/config/target/core/iblock_0/lun0"
+
 SETUP="
 set -e
 modprobe -a veth dm-multipath iscsi_tcp target_core_mod target_core_iblock iscsi_target_mod nvmet nvmet-tcp nvme-tcp scsi_dh_alua
@@ -19,13 +30,7 @@ for i in 1 2; do
   ip link add san\$i type veth peer name t\$i netns tgt; ip addr add 10.79.\$i.2/24 dev san\$i; ip link set san\$i up
   ip -n tgt addr add 10.79.\$i.1/24 dev t\$i; ip -n tgt link set t\$i up
 done
-C=/sys/kernel/config/target; mkdir -p \$C/core/iblock_0/lun0; echo udev_path=/dev/vda >\$C/core/iblock_0/lun0/control
-echo a1b2c3d4-0000-1111-2222-333344445555 >\$C/core/iblock_0/lun0/wwn/vpd_unit_serial; echo 1 >\$C/core/iblock_0/lun0/enable
-mkdir -p $TPG
-for x in authentication=0 generate_node_acls=1 demo_mode_write_protect=0 cache_dynamic_acls=1; do echo \${x#*=} >$TPG/attrib/\${x%=*}; done
-mkdir -p $TPG/lun/lun_0; ln -s \$C/core/iblock_0/lun0 $TPG/lun/lun_0/lun0
-# Portals belong to the namespace of the process that makes them; ip netns exec would hide configfs.
-for i in 1 2; do nsenter --net=/run/netns/tgt mkdir $TPG/np/10.79.\$i.1:3260; done; echo 1 >$TPG/enable
+$TARGET
 mkdir -p /run/lock/iscsi; echo InitiatorName=iqn.1993-08.org.debian:lab >/etc/iscsi/initiatorname.iscsi
 sed -i 's/^node.session.timeo.replacement_timeout.*/node.session.timeo.replacement_timeout = 5/; s/^node.conn\\[0\\].timeo.noop_out_interval.*/node.conn[0].timeo.noop_out_interval = 5/; s/^node.conn\\[0\\].timeo.noop_out_timeout.*/node.conn[0].timeo.noop_out_timeout = 5/' /etc/iscsi/iscsid.conf
 iscsid
@@ -77,13 +82,19 @@ no_writers() { on 'for p in $(ps ax -o pid,args | sed -n "s/^ *\([0-9]*\) .*whil
 
 links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; done"; }
 
+# ana STATE PORT...: the access that these ports of the target report for the NVMe namespace.
+ana() { local state=$1; shift; on "for p in $*; do echo $state >$NVMET/ports/\$p/ana_groups/1/ana_state; done"; }
+
+# chap 0|1: whether the target asks for a password, which the initiator does not have. Its sessions are dropped.
+chap() { on "echo 0 >$TPG/enable; echo $1 >$TPG/attrib/authentication; echo -n lab >$TPG/auth/userid; echo -n of-the-lab-1234 >$TPG/auth/password; echo 1 >$TPG/enable"; }
+
 # Node 1 is the initiator (the guest itself), node 2 the target: its network namespace, under a host name of its own. Both
 # have one kernel, so each records what is its own there.
 record() {
   local node=$1 directory=$2 inside=/run/capture-$1; shift 2
   local sdstop="python3 -m sdstop capture -o $inside $*" sources=node,addresses,interfaces
   case $node in
-    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,multipath,tasks" ;;
+    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,multipath,nvme-paths,tasks" ;;
     2) sdstop="ip netns exec tgt unshare -u sh -c 'hostname target; mount -t configfs c /sys/kernel/config; $sdstop --collectors $sources,exports'" ;;
   esac
   on "rm -rf $inside; $sdstop >$inside.txt 2>&1 || { cat $inside.txt; exit 1; }
