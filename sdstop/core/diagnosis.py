@@ -242,7 +242,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
 
 
 def _lacking(window: Window, family: type[Reading]) -> Unchecked | None:
-    """Return why there are no rows of a family, None if there are some, or their lack is a result."""
+    """Return the reason why a family has no rows; None if it has some, or if none are a valid result."""
     newest, known_runs = window.now.by_family.get(family), window.now.runs
     if newest is not None and (not family.joined or newest.tables[family]):
         return None
