@@ -39,8 +39,9 @@ IOSTAT = Peer(("iostat",), ("-V",))
 ATOP = Peer(("atop",), ("-V",))
 BTOP = Peer(("btop",), ("--version",))
 NODE_EXPORTER = Peer(("node_exporter", "prometheus-node-exporter"), ("--version",))
+SADC = Peer(("sadc", "/usr/lib/sysstat/sadc"), ("-V",))
 SOS = Peer(("sos",), ("--help",))
-ALL = (IOSTAT, ATOP, BTOP, NODE_EXPORTER, SOS)
+ALL = (IOSTAT, ATOP, SADC, BTOP, NODE_EXPORTER, SOS)
 
 
 def node_exporter(path: str, tree: Path, port: int) -> list[str]:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import days
 import goals
 import measures
 import peers
@@ -90,7 +91,9 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
             case "oneshots":
                 yield part, list(measures.one_shots(nodes.trees[small], small, nodes.scratch, effort))
             case "recording":
+                quick = effort is QUICK
                 yield part, list(measures.recording(costs[small], small))
+                yield "days", list(days.claims(nodes.trees, nodes.scratch, covers=nodes.covers, quick=quick))
             case "rows":
                 yield part, list(measures.rows(nodes.scratch, effort))
             case "dumps":

@@ -63,9 +63,10 @@ def due(number: int) -> tuple[Collector, ...]:
     return tuple(c for c in BUILTIN if c.pace <= LIVE or number == 1 or (number - 1) % c.pace == 0)
 
 
-def frames(root: Path, count: int) -> Iterator[Frame]:
-    """Yield the frames of so many seconds, as the sampler would send them."""
-    host, delta, assembly, counters = LiveHost(str(root), BUILTIN), ChangeFilter(), FrameAssembly(), Counters(root)
+def frames(root: Path, count: int, *, independent: bool = False, idle: float = 0.0) -> Iterator[Frame]:
+    """Yield the frames of so many seconds, as the sampler would send them; see Counters for how they move."""
+    host, delta, assembly = LiveHost(str(root), BUILTIN), ChangeFilter(), FrameAssembly()
+    counters = Counters(root, independent=independent, idle=idle)
     try:
         for number in range(1, count + 1):
             ran = due(number)

@@ -279,8 +279,11 @@ def _network(tree: _Builder) -> None:
 class Counters:
     """Moves a tree's counters. Files keep inode and length, so whoever has them open or bound sees the new figures."""
 
-    def __init__(self, root: Path, *, independent: bool = False) -> None:
-        """Take the counters as they stand; each of those that are `independent` moves by a number of its own."""
+    def __init__(self, root: Path, *, independent: bool = False, idle: float = 0.0) -> None:
+        """Take the counters as they stand; each of those that are `independent` moves by a number of its own.
+
+        Of the devices, `idle` is the share that does nothing.
+        """
         rows = [line.split() for line in (root / DISKSTATS).read_text().splitlines()]
         self._rows = [(f"{row[0]:>4} {row[1]:>7} {row[2]}", [int(word) for word in row[3:]]) for row in rows]
         self._net = (root / NET_DEV).read_text()
@@ -288,6 +291,7 @@ class Counters:
         self._ticks = 0
         self._random = Random(1)
         self._independent = independent
+        self._busy_each = max(round(1 / (1 - idle)), 1)
         self._files = {name: os.open(root / name, os.O_RDWR) for name in (DISKSTATS, NET_DEV, MDSTAT)}
 
     def close(self) -> None:
@@ -299,6 +303,8 @@ class Counters:
         """Let a second pass: every device serves about a hundred requests; a member of each fourth array ten times."""
         self._ticks += 1
         for index, (_, counters) in enumerate(self._rows):
+            if index % self._busy_each:
+                continue
             hot = index % (4 * MEMBERS) == MEMBERS + 7
             requests = self._random.randrange(900, 1100) if hot else self._random.randrange(80, 120)
             reads, writes = requests // 2, requests - requests // 2
@@ -335,12 +341,13 @@ def main() -> None:
     mover = commands.add_parser("advance")
     mover.add_argument("root", type=Path)
     mover.add_argument("--independent", action="store_true")
+    mover.add_argument("--idle", type=float, default=0.0)
     options = parser.parse_args()
     if options.command == "build":
         shutil.rmtree(options.root, ignore_errors=True)
         build(options.root, options.disks, options.members)
         return
-    counters = Counters(options.root, independent=options.independent)
+    counters = Counters(options.root, independent=options.independent, idle=options.idle)
     due = time.monotonic()
     with contextlib.suppress(KeyboardInterrupt):
         while True:

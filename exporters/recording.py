@@ -33,6 +33,10 @@ BLOCK_BYTES = 16 << 20
 """Bytes of evidence that end a block early, to limit memory."""
 SMALLEST = 1 << 20
 """Least size in bytes that a recording can be limited to."""
+_SERIES = 10
+"""Maximum blocks that share the first texts of one of them: a day of 100 disks takes half of the bytes so."""
+_SHARE = 0.05
+"""Maximum share of a recording that is dropped at once, with such a series."""
 _PAGE = 4096
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_TIME = 5.0
@@ -67,6 +71,7 @@ class RecordingWriter:
         self._owed: dict[str, Evidence] = {}
         self._owed_marks: dict[str, RunMark] = {}
         self._names: dict[str, int] = {}
+        self._base = _BaseBlock()
         self._lock = self._locked()
         try:
             self._store = self._opened()
@@ -98,25 +103,38 @@ class RecordingWriter:
 
     def flush(self) -> None:
         """Write the frames added since the last block. Failures set `trouble`."""
-        growing, self._block, self._size = self._block, GrowingBlock(), 0
+        growing, self._size = self._block, 0
         if not growing.moments:
             return
         block = growing.packed()
         try:
-            self._write(growing, block)
+            number = self._write(growing, block)
             self.trouble = ""
+            self._base = self._next_base(number, growing, block)
         except (sqlite3.Error, OSError) as error:
             if self._store.in_transaction:
                 self._store.rollback()
             self._names.clear()
             self.trouble = safe(error, 200)
             self.lost += len(growing.moments)
-            opened = block.opened()
+            opened = block.opened(self._base.texts.get)
+            self._base = _BaseBlock()
             for key in opened.keys:
                 item = opened.latest(key)
                 if item is not None:
                     self._owed[key] = item
             self._owed_marks.update(opened.last_runs())
+        self._block = GrowingBlock(self._base.number, self._base.texts)
+
+    def _next_base(self, number: int, growing: GrowingBlock, block: Block) -> _BaseBlock:
+        """Return the base of the next block: that of this one, or this one; none if blocks are dropped singly."""
+        seconds = growing.moments[-1].monotonic - growing.moments[0].monotonic
+        most = min(_SERIES, _SHARE * self._limits.seconds / max(seconds, 1.0), _SHARE * self._limits.bytes / block.size)
+        if self._base.number and self._base.blocks + 1 < most:
+            return replace(self._base, blocks=self._base.blocks + 1)
+        if block.base or most < 2:
+            return _BaseBlock()  # the next one needs no other
+        return _BaseBlock(number, growing.first_texts(), 1)
 
     def close(self) -> None:
         """Write the last block and close the file. Repeated calls have no effect."""
@@ -195,7 +213,8 @@ class RecordingWriter:
         done = self._store.execute("INSERT INTO run (origin) VALUES (?)", (msgspec.json.encode(said),))
         return int(done.lastrowid or 0)
 
-    def _write(self, growing: GrowingBlock, block: Block) -> None:
+    def _write(self, growing: GrowingBlock, block: Block) -> int:
+        """Write a block and return its number. Raises sqlite3.Error."""
         first, last = growing.moments[0], growing.moments[-1]
         keys = sorted({*growing.keys, *(f"{RAN}{name}" for name in growing.collectors)})
         self._store.execute("BEGIN IMMEDIATE")
@@ -206,9 +225,10 @@ class RecordingWriter:
         number = int(done.lastrowid or 0)
         rows = [(self._named(key), number) for key in keys]
         self._store.executemany("INSERT OR REPLACE INTO changed (name, block) VALUES (?, ?)", rows)
-        self._drop(number, last.taken)
+        self._drop(block.base or number, last.taken)
         self._store.execute("COMMIT")
         self._store.execute("PRAGMA incremental_vacuum")
+        return number
 
     def _named(self, key: str) -> int:
         number = self._names.get(key)
@@ -221,15 +241,23 @@ class RecordingWriter:
         return number
 
     def _drop(self, newest: int, now: float) -> None:
-        """Remove blocks beyond the limits, and keep the newest version of their evidence as the base."""
+        """Remove blocks beyond the limits, and keep the newest version of their evidence as the base.
+
+        A block that others need goes together with them; `newest` is the first one that has to stay.
+        """
+        needed: tuple[int, OpenBlock | None] = (0, None)
         while True:
             row = self._store.execute("SELECT id, run, last, data FROM block ORDER BY id LIMIT 1").fetchone()
             if row is None or row[0] == newest:
                 break
             number, run, last, data = row
-            if last >= now - self._limits.seconds and self._used() <= self._limits.bytes:
+            base = _base_of(data)
+            orphan = base > 0 and base == needed[0]
+            if not orphan and last >= now - self._limits.seconds and self._used() <= self._limits.bytes:
                 break
-            self._rebase(run, data)
+            opened = self._rebase(run, data, needed[1] if orphan else None)
+            if not base:
+                needed = number, opened
             self._store.execute("DELETE FROM block WHERE id = ?", (number,))
             self._store.execute("DELETE FROM changed WHERE block = ?", (number,))
             if self._store.execute("SELECT 1 FROM block WHERE run = ? LIMIT 1", (run,)).fetchone() is None:
@@ -237,13 +265,14 @@ class RecordingWriter:
                 self._store.execute("DELETE FROM run WHERE id = ? AND id != ?", (run, self._run))
                 self._forget()
 
-    def _rebase(self, run: int, data: bytes) -> None:
+    def _rebase(self, run: int, data: bytes, base: OpenBlock | None) -> OpenBlock | None:
+        """Keep the newest evidence of a block that is dropped, and return the block; None if it is damaged."""
         try:
-            opened: OpenBlock = Block.loaded(data).opened()
+            opened: OpenBlock = Block.loaded(data).opened(None if base is None else base.first_text)
             known = {key: opened.latest(key) for key in opened.keys}
             marks = opened.last_runs()
         except Damaged:
-            return  # it was damaged on the disk; there is nothing to keep
+            return None  # it was damaged on the disk; there is nothing to keep
         rows = [
             (self._named(key), run, msgspec.msgpack.encode(_stored(item)))
             for key, item in known.items()
@@ -253,6 +282,7 @@ class RecordingWriter:
         gone = [(self._named(key),) for key, item in known.items() if item is not None and _gone(item)]
         self._store.executemany("DELETE FROM base WHERE name = ?", gone)
         self._store.executemany("INSERT OR REPLACE INTO base (name, run, data) VALUES (?, ?, ?)", rows)
+        return opened
 
     def _forget(self) -> None:
         """Remove names that nothing uses."""
@@ -265,6 +295,22 @@ class RecordingWriter:
         (pages,) = self._store.execute("PRAGMA page_count").fetchone()
         (free,) = self._store.execute("PRAGMA freelist_count").fetchone()
         return int(pages - free) * _PAGE
+
+
+class _BaseBlock(Struct, frozen=True):
+    """Block whose first texts the next one continues: its number (0: none), these texts, and blocks that do so."""
+
+    number: int = 0
+    texts: dict[str, bytes] = {}
+    blocks: int = 0
+
+
+def _base_of(data: bytes) -> int:
+    """Return the number of the block that a stored one needs, 0 for none."""
+    try:
+        return Block.loaded(data).base
+    except Damaged:
+        return 0
 
 
 def _gone(item: Evidence) -> bool:

@@ -1,8 +1,11 @@
-"""Where `sdstop` and `python -m sdstop` begin."""
+"""Where `sdstop` and `python -m sdstop` begin, and where they end."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from typing import NoReturn
 
 
 def main() -> int:
@@ -15,5 +18,17 @@ def main() -> int:
         return 130
 
 
+def run() -> NoReturn:
+    """Run the command and end the process at once: to free its objects one by one takes a sixth of a check's time.
+
+    Every command has closed what it opened, and ended its processes.
+    """
+    code = main()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or its reader has gone
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -28,6 +28,7 @@ from tests.stories import (
     scaleio,
     served,
     servers,
+    single,
     stalled,
     volumes,
 )
@@ -47,6 +48,7 @@ STORIES: Stories = (
     | stalled.STORIES
     | served.STORIES
     | servers.STORIES
+    | single.STORIES
     | mapped.STORIES
     | draining.STORIES
     | volumes.STORIES

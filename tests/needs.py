@@ -57,6 +57,7 @@ CLUSTERS = {
     "ceph-osd": "ceph-osd",
     "corosync": "corosync",
     "crm_mon": "pacemaker-cli-utils",
+    "faketime": "faketime",
     "glusterd": "glusterfs-server",
     "pacemakerd": "pacemaker",
     "rados": "ceph-common",

@@ -155,7 +155,7 @@ def test_the_goals_are_measured() -> None:
 def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
     for title in (
-        "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
-        "views", "graph", "disasters",
+        "watching", "dashboards", "exporters", "first", "oneshots", "recording", "days", "dumps", "caches", "inside",
+        "limits", "views", "graph", "disasters",
     ):  # fmt: skip
         assert f"\n{title}\n" in said

@@ -50,6 +50,7 @@ def _cache(host: Host, name: str) -> Cache:
     hits = total([host.number(f"{stats}/cache_{what}") for what in ("hits", "bypass_hits")])
     misses, past = host.number(f"{stats}/cache_misses"), host.number(f"{stats}/cache_bypass_misses")
     state = host.maybe(f"{base}/state") or None
+    disabled = host.number(f"{base}/io_disable") == 1
     group = host.target(f"{base}/cache") if state != "no cache" else None
     if state == "no cache":  # reads still count as misses for some time after the cache is detached
         hits = misses = past = None
@@ -62,7 +63,7 @@ def _cache(host: Host, name: str) -> Cache:
         fast=",".join(filter(None, (_owner(host, member) for member in members))) or None,
         slow=host.maybe(f"{base}/backing_dev_name") or _owner(host, base),
         mode=chosen(host.maybe(f"{base}/cache_mode")),
-        state=state,
+        state="failed" if disabled else state,
         policy=chosen(host.maybe(f"{members[0]}/cache_replacement_policy")) if members else None,
         size=total([_room(host, member) for member in members]),
         dirty=size(host.maybe(f"{base}/dirty_data")),
@@ -76,7 +77,7 @@ def _cache(host: Host, name: str) -> Cache:
         slow_errors=host.number(f"{base}/io_errors"),
         write_back_rate=size(host.maybe(f"{base}/writeback_rate")),
         writes_back=host.number(f"{base}/writeback_running"),
-        where=f"{base}/state",
+        where=f"{base}/{'io_disable' if disabled else 'state'}",
     )
 
 
@@ -102,6 +103,7 @@ _ATTRIBUTES = {
     "sequential_cutoff": "sequential bypass threshold",
     "backing_dev_name": "backing device",
     "io_errors": "errors of the backing device",
+    "io_disable": "whether the kernel refuses all I/O because the backing device failed",
     "writeback_rate": "rate at which dirty data is to be written back",
     "writeback_running": "whether writeback runs",
     "stats_total/*": "hits, misses and bypasses",

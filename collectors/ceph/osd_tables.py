@@ -78,6 +78,8 @@ def tree_of(text: str) -> Tree:
         _check_weights(rows)
     osds = list(_osds(rows))
     defect = f"line not understood: {stray[:60]!r}" if stray else "end not shown" if used and not ended else ""
+    if "SIZE" in titles and "PGS" not in titles:  # a column of all versions
+        defect = f"columns behind {titles[-1]} are cut off"
     return Tree(osds, placed, used, defect or _compared(osds, size))
 
 

@@ -209,4 +209,10 @@ PATTERNS = (
         lambda found: _NVME_ERRORS.get(found["status"], ""),
         LogPlace.DISK,
     ),
+    pattern(
+        "detected capacity change",
+        r"(?P<dev>sd[a-z]{1,4}|nvme\d{1,5}n\d{1,6}|vd[a-z]{1,4}): detected capacity change from \d{1,20} to 0$",
+        "device-gone",
+        LogPlace.DISK,
+    ),
 )

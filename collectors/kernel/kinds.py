@@ -61,7 +61,7 @@ KINDS: Mapping[str, MessageKind] = {
         controller_fault="controller fault", member_failed="failed member", array_failed="failed array",
         pool_suspended="pool suspension", pool_failed="failed pool", thin_full="full thin pool",
         thin_readonly="read-only thin pool", thin_failed="failed thin pool", snapshot_invalid="invalid snapshot",
-        cache_failed="failed cache",
+        cache_failed="failed cache", split_brain="split brain",
     ),
     **_kinds(
         LogEffect.FAILED, Subject.DEVICE,
@@ -80,6 +80,7 @@ KINDS: Mapping[str, MessageKind] = {
         server_silent="silent server", thin_low="low thin pool",
         missed_interrupt="missed interrupt", cache_error="cache I/O error",
         pcie_fatal="fatal PCIe error", pcie_uncorrected="uncorrected PCIe error",
+        port_down="link loss|link losses",
     ),
     **_kinds(
         LogEffect.NOTICE, Subject.DEVICE,
@@ -107,13 +108,18 @@ KINDS: Mapping[str, MessageKind] = {
     **_kinds(
         LogEffect.FAILED, Subject.NODE,
         oom_kill="out-of-memory kill", lockup="lockup", kernel_bug="kernel bug", machine_check="fatal machine check",
-        memory_uncorrected="uncorrected memory error",
+        memory_uncorrected="uncorrected memory error", overheating="critical temperature",
     ),
-    **_kinds(LogEffect.DELAYED, Subject.NODE, hung_task="hung task", cpu_stall="CPU stall"),
+    **_kinds(
+        LogEffect.DELAYED, Subject.NODE,
+        hung_task="hung task", cpu_stall="CPU stall",
+        transmit_hang="hung transmit queue", conntrack_full="full connection table",
+    ),
     **_kinds(
         LogEffect.NOTICE, Subject.NODE,
         cgroup_oom_kill="kill at a cgroup's memory limit|kills at a cgroup's memory limit",
         memory_corrected="corrected memory error", hardware_corrected="corrected hardware error",
+        cpu_throttled="thermal throttling of a processor|thermal throttlings of processors",
     ),
 }  # fmt: skip
 """All kinds by ID, an interface: metrics have it as a label."""

@@ -108,4 +108,50 @@ PATTERNS = (
         "machine-check",
         LogPlace.NODE,
     ),
+    pattern(
+        "AER: ",
+        r"\S{1,40} [0-9a-f:.]{7,12}: AER: (?:Multiple )?Uncorrect\w{2,4} \((?P<uncorrected>Fatal|Non-Fatal)\) error "
+        r"(?:message )?received(?: from)?:? " + _PCI,
+        lambda found: _AER.get(found["uncorrected"], ""),
+        LogPlace.PCI,
+    ),
+    pattern("Link Down Event", r"lpfc " + _PCI + r": \d{1,3}:1305 Link Down Event", "port-down", LogPlace.PCI),
+    pattern(
+        "LOOP DOWN detected",
+        r"qla2xxx \[(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\]-500b:\d{1,4}: LOOP DOWN detected",
+        "port-down",
+        LogPlace.PCI,
+    ),
+    pattern("Kernel panic", r"Kernel panic - not syncing", "kernel-bug", LogPlace.NODE),
+    pattern(
+        "transmit queue",
+        r"NETDEV WATCHDOG: (?:CPU: \d{1,5}: )?(?P<also>[\w.@-]{1,15}) \([\w-]{1,30}\): transmit queue \d{1,5} "
+        r"timed out",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "nit Hang",
+        r"\w{1,20} [0-9a-f:.]{12} (?P<also>[\w.@-]{1,15}): Detected Tx Unit Hang",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "table full, dropping packet",
+        r"nf_conntrack: (?:nf_conntrack: )?table full, dropping packet",
+        "conntrack-full",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "temperature above threshold",
+        r"(?:mce: )?CPU\d{1,5}: (?:Core|Package) temperature (?:is )?above threshold, cpu clock (?:is )?throttled",
+        "cpu-throttled",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "critical temperature reached",
+        r"thermal thermal_zone\d{1,4}: .{0,60}critical temperature reached",
+        "overheating",
+        LogPlace.NODE,
+    ),
 )

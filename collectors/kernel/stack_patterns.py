@@ -112,7 +112,7 @@ PATTERNS = (
     pattern(
         "etadata operation",
         _DM + r"metadata operation '\w{1,60}' failed: error = -\d{1,4}",
-        "thin-readonly",
+        lambda found: "cache-failed" if found["target"] == "cache" else "thin-readonly",
         LogPlace.NUMBER,
     ),
     pattern("switching cache to", _DM + r"switching cache to (?:fail|read-only) mode", "cache-failed", LogPlace.NUMBER),
@@ -223,6 +223,12 @@ PATTERNS = (
             r"(?:Failed|Diskless) \)"
         ),
         "device-gone",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Split-Brain detected but unresolved",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): Split-Brain detected but unresolved",
+        "split-brain",
         LogPlace.DISK,
     ),
 )

@@ -295,7 +295,7 @@ def _member(host: Host, md: mdstat.MdArray, device: mdstat.MdstatDevice) -> Memb
         device=device.name,
         slot=slot,
         state=_state(flags, device, slot, md),
-        flags=flags or None,
+        flags=flags or ("faulty,journal" if {"F", "J"} <= device.flags else None),
         errors=host.number(f"{base}/errors"),
         bad_blocks=None if bad is None else len(bad.splitlines()),
         size=None if size is None else size * 1024,

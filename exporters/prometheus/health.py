@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -21,6 +22,9 @@ from sdstop.core.finding import Severity
 from sdstop.core.session import Look
 from sdstop.core.snapshot import Run, Snapshot
 from sdstop.exporters.prometheus.exposition import Heading, Told, label
+
+if TYPE_CHECKING:
+    from sdstop.exporters.recorder import RecorderState
 
 REASONS = {
     Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed", Outcome.UNREAD: "unread",
@@ -91,6 +95,18 @@ DROPPED = Heading(
     _BY,
 )
 
+RECORDED = Heading(
+    "sdstop_recorder_success", "gauge", "Whether the newest block of the recording was written (1 = yes)."
+)
+RECORDED_FRAMES = Heading("sdstop_recorder_frames_total", "counter", "Samples that were recorded.")
+RECORDED_LOST = Heading(
+    "sdstop_recorder_lost_frames_total", "counter", "Samples that could not be recorded, or not one by one."
+)
+RECORDED_SIZE = Heading("sdstop_recorder_size_bytes", "gauge", "Size of the recording.", (), "bytes")
+RECORDED_CAPTURES = Heading(
+    "sdstop_recorder_captures_total", "counter", "Captures of new critical findings that were written."
+)
+
 CPU = Heading(
     "process_cpu_seconds_total",
     "counter",
@@ -105,9 +121,10 @@ PEAK = Heading("process_resident_memory_peak_bytes", "gauge", "Peak resident mem
 STARTED = Heading("process_start_time_seconds", "gauge", "Unix timestamp of the start of the process.", (), "seconds")
 MAX_FDS = Heading("process_max_fds", "gauge", "Maximum number of open file descriptors.")
 
+OF_RECORDER = (RECORDED, RECORDED_FRAMES, RECORDED_LOST, RECORDED_SIZE, RECORDED_CAPTURES)
 OF_SOURCES = (
     BUILD, FRAME, TOOK, LATE, ERRED, RELOADED, OUTCOME, RUNNING, DROPPED, ENABLED, APPLICABLE, SUCCESS, STALE,
-    DURATION, INTERVAL, SUCCEEDED, ERRORS,
+    DURATION, INTERVAL, SUCCEEDED, ERRORS, *OF_RECORDER,
 )  # fmt: skip
 OF_PROCESS = (CPU, RESIDENT, VIRTUAL, PEAK, STARTED, OPEN_FDS, MAX_FDS)
 
@@ -205,6 +222,15 @@ def of_runs(
     yield SUCCEEDED, [(by, health.succeeded[run.collector]) for by, run in ran if run.collector in health.succeeded]
     reasons = REASONS.values()
     yield ERRORS, [({"collector": n, "reason": r}, health.errors[n, r]) for n in names for r in reasons]
+
+
+def of_recorder(state: RecorderState) -> Iterator[Told]:
+    """Yield the state of a recorder."""
+    yield RECORDED, [({}, int(not state.trouble))]
+    yield RECORDED_FRAMES, [({}, state.frames)]
+    yield RECORDED_LOST, [({}, state.lost)]
+    yield RECORDED_SIZE, [({}, state.size)]
+    yield RECORDED_CAPTURES, [({}, state.captures)]
 
 
 def _word(run: Run, fresh: Container[str]) -> str:

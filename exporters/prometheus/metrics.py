@@ -11,7 +11,7 @@ import struct
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ from sdstop.exporters.prometheus.health import (
     TOOK,
     Health,
     of_process,
+    of_recorder,
     of_runs,
     of_sources,
 )
@@ -50,6 +51,8 @@ from sdstop.readings.disk import Disk
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
+
+    from sdstop.exporters.recorder import RecorderState
 
 STALE = 60.0
 """Seconds after which data are left out; three intervals for sources read less often than every 20 s."""
@@ -124,6 +127,8 @@ class Exposition:
         """Whether the last configuration reload succeeded; None without a reloadable configuration."""
         self.late: int | None = None
         """Samples that were not judged so far; None if all are."""
+        self.recorder: Callable[[], RecorderState] | None = None
+        """Returns the state of the recorder beside this exporter; None without one."""
         self.interval = interval
         self._known = known or session.collectors
         self._lock = RLock()
@@ -315,6 +320,8 @@ class Exposition:
         yield ERRED, [({"name": n, "part": part.value}, c) for (part, n), c in sorted(session.guard.counts.items())]
         if self.reloaded is not None:
             yield RELOADED, [({}, int(self.reloaded))]
+        if self.recorder is not None:
+            yield from of_recorder(self.recorder())
         if FINDINGS in part:
             judgement = look.judgement if self._recent(look, now) else Judgement()
             yield from of_rules(self._health, judgement, session.rules, full=full)

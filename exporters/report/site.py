@@ -86,7 +86,7 @@ def _span(member: SiteMember) -> Iterator[str]:
 def clocks(site: SiteSession) -> str:
     """Return how the captures lie in time, by the clocks of their nodes."""
     if not _is_site(site):
-        return "Captures of one node: properties are compared; rules between nodes need one capture of each."
+        return "Captures of one node: properties are compared; sdstop diff A B compares all else."
     undated = [member.name for member in site.members if not dated(member.started)]
     if undated:
         return f"Time of the capture of {listed(undated, 4)} unknown: states of nodes are not joined with it."

@@ -10,7 +10,8 @@ from msgspec import Struct
 from sdstop.analysis.inferred import is_whole_disk
 from sdstop.analysis.peer_samples import recent
 from sdstop.analysis.saturation import BUSY, STACKED_KINDS, full
-from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.core.expression import expression
 from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
@@ -23,6 +24,10 @@ PARTS = 3
 """Parts of that time, in each of which the device must be slow."""
 SLOWEST = 1e6
 """Bytes per second that any disk moves, and nearly any limit allows: the time for a request's size does not count."""
+SLOWEST_NVME = 2e7
+"""The same of a local NVMe drive."""
+_VIRTUAL = expression(r"(?i)qemu|amazon|google|microsoft|virtual|vmware|nutanix|oracle block")
+"""Models of drives that a hypervisor provides, and limits."""
 _NOT_DISKS = STACKED_KINDS | {"rom", "floppy"}
 
 
@@ -42,17 +47,18 @@ class Overlong(Struct, frozen=True):
     lasting: float
 
 
-def overlong(window: Window, longest: float) -> tuple[Overlong, ...]:
+def overlong(window: Window, longest: float, nvme: float) -> tuple[Overlong, ...]:
     """Return the disks that worked at least `longest` seconds on each request in all parts of the last seconds.
 
+    Of local NVMe drives it is `nvme` seconds, and WAITS times as long a wait, since they serve requests in parallel.
     The time to move a request's bytes at the SLOWEST rate is not counted.
     Both the busy time per request and the wait must be as long: newer kernels count an idle device as busy if they lost
     a request, and a queue alone lengthens the wait. Devices that discard are left out.
     """
-    return window.once(("overlong", longest), lambda: tuple(_found(window, longest)))
+    return window.once(("overlong", longest, nvme), lambda: tuple(_found(window, longest, nvme)))
 
 
-def _found(window: Window, longest: float) -> Iterator[Overlong]:
+def _found(window: Window, longest: float, nvme: float) -> Iterator[Overlong]:
     moments = [moment for moment in recent(window, SECONDS, PARTS) if moment.seconds]
     lasting = added(moment.seconds or 0.0 for moment in moments)
     if len(moments) < PARTS or lasting < LEAST:
@@ -62,7 +68,10 @@ def _found(window: Window, longest: float) -> Iterator[Overlong]:
     for name in sorted(name for name, count in counts.items() if count >= PARTS):
         if not _is_disk(window, name):
             continue
-        if all((each := _of_part(part, name)) is not None and _is_overlong(each, longest) for part in parts):
+        local = _is_local_nvme(window, name)
+        found = [_of_part(part, name) for part in parts]
+        if all(each is not None and (_is_overlong(each, longest) or (local and _is_slow_nvme(each, nvme)))
+               for each in found):  # fmt: skip
             whole = _of_part(moments, name)
             if whole is not None:
                 yield whole
@@ -75,6 +84,24 @@ def _is_disk(window: Window, name: str) -> bool:
 
 def _is_overlong(each: Overlong, longest: float) -> bool:
     return min(each.seconds, each.wait) - each.size / SLOWEST >= longest
+
+
+WAITS = 5.0
+"""Wait of a slow NVMe drive, as a multiple of its busy time per request: requests served at once have both longer."""
+
+
+def _is_local_nvme(window: Window, name: str) -> bool:
+    """Return whether a device is known as an NVMe drive in this node that no hypervisor provides."""
+    device = window.get(BlockDevice, name)
+    if device is None or device.kind != "nvme" or not device.model or _VIRTUAL.search(device.model):
+        return False
+    paths = (window.get(BlockDevice, link.below) for link in window.where(BlockLink, "device", name))
+    return any("/pci" in (row.path or "") for row in (device, *paths) if row is not None)
+
+
+def _is_slow_nvme(each: Overlong, longest: float) -> bool:
+    moved = each.size / SLOWEST_NVME
+    return each.seconds - moved >= longest and each.wait - moved >= WAITS * longest
 
 
 def _of_part(moments: Sequence[Moment[DiskActivity]], name: str) -> Overlong | None:

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.block import Block, OpenBlock, original_text
+from sdstop.core.block import BaseTexts, Block, OpenBlock, original_text
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.format import plural, safe
 from sdstop.core.versions import Damaged
@@ -81,6 +81,8 @@ class Recording:
         self.notes: list[str] = []
         """What could not be read."""
         self._path = Path(path)
+        self._newest_base: tuple[int, OpenBlock | None] = (0, None)
+        """The block that was needed last to read others, which are usually read one after the other."""
         self._store = self._opened()
         with self._reading():
             self._store.execute("PRAGMA trusted_schema = OFF")
@@ -220,7 +222,8 @@ class Recording:
         if row is None:
             return None  # dropped for its age since
         try:
-            return Block.loaded(row[0]).opened()
+            block = Block.loaded(row[0])
+            return block.opened(self._first_texts(block.base))
         except (Damaged, TypeError) as error:
             self._lost(number, error)
             return None
@@ -274,3 +277,16 @@ class Recording:
                     known[key] = item
         except Damaged as error:
             self._lost(number, error)
+
+    def _first_texts(self, number: int) -> BaseTexts | None:
+        """Return a function for the first texts of a block that others continue, None if there is none."""
+        if number <= 0:
+            return None
+        if self._newest_base[0] != number:
+            with self._reading():
+                row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
+            if row is None:
+                raise Damaged(f"block {number}, which it continues, is missing")
+            self._newest_base = number, Block.loaded(row[0]).opened()
+        found = self._newest_base[1]
+        return None if found is None else found.first_text

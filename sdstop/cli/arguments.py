@@ -175,6 +175,7 @@ def _export_options(parser: Parser) -> None:
         metavar="FILE",
         help="TLS and authentication file (Prometheus web-config format)",
     )
+    add("--play", action="store_true", help="serve the frames of --from at the pace at which they were recorded, once")
     add("--once", action="store_true", help="print the metrics once, after 2 s, and exit")
     add(
         "--textfile", metavar="FILE", help="write FILE every 15 s for node_exporter's textfile collector; do not listen"
@@ -209,7 +210,7 @@ def _period_options(parser: Parser) -> None:
 
 def _recording_options(parser: Parser, command: str) -> None:
     add = parser.add_argument
-    if command in {DASHBOARD, "report", "check", "capture", "unpack"}:
+    if command in {DASHBOARD, "report", "check", "capture", "unpack", "export"}:
         _period_options(parser)
     if command == "unpack":
         add("source", metavar="RECORDING", help="recording, or a capture")
@@ -258,6 +259,8 @@ def _fleet_options(parser: Parser) -> None:
     servers = "Prometheus, Thanos, Mimir, VictoriaMetrics"
     add("--prometheus", metavar="URL", required=True, help=f"server URL ({servers}), with its path prefix")
     add("--http-config", type=_path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
+    add("--alertmanager", metavar="URL", help="Alertmanager whose silences are shown")
+    add("--alertmanager-config", type=_path, metavar="FILE", help="its HTTP client settings, like --http-config")
     add("--match", default="", metavar="SELECTOR", help="label matchers, e.g. 'cluster=\"a\"'")
     add("--peers", type=labels, default=(), metavar="LABELS", help="compare nodes only within groups of these labels")
     add("--interval", type=refresh, default=30.0, metavar="TIME", help="refresh interval (default 30s)")
@@ -350,6 +353,8 @@ def _agree(options: argparse.Namespace) -> None:
     """Raise Usage for options that contradict each other or have no effect together."""
     given: Any = vars(options)
     if options.command == "fleet":
+        if options.alertmanager_config is not None and options.alertmanager is None:
+            raise UsageError("--alertmanager-config requires --alertmanager")
         return
     if options.command in {"record", "unpack", "diff"}:
         return
@@ -375,6 +380,8 @@ def _agree_on_source(options: argparse.Namespace) -> None:
 
 def _agree_on_time(options: argparse.Namespace) -> None:
     given: Any = vars(options)
+    if given.get("play") and (options.source is None or given.get("once")):
+        raise UsageError("cannot use --play " + ("with --once" if options.source else "without --from"))
     for name in ("listen", "web_config"):
         if given.get("once") and given.get(name):
             raise UsageError(f"cannot use --{name.replace('_', '-')} with --once")

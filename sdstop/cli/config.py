@@ -22,6 +22,12 @@ smart = false
 [export]
 limit = 5000
 
+[record]
+file = "/var/lib/sdstop/node7.sdstop"   # the exporter records, too
+keep = "7d"
+max_size = "1GiB"
+on_critical = "/var/lib/sdstop/critical"   # captures of the minutes around critical findings
+
 [powerflex]
 gateways = ["https://gateway"]
 user = "monitor"
@@ -47,6 +53,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from sdstop.cli.problem import Problem
+from sdstop.cli.record_settings import RecordSettings
 from sdstop.core.config_error import ConfigError, unknown
 from sdstop.core.finding import Severity
 from sdstop.core.format import safe
@@ -85,6 +92,7 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: dict[str, dict[str, Any]] = {}
     accept: list[AcceptSetting] = []
     sampler: SamplerSettings = SamplerSettings()
+    record: RecordSettings = RecordSettings()
     export: dict[str, Any] = {}
     powerflex: dict[str, Any] | None = None
     ui: UiSettings = UiSettings()
@@ -112,7 +120,7 @@ class Config(msgspec.Struct, frozen=True):
 
     `thresholds` by rule id and name, in the threshold's base unit; `policy` is the other settings of rules;
     `interval` in seconds; `smp` whether SAS expanders are queried, `smart` whether disks are (SMART, NVMe log);
-    `export` as written; `tables` are the files with their contents, the most general first.
+    `export` as written; `record` for the exporter; `tables` are the files with their contents, the most general first.
     """
 
     thresholds: Mapping[str, Mapping[str, float]] = {}
@@ -121,6 +129,7 @@ class Config(msgspec.Struct, frozen=True):
     smp: bool = True
     smart: bool = True
     export: Mapping[str, Any] = {}
+    record: RecordSettings = RecordSettings()
     powerflex: Settings | None = None
     tables: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
@@ -189,7 +198,7 @@ def config_of(tables: Sequence[tuple[str, Mapping[str, Any]]], rules: Sequence[R
     powerflex = None if file.powerflex is None else _powerflex(file.powerflex)
     return Config(
         {rule: values for rule, values in thresholds.items() if values}, Policy(chosen, accepted),
-        file.sampler.interval, file.sampler.smp, file.sampler.smart, file.export, powerflex, tuple(tables),
+        file.sampler.interval, file.sampler.smp, file.sampler.smart, file.export, file.record, powerflex, tuple(tables),
     )  # fmt: skip
 
 

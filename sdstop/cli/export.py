@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -17,9 +18,12 @@ from sdstop.core.format import safe
 from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
 from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.web.played import PlayedFrames
 
 if TYPE_CHECKING:
     from sdstop.exporters.local.service import LocalService
+    from sdstop.exporters.recorder import Recorder
+    from sdstop.exporters.web.server import FrameFeed
 
 LISTEN = ("127.0.0.1", 10042)
 
@@ -31,11 +35,18 @@ def run(options: argparse.Namespace) -> int:
         exposition = Exposition(watch.session(kept), BUILTIN, exported(options, watch.config), watch.interval)
         if options.once:
             return _once(options, watch, exposition)
-        if watch.sampler is None:
-            for frame in watch.frames(0.0):
-                exposition.feed(frame)
-        else:
+        if watch.sampler is not None:
             exposition.session.budget = watch.interval
+            with contextlib.ExitStack() as stack:
+                recorder = _recorder(watch, exposition)
+                if recorder is not None:
+                    stack.callback(recorder.close)
+                return _serve(options, watch, exposition, recorder=recorder)
+        if options.play:
+            with contextlib.closing(PlayedFrames(list(watch.frames(0.0)))) as played:
+                return _serve(options, watch, exposition, played)
+        for frame in watch.frames(0.0):
+            exposition.feed(frame)
         return _serve(options, watch, exposition)
 
 
@@ -70,8 +81,37 @@ def _has_socket(options: argparse.Namespace, watch: Watch) -> bool:
     return watch.sampler is not None and not options.once and (whole or options.socket is not None)
 
 
-def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
+def _recorder(watch: Watch, exposition: Exposition) -> Recorder | None:
+    """Return the recorder that `[record]` describes, None without one. Failures of its files are metrics."""
+    settings = watch.config.record
+    if settings.file is None and settings.on_critical is None:
+        return None
+    from sdstop.exporters.critical import CriticalCaptures, CriticalLimits
+    from sdstop.exporters.recorder import Recorder
+    from sdstop.exporters.recording import RecordingLimits
+
+    (keep, before, after), (most, captures) = settings.seconds(), settings.bytes()
+    session = exposition.session
+    critical = None
+    if settings.on_critical is not None:
+        limits = CriticalLimits(before, after, settings.captures, captures)
+        critical = CriticalCaptures(Path(settings.on_critical), watch.origin, limits)
+        session.listeners.append(critical.look)
+    path = None if settings.file is None else Path(settings.file)
+    recorder = Recorder(watch.origin, session.guard, output.say, path, RecordingLimits(keep, most), critical)
+    exposition.recorder = lambda: recorder.state
+    return recorder
+
+
+def _serve(
+    options: argparse.Namespace,
+    watch: Watch,
+    exposition: Exposition,
+    played: PlayedFrames | None = None,
+    recorder: Recorder | None = None,
+) -> int:
     from sdstop.core.config_error import ConfigError
+    from sdstop.exporters.recorder import RecordedFrames
     from sdstop.exporters.web.guard import RequestGuard
     from sdstop.exporters.web.server import Server, ended_code
 
@@ -95,6 +135,8 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
             raise ConfigError(str(problem)) from problem
         if (options.interval or config.interval) != watch.interval:
             output.say("sdstop: sampler.interval takes effect after a restart")
+        if config.record != watch.config.record:
+            output.say("sdstop: [record] takes effect after a restart")
         diagnosis = exposition.session.diagnosis
         diagnosis.configured, diagnosis.policy = dict(config.thresholds), config.policy
         exposition.choose(chosen)
@@ -102,7 +144,12 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
         local = _local(options, watch, exposition)
-        server = Server(exposition, watch.sampler, output.say, web, None if served else reload, local)
+        feed: FrameFeed | None = played or watch.sampler
+        if recorder is not None and watch.sampler is not None:
+            feed = RecordedFrames(watch.sampler, recorder)
+        server = Server(exposition, feed, output.say, web, None if served else reload, local)
+        if played is not None:
+            played.start()
         ended = server.run(address, textfile)
     except OSError as error:
         host, port = address or LISTEN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
@@ -19,16 +20,22 @@ def run(options: argparse.Namespace) -> int:
     from sdstop.fleet.client import PrometheusClient
     from sdstop.fleet.http_config import load
     from sdstop.fleet.promql import matchers
+    from sdstop.fleet.silences import AlertmanagerClient
     from sdstop.fleet.url import parse_url
     from sdstop.fleet.watcher import FleetWatcher
 
     try:
         url = parse_url(options.prometheus)
         match, configured = matchers(options.match), _configured(options)
-        with PrometheusClient(url, load(options.http_config)) as client:
-            return _shown(
-                options, FleetWatcher(client, match, ("job", *options.peers), configured=configured), str(url)
-            )
+        with ExitStack() as stack:
+            client = stack.enter_context(PrometheusClient(url, load(options.http_config)))
+            alerts = None
+            if options.alertmanager is not None:
+                theirs = AlertmanagerClient(parse_url(options.alertmanager), load(options.alertmanager_config))
+                alerts = stack.enter_context(theirs).silenced
+            groups = ("job", *options.peers)
+            watcher = FleetWatcher(client, match, groups, configured=configured, alerts=alerts)
+            return _shown(options, watcher, str(url))
     except ConfigError as error:
         raise Problem(str(error), 2) from error
 

@@ -1,14 +1,15 @@
 """Block: successive frames in compact form, for the ring of a live session and for recordings.
 
-A block needs no other block: it holds the changes of its frames, and not the state before them. It is MessagePack, in
-deflated parts: one with the times and all small pieces of evidence, and one for each large piece, which can be read
+A block holds the changes of its frames, and not the state before them. It needs no other block, or only its `base`: a
+large text that differs from its first version there in numbers alone is stored by their differences. It is MessagePack,
+in deflated parts: one with the times and all small pieces of evidence, and one for each large piece, which can be read
 without the others. Times are kept to the microsecond. Hashes prove that every byte of evidence is as it was written.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import isfinite
 from typing import TypeVar
@@ -28,6 +29,10 @@ _OWN = 4096
 _LEVEL = 6
 
 
+BaseTexts = Callable[[str], bytes | None]
+"""Function that returns the first version of a large text in the base of a block, None without one."""
+
+
 class Head(Struct, frozen=True, array_like=True):
     """Properties of a version of evidence without its data and times, stored where they change."""
 
@@ -44,7 +49,8 @@ class Piece(Struct, frozen=True, array_like=True):
 
     `frames` are the indexes of its frames in the block. `began` is the start of each read relative to the frame's
     monotonic time, `skew` the difference of the clocks since the frame, and `took` the duration, in microseconds; None
-    if not recorded. `digest` is the BLAKE2b hash of all data.
+    if not recorded. `digest` is the BLAKE2b hash of all data. If `continues`, the first of the `versions` is that of
+    the base block, and its text is left out.
     """
 
     frames: list[int]
@@ -54,10 +60,13 @@ class Piece(Struct, frozen=True, array_like=True):
     heads: list[Head]
     versions: list[Versions]
     digest: bytes
+    continues: bool = False
 
-    def evidence(self, key: str, moments: Sequence[BlockMoment]) -> Iterator[tuple[int, Evidence]]:
+    def evidence(
+        self, key: str, moments: Sequence[BlockMoment], base: BaseTexts | None = None
+    ) -> Iterator[tuple[int, Evidence]]:
         """Yield the index of the frame and the evidence of each version. Raises Damaged."""
-        texts = (text for run in self.versions for text in run.texts())
+        texts = self._texts(key, base)
         heads = iter(self.heads)
         coming = next(heads, None)
         head = None
@@ -82,6 +91,18 @@ class Piece(Struct, frozen=True, array_like=True):
             raise Damaged(f"versions and frames do not fit: {error}") from error
         if digest.digest() != self.digest:
             raise Damaged("the hash of its data differs")
+
+    def _texts(self, key: str, base: BaseTexts | None) -> Iterator[bytes]:
+        runs = self.versions
+        if self.continues:
+            before = base(key) if base is not None else None
+            if before is None or not runs:
+                raise Damaged("the text that it continues is missing")
+            runs = [replace(runs[0], first=before), *runs[1:]]
+        texts = (text for run in runs for text in run.texts())
+        if self.continues:
+            next(texts, None)
+        return texts
 
 
 class Marks(Struct, frozen=True, array_like=True):
@@ -111,10 +132,14 @@ class BlockContents(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True, array_like=True):
-    """Successive frames, packed. `large` are the pieces that are parts of their own, by their place in the list."""
+    """Successive frames, packed. `large` are the pieces that are parts of their own, by their place in the list.
+
+    `base` is the number of the block that some of them continue, 0 for none.
+    """
 
     contents: bytes
     large: list[bytes]
+    base: int = 0
 
     @property
     def size(self) -> int:
@@ -130,17 +155,18 @@ class Block(Struct, frozen=True, array_like=True):
         """Return the block of these bytes. Raises Damaged."""
         return _decoded(data, Block)
 
-    def opened(self) -> OpenBlock:
-        """Inflate the first part. Raises Damaged."""
-        return OpenBlock(self)
+    def opened(self, base: BaseTexts | None = None) -> OpenBlock:
+        """Inflate the first part; `base` returns texts of the base. Raises Damaged."""
+        return OpenBlock(self, base)
 
 
 class OpenBlock:
     """Block whose times are known, and whose evidence is read when asked for."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, base: BaseTexts | None = None) -> None:
         """Inflate the first part. Raises Damaged."""
         self._block = block
+        self._base = base
         self._contents = _decoded(_inflated(block.contents), BlockContents)
         self.moments = self._contents.moments
         self._pieces = {original_text(key): piece for key, piece in self._contents.pieces.items()}
@@ -158,15 +184,23 @@ class OpenBlock:
 
     def versions(self, key: str) -> list[tuple[int, Evidence]]:
         """Return the versions of a piece of evidence with the indexes of their frames. Raises Damaged."""
-        piece = self._pieces.get(key)
-        if piece is None and key in self._places:
-            piece = _decoded(_inflated(self._block.large[self._places[key]]), Piece)
+        piece = self._pieces.get(key) or self._large(key)
         if piece is None:
             return []
         try:
-            return list(piece.evidence(key, self.moments))
+            return list(piece.evidence(key, self.moments, self._base))
         except Damaged as error:
             raise Damaged(f"{key}: {error}") from error
+
+    def _large(self, key: str) -> Piece | None:
+        if key not in self._places:
+            return None
+        return _decoded(_inflated(self._block.large[self._places[key]]), Piece)
+
+    def first_text(self, key: str) -> bytes | None:
+        """Return the first version of a large text, for blocks whose base this is. Raises Damaged."""
+        piece = self._large(key)
+        return None if piece is None or piece.continues or not piece.versions else piece.versions[0].first
 
     def latest(self, key: str, index: int | None = None) -> Evidence | None:
         """Return the last version up to a frame, None for one without. Raises Damaged."""
@@ -208,9 +242,11 @@ class OpenBlock:
 class GrowingBlock:
     """Block that is being written."""
 
-    def __init__(self) -> None:
-        """Start without a frame."""
+    def __init__(self, base: int = 0, texts: Mapping[str, bytes] | None = None) -> None:
+        """Start without a frame; `texts` are the first versions of the large texts of the block `base`, by key."""
         self.moments: list[BlockMoment] = []
+        self._base = base
+        self._texts = texts or {}
         self._ran: dict[str, tuple[list[int], list[int], list[int | None]]] = {}
         self._pieces: dict[str, _GrowingPiece] = {}
 
@@ -228,7 +264,7 @@ class GrowingBlock:
         for item in {item.key: item for item in frame.evidence}.values():
             piece = self._pieces.get(item.key)
             if piece is None:
-                piece = self._pieces[item.key] = _GrowingPiece()
+                piece = self._pieces[item.key] = _GrowingPiece(self._texts.get(item.key))
             piece.add(index, moment, item)
 
     @property
@@ -253,15 +289,23 @@ class GrowingBlock:
                 small[stored_text(key)] = piece
         ran = {name: Marks(*columns) for name, columns in self._ran.items()}
         contents = msgspec.msgpack.encode(BlockContents(self.moments, ran, small, list(large)))
-        return Block(zlib.compress(contents, _LEVEL), list(large.values()))
+        return Block(zlib.compress(contents, _LEVEL), list(large.values()), self._base)
+
+    def first_texts(self) -> dict[str, bytes]:
+        """Return the first versions of the large texts, by key."""
+        return {key: piece.first for key, piece in self._pieces.items() if piece.size > _OWN}
 
 
 class _GrowingPiece:
-    def __init__(self) -> None:
+    def __init__(self, base: bytes | None = None) -> None:
         self.size = 0
+        self.first = b""
         self._times: tuple[list[int], list[int | None], list[int | None], list[int | None]] = ([], [], [], [])
         self._heads: list[Head] = []
         self._versions = GrowingVersions()
+        self._continues = base is not None
+        if base is not None:
+            self._versions.add(base)
         self._digest = blake2b(digest_size=8)
 
     def add(self, index: int, moment: BlockMoment, item: Evidence) -> None:
@@ -278,11 +322,19 @@ class _GrowingPiece:
         skews.append(skew)
         tooks.append(None if item.duration is None else _micro(item.duration))
         self._digest.update(item.data)
+        if len(frames) == 1:
+            self.first = item.data
         self._versions.add(item.data)
         self.size += len(item.data)
 
     def packed(self) -> Piece:
-        return Piece(*self._times, self._heads, self._versions.packed(), self._digest.digest())
+        versions = self._versions.packed()
+        continues = self._continues and versions[0].count > 1
+        if continues:
+            versions[0] = replace(versions[0], first=b"")
+        elif self._continues:
+            del versions[0]  # more than numbers changed since
+        return Piece(*self._times, self._heads, versions, self._digest.digest(), continues)
 
 
 def stored_text(text: str) -> str:

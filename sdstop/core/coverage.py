@@ -37,19 +37,15 @@ def settled(window: Window, rule: Rule, verdicts: Iterable[Verdict]) -> list[Ver
     return [*said, *(replace(verdict, rule=rule.id) for verdict in missing)]
 
 
-def without_source(window: Window, rule: Rule, said: Iterable[Verdict] = ()) -> Iterable[Unchecked]:
-    """Return verdicts on devices that exist and that a rule cannot judge because their source was not recorded.
+def without_source(window: Window, rule: Rule, said: Iterable[Verdict] = ()) -> Iterator[Unchecked]:
+    """Yield verdicts on devices that exist and that a rule cannot judge because their source was not recorded.
 
     Example: md0 in /proc/diskstats of a capture without mdstat. The rule covers rows of the missing source, so the
     device is the only sign of an array. Devices that have a verdict of the rule are left out.
     """
-    known: Mapping[str, _Devices] = window.once("devices of sources", lambda: _devices_of_sources(window))
-    return _without_source(window, rule, said, known) if known else ()
-
-
-def _without_source(
-    window: Window, rule: Rule, said: Iterable[Verdict], known: Mapping[str, _Devices]
-) -> Iterator[Unchecked]:
+    known = devices_of_sources(window)
+    if not known:
+        return
     families = dict.fromkeys(each.family for each in rule.covered)
     names = dict.fromkeys(name for family in families for name in window.providers.get(family, ()) if name in known)
     lacking = [known[name] for name in names if known[name].run.outcome is Outcome.ABSENT]
@@ -64,20 +60,24 @@ def _without_source(
         seen.update(each.devices)
 
 
-class _Devices(Struct, frozen=True):
+class DependentDevices(Struct, frozen=True):
     """Run of a source, and the devices whose state is known from it alone."""
 
     run: Run
     devices: tuple[str, ...]
 
 
-def _devices_of_sources(window: Window) -> dict[str, _Devices]:
+def devices_of_sources(window: Window) -> Mapping[str, DependentDevices]:
     """Return the sources that devices of this node depend on; none if all of them were recorded."""
+    return window.once("devices of sources", lambda: _devices_of_sources(window))
+
+
+def _devices_of_sources(window: Window) -> dict[str, DependentDevices]:
     found = {}
     for name, run in window.now.runs.items():
         devices = _devices(window.topology, run.devices) if run.devices else ()
         if devices:
-            found[name] = _Devices(run, devices)
+            found[name] = DependentDevices(run, devices)
     return found if any(each.run.outcome is Outcome.ABSENT for each in found.values()) else {}
 
 

@@ -17,6 +17,7 @@ from sdstop.core.finding_order import by_cause, urgency
 from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
+from sdstop.core.inapplicable import Inapplicable
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
 from sdstop.core.placement import placed, qualified
@@ -95,22 +96,23 @@ def judge(
     held: Folds = frozenset(),
     unwanted: Callable[[], bool] = bool,
     policy: Policy = NO_POLICY,
+    kept: Inapplicable[_RuleResult] | None = None,
 ) -> Judgement:
     """Evaluate every applicable rule; rules without data yield Unchecked with the reason.
 
     A thing that a rule found critical and that is gone is a finding of that rule, even if it cannot run. A rule that
     raises an exception is unchecked; `guard` counts it. `held` are the folded findings of the frame before. Raises
     Superseded as soon as a rule ends and the judgement is `unwanted`. The `policy` changes thresholds and severities.
+    `kept` has followed the windows of one session up to this one.
     """
     guard = guard or Guard()
     ordered, checked, findings = _in_order(rules), list[_RuleResult](), list[Finding]()
     for rule in ordered:
         if unwanted():
             raise Superseded
-        one = _checked(window, rule, configured, guard, findings, policy)
+        one = _checked(window, rule, configured, guard, findings, policy, kept)
         checked.append(one)
-        if one.verdicts or one.gone:
-            findings += _findings((one,))
+        findings += _findings((one,))
     return _judgement(window, ordered, checked, guard, held, policy)
 
 
@@ -127,11 +129,8 @@ class _RuleResult(Struct, frozen=True):
     ran: str | None = None
 
 
-_NO_RESULT = _RuleResult()
-
-
 def _findings(checked: Iterable[_RuleResult]) -> list[Finding]:
-    return [v for each in checked for part in (each.gone, each.verdicts) for v in part if isinstance(v, Finding)]
+    return [v for each in checked for v in (*each.gone, *each.verdicts) if isinstance(v, Finding)]
 
 
 def _checked(
@@ -141,12 +140,16 @@ def _checked(
     guard: Guard,
     findings: Sequence[Finding],
     policy: Policy,
+    kept: Inapplicable[_RuleResult] | None,
 ) -> _RuleResult:
     """Return the verdicts of a rule, none if it does not apply here; `findings` are those of other rules."""
+    known = kept.of(rule) if kept is not None else None
+    if known is not None:
+        return known
 
     def check() -> _RuleResult:
         missing = _missing(window, rule)
-        replaced = missing is not None and bool(rule.instead) and any(map(window.rows, rule.instead))
+        replaced = missing is not None and any(window.rows(family) for family in rule.instead)
         verdicts: Sequence[Verdict] = ()
         if policy.is_off(rule) and (missing is None or missing.gap not in _UNSEEN):
             return _RuleResult((Unchecked(OFF, rule=rule.id, calm=True),))
@@ -155,10 +158,11 @@ def _checked(
             verdicts = settled(window, rule, found)
         judged = any(not isinstance(verdict, Unchecked) for verdict in verdicts)
         if missing is not None and not judged:
-            bare = [of_rule(each, rule) for each in without_source(window, rule)] if missing.gap in _UNSEEN else ()
-            if missing is _UNCONCERNED and not bare and not verdicts:
-                return _NO_RESULT
-            return _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
+            bare = missing.gap in _UNSEEN and tuple(of_rule(each, rule) for each in without_source(window, rule))
+            result = _RuleResult(bare or (verdicts if missing is _UNCONCERNED else (of_rule(missing, rule),)))
+            if kept is not None and not (bare or replaced or rule.remembers or missing.gap is Gap.EARLY):
+                kept.keep(window, rule, result)
+            return result
         return _RuleResult(verdicts, ran=rule.id if judged or not verdicts else None)
 
     return _guarded(window, rule, check, guard)
@@ -227,43 +231,34 @@ _NO_TIME = Unchecked("no time in this frame", gap=Gap.EARLY)
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
     """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
-    lacking: dict[type[Reading], Unchecked | None] = window.once("lacking", dict)
+    by_family, known_runs = window.now.by_family, window.now.runs
     for family in rule.needs:
-        if family not in lacking:
-            lacking[family] = _lacking(window, family)
-        reason = lacking[family]
-        if reason is not None:
-            return reason
-    if rule.needs and not any(map(window.rows, rule.needs[: rule.either])):
+        known = family in by_family
+        if known and (not family.joined or window.rows(family)):
+            continue
+        names = window.providers.get(family, ())
+        runs = [known_runs[name] for name in names if name in known_runs]
+        bad = [run for run in runs if run.outcome in _BADNESS]
+        if known and not bad:
+            continue  # no rows of a joined family is a valid result unless one of its sources failed
+        if len(runs) < len(names):
+            return Unchecked(f"waiting for {' and '.join(names)}", gap=Gap.EARLY)
+        if bad:
+            run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
+            gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
+            return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
+        if any(run.ok for run in runs):
+            return Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
+        lacking = [run for run in runs if not run.recorded]
+        if not lacking:
+            return _UNCONCERNED
+        why = not_recorded(lacking[0])  # the reason may name the source and why it is never queried
+        return Unchecked(f"{lacking[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
+    if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
         return Unchecked(f"collecting data: {max(window.seconds, 0.0):.0f} of {rule.seconds:g} s", gap=Gap.EARLY)
     return None
-
-
-def _lacking(window: Window, family: type[Reading]) -> Unchecked | None:
-    """Return the reason why a family has no rows; None if it has some, or if none are a valid result."""
-    newest, known_runs = window.now.by_family.get(family), window.now.runs
-    if newest is not None and (not family.joined or newest.tables[family]):
-        return None
-    names = window.providers.get(family, ())
-    runs = [known_runs[name] for name in names if name in known_runs]
-    bad = [run for run in runs if run.outcome in _BADNESS]
-    if newest is not None and not bad:
-        return None  # no rows of a joined family is a valid result unless one of its sources failed
-    if len(runs) < len(names):
-        return Unchecked(f"waiting for {' and '.join(names)}", gap=Gap.EARLY)
-    if bad:
-        run = min(bad, key=lambda run: _BADNESS.index(run.outcome))
-        gap = Gap.DENIED if run.outcome is Outcome.DENIED else Gap.FAULTY
-        return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}", gap=gap)
-    if any(run.ok for run in runs):
-        return Unchecked("collecting data: needs two samples", gap=Gap.EARLY)
-    unrecorded = [run for run in runs if not run.recorded]
-    if not unrecorded:
-        return _UNCONCERNED
-    why = not_recorded(unrecorded[0])  # the reason may name the source and why it is never queried
-    return Unchecked(f"{unrecorded[0].collector}: {why}", calm=True, gap=Gap.UNRECORDED)
 
 
 class Diagnosis(Struct):
@@ -284,6 +279,7 @@ class Diagnosis(Struct):
     folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
     guard: Guard = field(default_factory=Guard)
     _first: int = 0
+    _kept: tuple[Policy, Inapplicable[_RuleResult]] | None = None
 
     def add(self, window: Window, until: float | None = None) -> Judgement:
         """Evaluate a window that ends one frame later than the previous one.
@@ -343,8 +339,12 @@ class Diagnosis(Struct):
 
     def _judge(self, window: Window, until: float | None) -> Judgement:
         held = self.folded_before(window.now.number)
+        if self._kept is None or self._kept[0] is not self.policy:
+            self._kept = self.policy, Inapplicable()
+        kept = self._kept[1]
+        kept.follow(window)
         if until is None:
-            return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy)
+            return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy, kept=kept)
         rules, found = _in_order(self.rules), dict[int, _RuleResult]()
         start, self._first = self._first, 0
         for at in (*range(start, len(rules)), *range(start)):
@@ -355,7 +355,7 @@ class Diagnosis(Struct):
             if rule.after:
                 done = {rules[each].id for each in found}
                 findings = [*_findings(found.values()), *(f for f in self.now.singles if f.rule not in done)]
-            found[at] = _checked(window, rule, self.configured, self.guard, findings, self.policy)
+            found[at] = _checked(window, rule, self.configured, self.guard, findings, self.policy, kept)
         late = (at for at in range(len(rules)) if at not in found)
         found |= {at: _unreached(window, rules[at], self.now, self.guard) for at in late}
         return _judgement(window, rules, [found[at] for at in range(len(rules))], self.guard, held, self.policy)

@@ -14,6 +14,7 @@ from sdstop.core.advice import Advice
 from sdstop.core.evidence import Cite
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.snapshot import Snapshot
 
 
 class Severity(enum.StrEnum):
@@ -304,9 +305,10 @@ class Rule(Struct, frozen=True):
     if a family in `instead` has rows, and they let it judge something. `seconds` is the minimum length of the window
     (0: one frame is enough). It owes a verdict to each thing that it `covers`, by default those of the first `either`
     families in `needs`. With `remembers`, a thing that it found critical stays so when it vanishes (see
-    sdstop.core.memory). Its findings explain those of the rules in `explains` about the same thing and about things
-    that need it. A rule with `after`, IDs of other rules, is evaluated after all rules without; `check` then has a
-    third argument, the findings of these rules so far.
+    sdstop.core.memory). `roles` returns the role of a thing by its name: another thing in this role replaces the one
+    that vanished, so that a warning of lost redundancy is remembered, too. Its findings explain those of the rules in
+    `explains` about the same thing and about things that need it. A rule with `after`, IDs of other rules, is evaluated
+    after all rules without; `check` then has a third argument, the findings of these rules so far.
     A fold of many of its findings has the words `many`; if the fault is `inherent` in each thing, the fold has no steps
     about the thing that they share.
     `damage`, `standing` and `view` hold for those of its findings that do not state their own. `advice` is the first
@@ -324,6 +326,7 @@ class Rule(Struct, frozen=True):
     instead: tuple[type[Reading], ...] = ()
     covers: tuple[Covers, ...] | None = None
     remembers: bool = False
+    roles: Callable[[Snapshot], Mapping[str, str]] | None = None
     explains: tuple[str, ...] = ()
     after: frozenset[str] = frozenset()
     many: str = ""

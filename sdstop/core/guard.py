@@ -27,6 +27,7 @@ class Part(enum.StrEnum):
     PAGE = "page"
     REPORT = "report"
     FRAME = "frame"
+    RECORD = "record"
 
 
 class Guard:

@@ -53,6 +53,7 @@ class Window(Struct, frozen=True, eq=False):
     providers: Mapping[type[Reading], tuple[str, ...]]
     past: Past | None = None
     topologies: Topologies = field(default_factory=Topologies)
+    distinct: DistinctRuns = field(default_factory=lambda: DistinctRuns())  # noqa: PLW0108  # defined below
     _memo: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
@@ -69,7 +70,7 @@ class Window(Struct, frozen=True, eq=False):
         """Return the part that is at most `seconds` old, with half a second of tolerance for jitter."""
         start = self.now.monotonic - seconds - 0.5
         kept = tuple(s for s in self.snapshots if s.monotonic >= start)
-        return Window(kept, self.evidence, self.providers, self.past, self.topologies)
+        return Window(kept, self.evidence, self.providers, self.past, self.topologies, self.distinct)
 
     @property
     def topology(self) -> Topology:
@@ -120,22 +121,7 @@ class Window(Struct, frozen=True, eq=False):
 
         A derived family has none for the first run. The list is shared and must not be modified.
         """
-        return self.once(("moments", family), lambda: self._moments(family))
-
-    def _moments(self, family: type[R]) -> list[Moment[R]]:
-        found: list[Moment[R]] = []
-        seen: Run | None = None
-        for shot in self.snapshots:
-            run = shot.by_family.get(family)
-            if run is None or run is seen:
-                continue
-            seen = run
-            rows: Any = run.tables[family]
-            moment = run.moments.get(family)
-            if moment is None or moment.rows is not rows:
-                moment = run.moments[family] = Moment(run.started, run.taken, run.seconds, rows, run.memo)
-            found.append(moment)
-        return found
+        return self.once(("moments", family), lambda: self.distinct.of(family, self.snapshots))
 
     def courses(self, family: type[R], seconds: float) -> list[list[Moment[R]]]:
         """Return the runs up to now of each collector of a `remembered` family, oldest first.
@@ -195,6 +181,57 @@ def _tables(shot: Snapshot) -> dict[type[Reading], Rows]:
     return {family: rows for family, rows in found.items() if not isinstance(rows, DerivedRows)}
 
 
+_Course = tuple[Run, Moment[Any], int]
+"""A run, its rows, and the number of the last snapshot that has it."""
+
+
+class DistinctRuns:
+    """Distinct runs of families in the successive windows of a history, which share all but their ends."""
+
+    def __init__(self) -> None:
+        """Start without windows."""
+        self._since = 0
+        self._known: dict[type[Reading], tuple[int, Snapshot, tuple[_Course, ...]]] = {}
+        """The number of the oldest snapshot that was read, the newest one, and the runs in them."""
+
+    def forget(self, number: int) -> None:
+        """Drop the runs in snapshots before this number only."""
+        self._since = number
+        for family in [family for family, (_, newest, _) in self._known.items() if newest.number < number]:
+            del self._known[family]
+
+    def of(self, family: type[R], snapshots: Sequence[Snapshot]) -> list[Moment[R]]:
+        """Return the distinct runs in snapshots, oldest first; any thread may call this."""
+        oldest, newest = snapshots[0].number, snapshots[-1]
+        first, last, known = self._known.get(family, (oldest, newest, ()))
+        at = next((at for at in range(len(snapshots) - 1, -1, -1) if snapshots[at] is last), -1)
+        if not known or at < 0 or first > oldest:
+            first, at, known = oldest, -1, ()
+        gone = next((at for at, each in enumerate(known) if each[2] >= self._since), len(known))
+        kept = list(known[gone:])
+        unpacked = 0 if len(snapshots) - at > YOUNG else max(len(kept) - 2 * YOUNG, 0)
+        for place in range(unpacked, len(kept)):
+            run, moment, number = kept[place]
+            if run.tables[family] is not moment.rows:  # packed since
+                kept[place] = run, _moment(run, family), number
+        for shot in snapshots[at + 1 :]:
+            found = shot.by_family.get(family)
+            if found is None:
+                continue
+            if kept and kept[-1][0] is found:
+                kept[-1] = found, kept[-1][1], shot.number
+            else:
+                kept.append((found, _moment(found, family), shot.number))
+        self._known[family] = max(first, self._since), newest, tuple(kept)
+        start = next((at for at, each in enumerate(kept) if each[2] >= oldest), len(kept))
+        return [moment for _, moment, _ in (kept[start:] if start else kept)]
+
+
+def _moment(run: Run, family: type[R]) -> Moment[R]:
+    rows: Any = run.tables[family]
+    return Moment(run.started, run.taken, run.seconds, rows, run.memo)
+
+
 class Past:
     """Long-term history of `remembered` families, by collector, for slow sources with few runs in a window.
 
@@ -250,6 +287,7 @@ class History:
         self._ring: deque[Snapshot] = deque()
         self._packed: dict[str, Sequence[tuple[Rows, ColumnarRows]]] = {}
         self._topologies = Topologies()
+        self._distinct = DistinctRuns()
 
     def add(self, shot: Snapshot) -> None:
         """Append a snapshot, drop the ones no longer needed, and pack older ones."""
@@ -258,6 +296,7 @@ class History:
             self.past.add(shot)
         while len(self._ring) > FEWEST and shot.monotonic - self._ring[0].monotonic > self._keep:
             self._ring.popleft()
+        self._distinct.forget(self._ring[0].number)
         if len(self._ring) > YOUNG:
             self._age(self._ring[-1 - YOUNG], self._ring[-YOUNG])
 
@@ -276,7 +315,7 @@ class History:
         """Return all snapshots as one window, or None if there are none."""
         if not self._ring:
             return None
-        return Window(tuple(self._ring), evidence, self._providers, self.past, self._topologies)
+        return Window(tuple(self._ring), evidence, self._providers, self.past, self._topologies, self._distinct)
 
     @property
     def numbers(self) -> range:
@@ -294,4 +333,5 @@ class History:
             return None
         start = next(at for at, shot in enumerate(shots) if shots[-1].monotonic - shot.monotonic <= seconds)
         start = min(start, max(len(shots) - FEWEST, 0))
-        return Window(tuple(shots[start:]), evidence, self._providers, self.past, self._topologies)
+        distinct = self._distinct if shots[-1] is self._ring[-1] else DistinctRuns()
+        return Window(tuple(shots[start:]), evidence, self._providers, self.past, self._topologies, distinct)

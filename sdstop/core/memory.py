@@ -1,4 +1,4 @@
-"""Memory: things that were critical and vanished without having been repaired.
+"""Memory: things that were critical, or lacked redundancy, and vanished without having been repaired.
 
 Otherwise an array that udev stops after its third loss would be forgotten one second later. The session remembers over
 all frames that it judged: of a capture from its first frame, of a live node since the start.
@@ -29,26 +29,27 @@ SOURCE = "memory"
 
 
 class VanishedThing(Reading, frozen=True):
-    """Thing that a rule found critical and that is gone: one row per rule and subject, kept by the session."""
+    """Thing that a rule found faulty and that is gone: one row per rule and subject, kept by the session."""
 
     family: ClassVar[str] = "vanished"
     title: ClassVar[str] = "Vanished things"
     exported: ClassVar[bool] = False
 
-    rule: Annotated[str, Label("Rule", "Rule that found it critical", plain=True)]
+    rule: Annotated[str, Label("Rule", "Rule that found it faulty", plain=True)]
     subject: Annotated[str, Label("Subject", "Subject of that finding", names=Name.EVIDENCE)]
     thing: Annotated[str, Fact("Thing", "Name of the thing that is gone", names=Name.EVIDENCE)]
     fault: Annotated[str, Fact("Fault", "Title of the last finding", names=Name.EVIDENCE)]
     summary: Annotated[str, Fact("Summary", "Text of the last finding", names=Name.EVIDENCE)]
     gone: Annotated[float, Metric("Gone", "When it was missed first, monotonic", "seconds")]
     frame: Annotated[int, Metric("Frame", "Frame that has the evidence")]
+    severity: Annotated[str, Fact("Severity", "Severity of the last finding", plain=True)] = Severity.CRITICAL
     key: Annotated[str, Fact("Key", "Key of the evidence", names=Name.EVIDENCE)] = ""
     excerpt: Annotated[str, Fact("Excerpt", "Quote of the evidence", names=Name.EVIDENCE)] = ""
     mark: Annotated[str, Fact("Mark", "Marked part of the quote", names=Name.EVIDENCE)] = ""
 
 
-class _CriticalThing(Struct, frozen=True):
-    """Critical thing: its names, the last finding, and the row since it is gone."""
+class _FaultyThing(Struct, frozen=True):
+    """Faulty thing: its names and its role, the last finding, and the row since it is gone."""
 
     names: frozenset[str]
     finding: Finding
@@ -56,9 +57,9 @@ class _CriticalThing(Struct, frozen=True):
 
 
 class Memory(Struct):
-    """Critical things of the rules that remember, by rule and subject."""
+    """Faulty things of the rules that remember, by rule and subject."""
 
-    known: dict[tuple[str, str], _CriticalThing] = field(default_factory=dict)
+    known: dict[tuple[str, str], _FaultyThing] = field(default_factory=dict)
     changes: list[tuple[int, tuple[VanishedThing, ...]]] = field(default_factory=list)
     """Rows from a frame on, by its number."""
 
@@ -71,6 +72,7 @@ class Memory(Struct):
             if not keys or not _is_seen(shot, rule, providers):
                 continue
             there = {name for _, names in covered(shot, rule.covered) for name in names()}
+            there.update(_roles(shot, rule).values())
             for key in keys:
                 known = self.known[key]
                 if not known.names.isdisjoint(there):
@@ -87,23 +89,36 @@ class Memory(Struct):
         return next((rows for since, rows in reversed(self.changes) if since <= number), ())
 
     def learn(self, shot: Snapshot, rules: Sequence[Rule], providers: Providers, findings: Sequence[Finding]) -> None:
-        """Remember the critical things of a judged snapshot; forget those that are there and no longer critical."""
+        """Remember the faulty things of a judged snapshot; forget those that are there and no longer faulty."""
         for rule in rules:
             if not rule.remembers:
                 continue
-            critical = [f for f in findings if f.rule == rule.id and f.severity is Severity.CRITICAL]
+            faulty = [f for f in findings if f.rule == rule.id and _counts(f, rule)]
             keys = {key for key, known in self.known.items() if key[0] == rule.id and known.row is None}
-            if not critical and not keys:
+            if not faulty and not keys:
                 continue
             if _is_seen(shot, rule, providers):
                 for key in keys:
                     del self.known[key]
-            things = [frozenset(names()) for _, names in covered(shot, rule.covered)] if critical else []
-            for finding in critical:
+            things = [frozenset(names()) for _, names in covered(shot, rule.covered)] if faulty else []
+            for finding in faulty:
                 inside = set(names_in(finding.subject))
                 names = next((names for names in things if not inside.isdisjoint(names)), None)
                 if names is not None:
-                    self.known[rule.id, finding.subject] = _CriticalThing(names, finding)
+                    roles = _roles(shot, rule)
+                    own = frozenset(roles[name] for name in names if name in roles)
+                    self.known[rule.id, finding.subject] = _FaultyThing(names | own, finding)
+
+
+def _counts(finding: Finding, rule: Rule) -> bool:
+    """Return whether a thing with this finding is remembered: a warning only if another thing can replace this one."""
+    if finding.severity is Severity.CRITICAL:
+        return True
+    return rule.roles is not None and finding.severity is Severity.WARNING and finding.damage is Damage.REDUNDANCY
+
+
+def _roles(shot: Snapshot, rule: Rule) -> Mapping[str, str]:
+    return rule.roles(shot) if rule.roles is not None else {}
 
 
 class Presence:
@@ -151,10 +166,10 @@ def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
     rows = (row for row in shot.rows(VanishedThing).values() if row.rule == rule.id) if rule.remembers else ()
     return [
         Finding(
-            severity=Severity.CRITICAL,
+            severity=Severity(row.severity),
             subject=row.subject,
             title="GONE, not repaired",
-            cause=f"{human.safe(row.thing, 40)} was critical, and is gone.",
+            cause=f"{human.safe(row.thing, 40)} {_FAULTS[Severity(row.severity)]}, and is gone.",
             impact=f"Before: {row.fault or 'critical'}.",
             values=(
                 Value("gone", "gone for", shot.monotonic - row.gone, "seconds"),
@@ -164,19 +179,23 @@ def gone_findings(shot: Snapshot, rule: Rule) -> list[Finding]:
             advice=("Find the devices that failed at that time.", run("journalctl", "-k")),
             refuted_by=f"the return of {row.thing}",
             harmless_if="it was taken down on purpose",
-            damage=Damage.AVAILABILITY,
+            damage=Damage.AVAILABILITY if row.severity == Severity.CRITICAL else Damage.REDUNDANCY,
         )
         for row in rows
     ]
 
 
-def _row(known: _CriticalThing, shot: Snapshot) -> VanishedThing:
+_FAULTS = {Severity.CRITICAL: "was critical", Severity.WARNING: "had a fault"}
+
+
+def _row(known: _FaultyThing, shot: Snapshot) -> VanishedThing:
     finding = known.finding
     cite = finding.evidence[0] if finding.evidence else None
     thing = next((name for name in names_in(finding.subject) if name in known.names), finding.subject)
     return VanishedThing(
         finding.rule, finding.subject, thing, finding.title, finding.summary, shot.monotonic,
-        *((cite.frame, cite.key, cite.excerpt, cite.mark) if cite is not None else (shot.number,)),
+        cite.frame if cite is not None else shot.number, finding.severity,
+        *((cite.key, cite.excerpt, cite.mark) if cite is not None else ()),
     )  # fmt: skip
 
 

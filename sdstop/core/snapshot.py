@@ -182,8 +182,6 @@ class Run(Struct, frozen=True, eq=False):
     devices: str = ""
     memo: dict[Hashable, Any] = field(default_factory=dict)
     """Cache of results derived from this run alone, kept as long as windows can request them."""
-    moments: dict[type[Reading], Any] = field(default_factory=dict)
-    """Its moments (sdstop.core.history) by family, which all windows share."""
 
     @property
     def ok(self) -> bool:
@@ -246,7 +244,6 @@ def age(
             like = next((packed for _, packed in before if packed.family is family), None)
             done.append((rows, ColumnarRows(family, rows, like)))
     tables.update((packed.family, packed) for _, packed in done)
-    run.moments.clear()  # they have the tables that were packed
     for table in tables.values():
         if isinstance(table, DerivedRows) and table.most >= large:
             table.age([*before, *done])
@@ -285,4 +282,4 @@ def _join(family: type[Reading], runs: Sequence[Run], before: Run | None) -> Run
         return before
     newest = max(runs, key=lambda run: run.started)
     keys = frozenset[str]().union(*(run.keys for run in runs))
-    return replace(newest, tables={family: MergedRows(family, runs)}, keys=keys, memo={}, moments={})
+    return replace(newest, tables={family: MergedRows(family, runs)}, keys=keys, memo={})

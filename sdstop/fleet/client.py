@@ -1,10 +1,10 @@
-"""Prometheus API client: sequential queries with a deadline each, over one keep-alive connection."""
+"""Clients of a server's API: sequential queries with a deadline each, over one keep-alive connection."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import sdstop
 from sdstop.core.format import safe
@@ -34,21 +34,71 @@ _NO_POST = frozenset({404, 405, 411, 415, 501})
 Fields = Sequence[tuple[str, str]]
 
 
-class PrometheusClient:
-    """Client of one server; not thread-safe. Context manager."""
+class ServerClient:
+    """Client of the API of one server, below the prefix of its URL; not thread-safe. Context manager.
+
+    `reads` are the paths that are read with GET, `asks` those that are queried with POST as well. No other request
+    leaves.
+    """
+
+    reads: ClassVar[frozenset[str]] = frozenset()
+    asks: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, url: Url, config: HttpConfig, seconds: float | None = None) -> None:
         """Prepare without connecting; a query takes at most `seconds`. Raises ConfigError for unusable TLS files."""
         self.url = url
+        self.seconds = SECONDS if seconds is None else seconds
         self._config = config
-        self._seconds = SECONDS if seconds is None else seconds
         context = config.context() if url.scheme == "https" else None
         self._http = HttpClient(Endpoint(url.host, url.port, context, config.server_name), self._allowed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; a running query in another thread fails at once."""
+        self._http.close()
+
+    def _sent(self, method: str, path: str, fields: Fields, end: float) -> Response:
+        target, body = f"{self.url.prefix}{path}", form(fields)
+        headers = [("User-Agent", f"sdstop/{sdstop.__version__}"), ("Accept", "application/json"), *self._config.sent()]
+        data = None
+        if method == "POST":
+            headers.append(("Content-Type", "application/x-www-form-urlencoded"))
+            data = body.encode("ascii")
+        elif body:
+            target = f"{target}?{body}"
+        try:
+            return self._http.request(method, target, headers, data, end - time.monotonic())
+        except HttpTimeout:
+            raise ServerError(f"no complete response within {self.seconds:g} s") from None
+        except ResponseTooLarge as error:
+            raise ServerError(f"{error}; narrow it with --match") from None
+        except HttpError as error:
+            raise ServerError(safe(error, 200), lasting=isinstance(error, UntrustedCertificate)) from None
+
+    def _allowed(self, method: str, target: str) -> bool:
+        path = target.partition("?")[0].removeprefix(self.url.prefix)
+        return (method == "POST" and path in self.asks) or (method == "GET" and path in self.reads)
+
+
+class PrometheusClient(ServerClient):
+    """Client of the query API of one server."""
+
+    reads = frozenset({*_QUERY_PATHS, _BUILD_INFO})
+    asks = frozenset(_QUERY_PATHS)
+
+    def __init__(self, url: Url, config: HttpConfig, seconds: float | None = None) -> None:
+        """Prepare without connecting, as every client of a server."""
+        super().__init__(url, config, seconds)
         self._post = True
 
     def query(self, expression: str, taken: float | None = None) -> QueryAnswer:
         """Evaluate at a point in time (Unix seconds; None: now). Raises ServerError, ConfigError."""
-        fields = [("query", expression), ("timeout", f"{self._seconds:g}s")]
+        fields = [("query", expression), ("timeout", f"{self.seconds:g}s")]
         if taken is not None:
             fields.append(("time", f"{taken:.3f}"))
         return parse_answer(self._asked(_QUERY, fields))
@@ -57,7 +107,7 @@ class PrometheusClient:
         """Evaluate from `start` to `end` every `step` seconds. Raises ServerError, ConfigError."""
         fields = [
             ("query", expression), ("start", f"{start:.3f}"), ("end", f"{end:.3f}"), ("step", f"{step:g}"),
-            ("timeout", f"{self._seconds:g}s"),
+            ("timeout", f"{self.seconds:g}s"),
         ]  # fmt: skip
         return parse_answer(self._asked(_QUERY_RANGE, fields))
 
@@ -73,54 +123,19 @@ class PrometheusClient:
                 raise
             return ""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection; a running query in another thread fails at once."""
-        self._http.close()
-
-    # -- one question -----------------------------------------------------------------------------------------
-
     def _asked(self, path: str, fields: Fields, *, post: bool = True) -> bytes:
-        end = time.monotonic() + self._seconds
+        end = time.monotonic() + self.seconds
         if post and self._post:
             response = self._sent("POST", path, fields, end)
             if response.status not in _NO_POST:
-                return _judged(response)
+                return judged(response)
         response = self._sent("GET", path, fields, end)
         if post and response.status < 400:
             self._post = False  # the server does not accept POST
-        return _judged(response)
-
-    def _sent(self, method: str, path: str, fields: Fields, end: float) -> Response:
-        target, body = f"{self.url.prefix}{path}", form(fields)
-        headers = [("User-Agent", f"sdstop/{sdstop.__version__}"), ("Accept", "application/json"), *self._config.sent()]
-        data = None
-        if method == "POST":
-            headers.append(("Content-Type", "application/x-www-form-urlencoded"))
-            data = body.encode("ascii")
-        elif body:
-            target = f"{target}?{body}"
-        try:
-            return self._http.request(method, target, headers, data, end - time.monotonic())
-        except HttpTimeout:
-            raise ServerError(f"no complete response within {self._seconds:g} s") from None
-        except ResponseTooLarge as error:
-            raise ServerError(f"{error}; narrow it with --match") from None
-        except HttpError as error:
-            raise ServerError(safe(error, 200), lasting=isinstance(error, UntrustedCertificate)) from None
-
-    def _allowed(self, method: str, target: str) -> bool:
-        """Return whether a request belongs to the query API, below the server's prefix."""
-        path = target.partition("?")[0].removeprefix(self.url.prefix)
-        return (method == "POST" and path in _QUERY_PATHS) or (method == "GET" and path in {*_QUERY_PATHS, _BUILD_INFO})
+        return judged(response)
 
 
-def _judged(response: Response) -> bytes:
+def judged(response: Response) -> bytes:
     """Return the body of a successful response. Raises ServerError for any other status."""
     status = response.status
     if status == 200:

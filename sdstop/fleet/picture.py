@@ -12,6 +12,7 @@ from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
+from sdstop.fleet.silences import SilencedAlert
 
 Key = tuple[str, str]
 """Key of a node: the server's job and instance labels."""
@@ -135,7 +136,8 @@ class FleetState(Struct, frozen=True):
     """State of the fleet. `total` is the number of nodes with samples, `nodes` the worst MOST_NODES at most.
 
     `troubles` are failed queries, `warnings` and `infos` the server's remarks, each in one line; `failed` is set if
-    the server did not answer at all. `asked` is in Unix seconds, `took` the seconds until the last answer.
+    the server did not answer at all. `silenced` are the alerts that an Alertmanager holds back, None if none was asked
+    or it did not answer. `asked` is in Unix seconds, `took` the seconds until the last answer.
     """
 
     asked: float = 0.0
@@ -151,6 +153,7 @@ class FleetState(Struct, frozen=True):
     rebuilds: tuple[RebuildRow, ...] = ()
     volumes: tuple[VolumeRow, ...] = ()
     outliers: tuple[Verdict, ...] = ()
+    silenced: tuple[SilencedAlert, ...] | None = None
     troubles: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     infos: tuple[str, ...] = ()
@@ -167,6 +170,11 @@ class FleetState(Struct, frozen=True):
         """Findings on differences between nodes, worst first."""
         found = [verdict for verdict in self.outliers if isinstance(verdict, Finding)]
         return tuple(sorted(found, key=lambda finding: (-finding.severity.rank, finding.subject)))
+
+    def silence(self, claim: FleetFinding) -> SilencedAlert | None:
+        """Return the alert about a finding that a silence holds back."""
+        about = (claim.node, claim.rule, claim.subject)
+        return next((each for each in self.silenced or () if (each.node, each.rule, each.subject) == about), None)
 
     def name(self, key: Key) -> str:
         """Return a node's name."""
@@ -212,7 +220,9 @@ def finding_of_series(row: LabelledSeries, node: Key | None = None) -> FleetFind
     return FleetFinding(node or key_of(row), row.label("rule"), _severity(row), row.label("subject"))
 
 
-def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> FleetState:
+def picture(
+    answers: Answers, *, outliers: Sequence[Verdict] = (), silenced: tuple[SilencedAlert, ...] | None = None
+) -> FleetState:
     """Assemble the answers; parts without an answer stay empty."""
 
     def rows(name: str) -> tuple[LabelledSeries, ...]:
@@ -235,6 +245,7 @@ def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> FleetState
         rebuilds=_rebuilds(rows("rebuilds")),
         volumes=_volumes(rows),
         outliers=tuple(outliers),
+        silenced=silenced,
     )
 
 

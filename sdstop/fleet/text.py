@@ -9,6 +9,7 @@ from typing import Any
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, number, percent, plural, rate, safe, timestamp
 from sdstop.fleet.picture import FleetFinding, FleetNode, FleetState
+from sdstop.fleet.silences import SilencedAlert
 
 SCHEMA = "sdstop.fleet/1"
 MARKS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO", None: "     "}
@@ -81,7 +82,7 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
 
     yield "Nodes, worst first", [
         (UNKNOWN if n.silence and not n.severity else MARKS[n.severity], safe(n.name, 60), counts(n) or n.silence,
-         said(n.worst))
+         said(n.worst), _silent(picture, n.worst))
         for n in picture.nodes if n.severity or n.silence
     ]  # fmt: skip
     yield (
@@ -123,6 +124,21 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
         "Nodes that differ from their peers",
         [(MARKS[f.severity], safe(f.subject, 80), safe(f.rule), safe(f.summary, 200)) for f in picture.differing],
     )
+
+    yield "Silenced in the Alertmanager", [
+        (name(s.node), safe(s.alert, 60), safe(f"{s.rule} {s.subject}".strip(), 100), until(s),
+         safe(f"{s.by}: {s.comment}" if s.comment else s.by, 200))
+        for s in picture.silenced or ()
+    ]  # fmt: skip
+
+
+def until(alert: SilencedAlert) -> str:
+    """Return the end of an alert's silence."""
+    return "until ?" if alert.until is None else f"until {timestamp(alert.until)}"
+
+
+def _silent(picture: FleetState, claim: FleetFinding | None) -> str:
+    return "silenced" if claim is not None and picture.silence(claim) is not None else ""
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -179,6 +195,13 @@ def fleet_json(picture: FleetState, url: str) -> str:
                 "values": {value.name: value.value for value in f.values}, "advice": list(f.steps),
             }
             for f in picture.differing
+        ],
+        "silenced": None if picture.silenced is None else [
+            {
+                **_node(s.node), "alert": s.alert, "rule": s.rule or None, "subject": s.subject or None,
+                "until": s.until, "by": s.by or None, "comment": s.comment or None,
+            }
+            for s in picture.silenced
         ],
     }  # fmt: skip
     return json.dumps(told, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

@@ -37,7 +37,7 @@ def parse_url(text: str) -> Url:
     authority = re.split(r"[/?#]", rest if separator else text, maxsplit=1)[0]
     if "@" in authority:
         raise ConfigError(
-            "credentials in --prometheus are visible in the process list; use basic_auth in a file and --http-config"
+            "credentials in a URL are visible in the process list; use basic_auth in a file and --http-config"
         )
     if not separator or scheme.lower() not in _PORTS or not authority:
         raise ConfigError(f'invalid URL "{safe(text, 80)}"; use http://HOST:PORT or https://HOST/PREFIX')

@@ -28,6 +28,7 @@ from sdstop.fleet.picture import (
 )
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
+from sdstop.fleet.silences import SilencedAlert
 
 INTERVAL = 30.0
 """Default seconds between two refreshes."""
@@ -79,8 +80,11 @@ class FleetWatcher:
         groups: Sequence[str] = ("job",),
         clock: Callable[[], float] = time.time,
         configured: Configured = MappingProxyType({}),
+        alerts: Callable[[], tuple[SilencedAlert, ...]] | None = None,
     ) -> None:
-        """Prepare without querying; `groups` are the labels that define peer groups."""
+        """Prepare without querying; `groups` are the labels that define peer groups, `alerts` asks an Alertmanager."""
+        self._alerts = alerts
+        self._silenced: tuple[SilencedAlert, ...] | None = None
         self._asker = asker
         self._match = match
         self._groups = tuple(groups)
@@ -122,8 +126,9 @@ class FleetWatcher:
             self._compare()
         if self._round % SLOW == 0:
             self._look_back(asked)
+            self._ask_alerts()
         self._round += 1
-        shown = picture(self._answers, outliers=self._outliers)
+        shown = picture(self._answers, outliers=self._outliers, silenced=self._silenced)
         told = tuple(self._answers.values())
         return replace(
             shown, asked=asked, took=time.monotonic() - begun, server=self._server,
@@ -152,6 +157,18 @@ class FleetWatcher:
         else:
             self._strikes = 0
             self._troubles.pop(name, None)
+
+    def _ask_alerts(self) -> None:
+        """Ask the Alertmanager; if it does not answer, the silences are unknown."""
+        if self._alerts is None:
+            return
+        self._silenced = None
+        try:
+            self._silenced = self._alerts()
+        except ServerError as error:
+            self._troubles[_ALERTS] = str(error)
+        else:
+            self._troubles.pop(_ALERTS, None)
 
     def _compare(self) -> None:
         """Query the traits and compare them; failed queries are repeated another time."""
@@ -209,6 +226,7 @@ HISTORY = "history"
 OVERLOADED = frozenset({429, 502, 503, 504})
 """Status codes of an overloaded server, which should not be queried further."""
 _TRAITS = "traits: "
+_ALERTS = "Alertmanager"
 
 
 def node_picture(

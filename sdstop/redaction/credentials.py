@@ -33,7 +33,7 @@ _WORDS_OF = ("pass", "pwd", "secret", "key", "credential", "community", "session
 
 def _rule(signs: str, pattern: str, instead: str, flags: int = 0) -> tuple[tuple[str, ...], re.Pattern[str], str]:
     """Return a rule for one kind of credential: lower-case markers (one must be present), pattern, replacement."""
-    return tuple(signs.split()), re.compile(pattern, flags), instead
+    return tuple(signs.split()), expression(pattern, flags), instead
 
 
 _RULES = (

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sdstop.analysis.presence import gone
 from sdstop.collectors.aoe.readings import AoeTarget
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.mounts import MountPoint
 from sdstop.collectors.devicemapper.multipath import ACTIVE, MAP_UUID, MultipathPath
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
@@ -33,6 +34,7 @@ from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, Naming, ThingKind
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
+from sdstop.readings.disk import Disk
 
 _GOOD = frozenset({"running", "live"})
 _FAILS = "Every request to the disk fails."
@@ -49,12 +51,16 @@ _BAD = {
 """States (kernel drivers/scsi/scsi_sysfs.c: sdev_states) in which a disk serves nothing: severity, title, impact."""
 _ELSEWHERE = frozenset({"new", "resetting", "connecting", "deleting", "deleting (no IO)"})
 """States of NVMe controllers that session-down judges by how long they last."""
+_HAS_SIZE = frozenset({"disk", "nvme", "mmc", "pmem"})
+"""Kinds that have a capacity as long as they work; a loop device has none without a file."""
 _WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    """Judge each run of disks once: nothing changes between runs, and disks are many."""
-    verdicts = window.of_run(BlockDevice, ("disk-offline", *limits.values()), lambda: list(_said(window)))
+    """Judge each run of disks, and of mounts, once: nothing changes between runs, and disks are many."""
+    run = window.now.run_of(MountPoint)
+    key = ("disk-offline", None if run is None else run.started, *limits.values())
+    verdicts = window.of_run(BlockDevice, key, lambda: list(_said(window)))
     found = [verdict.subject for verdict in verdicts if isinstance(verdict, Finding)]
     offline = {name for name in found if (row := window.get(BlockDevice, name)) is not None and row.state in _BAD}
     others = _other_paths(window, offline) if offline else {}
@@ -67,6 +73,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _aoe(window, target)
     for name, above in _lost(window).items():
         yield _gone(window, name, above)
+    for name, mounts in _lost_below_mounts(window).items():
+        yield _unmounted(window, name, mounts)
 
 
 def _lost(window: Window) -> dict[str, list[str]]:
@@ -82,6 +90,25 @@ def _lost(window: Window) -> dict[str, list[str]]:
             for name in lost:
                 found.setdefault(name, []).append(upper)
     return found
+
+
+def _lost_below_mounts(window: Window) -> dict[str, list[MountPoint]]:
+    """Return the disks and partitions that are gone while a file system on them is mounted.
+
+    The table of mounts must have been read after they were last seen: it is read less often.
+    """
+    run = window.now.run_of(MountPoint)
+    mounts: dict[str, list[MountPoint]] = {}
+    for row in window.rows(MountPoint).values():
+        if row.kernel is not None:
+            mounts.setdefault(row.kernel, []).append(row)
+    if run is None or not mounts:
+        return {}
+    seen = {name: moment.started for moment in window.moments(Disk) for name in mounts if name in moment.rows}
+    lost = gone(
+        window, [name for name in mounts if seen.get(name, -1.0) < run.started], [*map(str, window.rows(BlockDevice))]
+    )
+    return {name: mounts[name] for name in lost}
 
 
 def _below(window: Window) -> dict[str, list[str]]:
@@ -122,6 +149,28 @@ def _gone(window: Window, name: str, above: Sequence[str]) -> Finding:
     )
 
 
+def _unmounted(window: Window, name: str, mounts: Sequence[MountPoint]) -> Finding:
+    first, points = mounts[0], [row.point for row in mounts]
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=name,
+        title="DISK GONE, still mounted",
+        cause=f"A file system on {human.safe(name, 16)} is mounted, and the node has no such device.",
+        impact=f"Every access to {human.safe(first.point, 40)} that is not cached fails.",
+        values=(
+            Value("mounts", "mounted on", human.listed(points, limit=120)),
+            Value("filesystem", "file system", first.filesystem),
+        ),
+        evidence=cites(window.cite(first)),
+        advice=(
+            "Find out why the disk disappeared: slot, cable, HBA or enclosure.",
+            run("journalctl", "-k").pipe("grep", "-w", *operands(name)).pipe("tail", "-40"),
+            run("umount", "-l", first.point, note="before the disk is put back: it gets another name"),
+        ),
+        refuted_by=f"a line of {human.safe(name, 20)} in /proc/diskstats",
+    )
+
+
 def _said(window: Window) -> Iterator[Verdict]:
     good: list[str] = []
     elsewhere: list[str] = []
@@ -132,6 +181,8 @@ def _said(window: Window) -> Iterator[Verdict]:
             elsewhere.append(row.device)
         elif row.state is not None and row.state not in _GOOD:
             yield Unchecked(f'unknown state "{human.safe(row.state, 40)}"', row.device, gap=Gap.FAULTY)
+        elif row.size == 0 and row.kind in _HAS_SIZE and (users := _users(window, row)):
+            yield _empty(window, row, users)
         elif row.read_only and row.parent is None and (holder := _holder(window, row)):
             yield _refuses(window, row, holder)
         elif row.state is not None:
@@ -209,10 +260,56 @@ def _aoe(window: Window, target: AoeTarget) -> Verdict:
 
 
 def _holder(window: Window, row: BlockDevice) -> str:
-    """Return the array or pool that writes to a disk, "" for none."""
+    """Return the array, pool or file system that writes to a disk, "" for none."""
     thing = window.topology.find(row.device, (ThingKind.DEVICE,))
     above = window.topology.above(thing) if thing is not None else ()
-    return next((each.name for each in above if each.kinds & _WRITTEN), "")
+    known = next((each.name for each in above if each.kinds & _WRITTEN), "")
+    if known:
+        return known
+    parts = {row.device, *(part.device for part in window.where(BlockDevice, "parent", row.device))}
+    return next(
+        (
+            mount.point
+            for mount in window.rows(MountPoint).values()
+            if mount.access == "rw" and mount.kernel in parts and mount.kernel is not None
+        ),
+        "",
+    )
+
+
+def _users(window: Window, row: BlockDevice) -> list[str]:
+    """Return the names of everything that is built on a disk, or mounted from it."""
+    thing = window.topology.find(row.device, (ThingKind.DEVICE,))
+    if thing is None:
+        return []
+    parts = {part.device for part in window.where(BlockDevice, "parent", row.device)}
+    every = dict.fromkeys((*window.topology.part_of(thing), *window.topology.affected(thing)))
+    return [each.label for each in every if each.device not in parts]
+
+
+def _empty(window: Window, row: BlockDevice, users: Sequence[str]) -> Finding:
+    """Return the finding of a disk in use whose driver set its capacity to 0, as that of NVMe does after a failure."""
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=row.device,
+        title="DISK WITHOUT CAPACITY, still in use",
+        cause=f"The kernel reports 0 bytes; {human.listed(users, limit=30)} {'use' if len(users) > 1 else 'uses'} it.",
+        impact=_FAILS,
+        values=(
+            Value("size", "capacity", 0, "bytes"),
+            Value("users", "built on it", human.listed(users, limit=120)),
+            Value("model", "model", row.model),
+        ),
+        evidence=cites(window.cite(row, "size")),
+        advice=(
+            "Find out why the disk lost its capacity: firmware, link or enclosure.",
+            run("journalctl", "-k", note="capacity change")
+            .pipe("grep", "-w", *operands(row.device))
+            .pipe("tail", "-40"),
+            run("smartctl", "-x", f"/dev/{row.device}"),
+        ),
+        refuted_by="a size above 0 in the file size of the disk",
+    )
 
 
 def _found(window: Window, row: BlockDevice, severity: Severity, title: str, impact: str) -> Finding:
@@ -255,7 +352,7 @@ def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
 
 DISK_OFFLINE = Rule(
     "disk-offline",
-    "disk offline or gone while in use, AoE target down, or write-protected disk of an array or pool",
+    "disk offline, gone or of 0 bytes while in use, AoE target down, write-protected disk in use",
     Severity.CRITICAL,
     _check,
     (BlockDevice,),

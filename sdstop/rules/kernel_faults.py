@@ -22,7 +22,7 @@ from sdstop.core.finding import (
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 
-_CRITICAL = frozenset({"lockup", "kernel-bug", "machine-check", "memory-uncorrected"})
+_CRITICAL = frozenset({"lockup", "kernel-bug", "machine-check", "memory-uncorrected", "overheating"})
 _IMPACTS: Mapping[str, str] = {
     "hung-task": "Programs wait for storage or for a lock.",
     "cpu-stall": "Interrupts and tasks of a processor wait for seconds.",
@@ -31,12 +31,20 @@ _IMPACTS: Mapping[str, str] = {
     "kernel-bug": "A part of the kernel has stopped, with its locks.",
     "machine-check": "Data in a processor or in memory can be damaged.",
     "memory-uncorrected": "Data in memory is damaged.",
+    "transmit-hang": "Frames of an interface wait until its driver resets it.",
+    "conntrack-full": "The kernel drops packets of new connections.",
+    "overheating": "The node shuts down to protect itself.",
+    "cpu-throttled": "Hot processors run slower.",
 }
 _ADVICE: Mapping[str, str] = {
     "hung-task": "Find the device or server that the tasks wait for.",
     "oom-kill": "Find the program that used the memory.",
     "machine-check": "Find the module or processor in the messages, and replace it.",
     "memory-uncorrected": "Find the module in the messages, and replace it.",
+    "transmit-hang": "Update driver and firmware of the network card; check its slot.",
+    "conntrack-full": "Raise net.netfilter.nf_conntrack_max, or exempt storage traffic.",
+    "overheating": "Check fans, filters and the temperature of the room.",
+    "cpu-throttled": "Check fans, filters and the temperature of the room.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Network links that are down, flap, or run half duplex."""
+"""Network links that are down, flap, run half duplex or at 100 Mbit/s."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.collectors.network.interfaces import Interface, Traffic
 from sdstop.collectors.network.links import BondSlave
+from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
 from sdstop.core.advice import operands, run
 from sdstop.core.evidence import Cite
@@ -45,11 +46,15 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
     if row.carrier is False or row.operstate in _AWAY or (slave is not None and slave.link == "down"):
         return _down(window, row, slave)
     flaps = _flaps(window, row, slave)
-    if flaps >= limits["flaps"]:
+    hourly = _hourly(window, row) if flaps else None
+    often = hourly is not None and hourly >= limits["hourly"]
+    if flaps >= limits["flaps"] or often:
+        since = f", {human.number(hourly)} times per hour since boot" if hourly is not None and often else ""
+        counted = f"The link failed {human.plural(flaps, 'time')} in {human.duration(window.seconds)}"
         return _finding(
             window,
             row,
-            ("LINK FLAPPING", f"The link failed {human.plural(flaps, 'time')} in {human.duration(window.seconds)}."),
+            ("LINK FLAPPING", f"{counted}{since}."),
             "Frames are lost whenever the link fails.",
             window.cite(row, "carrier_changes"),
             Damage.AVAILABILITY,
@@ -57,6 +62,14 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
     if row.duplex == "half":
         halved = ("HALF DUPLEX", "The link negotiated half duplex.")
         return _finding(window, row, halved, "Frames can collide and must be sent again.", None, Damage.SPEED)
+    if row.speed is not None and row.speed <= limits["slowest"] and row.driver not in _USB:
+        megabits = human.number(round(row.speed / _MEGABIT))
+        slow = (
+            f"LINK AT {megabits} Mbit/s",
+            f"The link negotiated {megabits} Mbit/s: often a broken pair of the cable.",
+        )
+        impact = f"Transfers of at most {human.quantity(row.speed, 'bytes_per_second')} in each direction."
+        return _finding(window, row, slow, impact, window.cite(row, "speed"), Damage.SPEED)
     return RuledOut(row.interface, f"link up, lost {human.plural(flaps, 'time')} while watched")
 
 
@@ -87,6 +100,21 @@ def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
         failures = [old.link_failures for old in rows if old.link_failures is not None]
         flaps = max(flaps, failures[-1] - failures[0] if failures else 0)
     return flaps
+
+
+_MEGABIT = 125_000
+_USB = frozenset({"cdc_ether", "cdc_ncm", "cdc_eem", "rndis_host", "asix", "smsc95xx", "usbnet"})
+"""Drivers of interfaces to a management controller within the node, and of USB adapters of 100 Mbit/s."""
+_HOUR = 3600.0
+_SEVERAL = 10
+"""Minimum number of failures since boot from which a mean is computed."""
+
+
+def _hourly(window: Window, row: Interface) -> float | None:
+    """Return the mean number of failures per hour since boot: a link that fails once per window fails in each."""
+    uptime = next((node.uptime for node in window.rows(Node).values()), None)
+    failures = (row.carrier_changes or 0) // 2
+    return failures / uptime * _HOUR if uptime and failures >= _SEVERAL else None
 
 
 def _finding(
@@ -122,11 +150,15 @@ def _finding(
 
 LINK_DEGRADED = Rule(
     "link-degraded",
-    "network link that is down, flaps, or runs half duplex",
+    "network link that is down, flaps, runs half duplex or at 100 Mbit/s",
     Severity.WARNING,
     _check,
     (Interface,),
-    (Threshold("flaps", 2.0, "minimum link failures in a window for a link that flaps"),),
+    (
+        Threshold("flaps", 2.0, "minimum link failures in a window for a link that flaps"),
+        Threshold("slowest", 12.5e6, "speed of a physical link in one direction that is too slow", "bytes_per_second"),
+        Threshold("hourly", 1.0, "mean link failures per hour since boot of a link that flaps, with one in a window"),
+    ),
     covers=(Covers(Interface, where=lambda row: row.kind in _KINDS),),
     explains=("bond-unbalanced",),
     many="are degraded",

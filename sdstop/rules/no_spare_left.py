@@ -30,11 +30,20 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         if array.degraded is None or array.spares is None:
             yield Unchecked("number of missing members or spares unknown", array.array, calm=True)
-        elif array.failed and not array.degraded:
+        elif array.failed and not array.degraded and not _is_journal(window, array):
             yield _finding(window, array)
         else:
             missing = f", missing members: {array.degraded} (see array-degraded)" if array.degraded else ""
             yield RuledOut(array.array, f"failed members listed: {array.failed}, spares: {array.spares}{missing}")
+
+
+def _is_journal(window: Window, array: Array) -> bool:
+    """Return whether what failed is the write journal, which array-degraded judges: no spare takes its place."""
+    members = window.where(Member, "array", array.array)
+    failed = [member for member in members if member.state == "faulty"]
+    own = any(member.state == "journal" for member in members)
+    lost = [m for m in failed if "journal" in (m.flags or "").split(",") or (array.policy == "journal" and not own)]
+    return bool(failed) and len(lost) == len(failed)
 
 
 def _finding(window: Window, array: Array) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity
@@ -44,6 +45,7 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         yield from _changing(window, expander, limits)
         yield from _below(window, phys)
+        yield from _beside(window, owner, phys)
         counted = [row for row in phys if any(getattr(row, name) is not None for name in COUNTERS)]
         if counted:
             yield from _judge(window, owner, counted, limits)
@@ -113,6 +115,50 @@ def _below(window: Window, phys: list[SasPhy]) -> Iterator[Finding]:
             failed = (row.state or "").lower() in _FAILED
             if len(rows) > 1 and rates and (failed or (row.rate and row.rate < most)):
                 yield _slower(window, row, port, most)
+
+
+_OLD = 4e8
+"""Bytes per second between the second (3 Gbit/s) and the third generation of SAS and SATA."""
+_FEWEST_PEERS = 3
+
+
+def _beside(window: Window, owner: str, phys: list[SasPhy]) -> Iterator[Finding]:
+    """Judge the links to single disks: those of an old generation among newer ones, as of a bad cable or plug."""
+    disks = [row for row in phys if row.rate and (row.attached or "").startswith("end_device")]
+    ports = Counter(row.port for row in disks)
+    disks = [row for row in disks if row.port is None or ports[row.port] == 1]
+    slow = [row for row in disks if row.rate is not None and row.rate < _OLD]
+    rates = [row.rate for row in disks if row.rate is not None and row.rate > _OLD]
+    if len(rates) < max(_FEWEST_PEERS, _FEWEST_PEERS * len(slow)):
+        return
+    for row in slow:
+        yield _alone(window, row, owner, min(rates), len(rates))
+
+
+def _alone(window: Window, row: SasPhy, owner: str, others: int, count: int) -> Finding:
+    own = human.quantity(row.rate, "bytes_per_second")
+    return Finding(
+        severity=Severity.WARNING,
+        subject=f"{row.phy}/rate",
+        title="DISK LINK SLOWER THAN ITS PEERS",
+        cause=f"Link rate {own}; {count} other disks have at least {human.quantity(others, 'bytes_per_second')}.",
+        impact="The disk transfers less than it could, and its link can have errors.",
+        values=(
+            Value("rate", "link rate", row.rate, "bytes_per_second", below=others),
+            Value("owner", "of", owner),
+            Value("attached", "attached", row.attached),
+        ),
+        evidence=cites(window.cite(row, "rate")),
+        advice=(
+            "Reseat the disk and its cable; then try another slot.",
+            run("journalctl", "-k", note="time of the change").pipe("grep", "-i", "-E", "sas|phy").pipe("tail", "-40"),
+            run("smartctl", "-x", "DEVICE", note="maximum and current rate of the disk"),
+        ),
+        refuted_by="the same rate as other disks of its model",
+        harmless_if="the disk supports no higher rate",
+        damage=Damage.SPEED,
+        view_subject=row.phy,
+    )
 
 
 def _slower(window: Window, row: SasPhy, port: str, most: int) -> Finding:

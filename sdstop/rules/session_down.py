@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sdstop.analysis.stalled import FOLLOWS_WAITS
 from sdstop.collectors.block.devices import BlockDevice
@@ -28,6 +28,7 @@ from sdstop.core.finding import (
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.core.joins import ThingKind
+from sdstop.core.snapshot import Snapshot
 
 _UP = frozenset({"LOGGED_IN", "live"})
 _DOWN = frozenset({"FAILED", "FREE", "connecting", "resetting", "new", "dead", "deleting", "deleting (no IO)"})
@@ -142,6 +143,14 @@ def _advice(row: SessionState, session: StorageSession | None) -> Iterator[Advic
         yield log.pipe("grep", "-w", *operands(row.session)).pipe("tail", "-40")
 
 
+def _roles(shot: Snapshot) -> Mapping[str, str]:
+    """Return target and portal of each session: a repeated login has another number."""
+    return {
+        row.session: f"{row.target} at {row.peer}"
+        for row in shot.rows(StorageSession).values() if row.target and row.peer
+    }  # fmt: skip
+
+
 SESSION_DOWN = Rule(
     "session-down",
     "iSCSI session or NVMe controller that is down or reconnecting",
@@ -150,6 +159,7 @@ SESSION_DOWN = Rule(
     (SessionState, StorageSession),
     (Threshold("seconds", 5.0, "minimum time down; resets by the kernel are shorter", "seconds"),),
     remembers=True,
+    roles=_roles,
     many="are down or reconnecting",
     damage=Damage.AVAILABILITY,
     view="network",

@@ -16,14 +16,17 @@ from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.slow_stripe_member import verdicts
 
+_ALONE = frozenset({"longest", "longest_nvme"})
+"""Thresholds of devices without peers."""
+
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    groups = judged_groups(window, {name: value for name, value in limits.items() if name != "longest"})
+    groups = judged_groups(window, {name: value for name, value in limits.items() if name not in _ALONE})
     if not groups:
         yield Unchecked("no groups of devices that should behave alike", calm=True)
     yield from verdicts(window, [judged for judged in groups if not judged.striped], limits)
     named = {name for judged in groups for laggard in judged.slow for name in (laggard.member, laggard.device)}
-    for each in overlong(window, limits["longest"]):
+    for each in overlong(window, limits["longest"], limits["longest_nvme"]):
         if each.device not in named:
             yield _overlong(window, each, limits)
 
@@ -33,6 +36,7 @@ def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:
     thing = window.topology.find(name)
     users = [other.label for other in window.topology.affected(thing)] if thing is not None else []
     who = human.listed(users, limit=18) if users else "I/O on the disk"
+    longest = limits["longest"] if each.seconds >= limits["longest"] else limits["longest_nvme"]
     return Finding(
         severity=Severity.WARNING,
         subject=name,
@@ -40,7 +44,7 @@ def _overlong(window: Window, each: Overlong, limits: Limits) -> Finding:
         cause=f"Busy all the time for {human.number(each.completed)} requests/s; no healthy disk needs as long.",
         impact=f"{who} waits {human.wait(each.wait)} ms for each request.",
         values=(
-            Value("service", "busy time per request", each.seconds, "seconds", above=limits["longest"]),
+            Value("service", "busy time per request", each.seconds, "seconds", above=longest),
             Value("wait", "wait of a request", each.wait, "seconds"),
             Value("completed", "requests completed", each.completed, "per_second"),
             Value("queue", "requests outstanding", each.queue),
@@ -67,6 +71,12 @@ SLOW_DEVICE = Rule(
     (
         *thresholds(*SLOW),
         Threshold("longest", 0.2, "busy time per request of a full device that is slow whatever its peers", "seconds"),
+        Threshold(
+            "longest_nvme",
+            0.02,
+            "busy time per request of a full local NVMe drive whose wait is five times as long",
+            "seconds",
+        ),
     ),
     covers=(Covers(Array, where=is_mirror),),
     many="are slow",

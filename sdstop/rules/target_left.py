@@ -11,7 +11,7 @@ from sdstop.core.history import Window
 from sdstop.core.joins import Naming
 
 _ERROR = "error"
-_TESTS = {"flakey": "fails or drops requests at times", "dust": "fails reads of chosen blocks"}
+_TESTS = {"flakey": "requests fail at times", "dust": "reads of some blocks fail"}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -37,7 +37,7 @@ def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Fin
         severity=Severity.CRITICAL if affected and fails else Severity.WARNING,
         subject=row.mapping,
         title="ERROR TARGET: requests fail" if fails else f"TEST TARGET: {target}",
-        cause=f"{part} of the mapping has the target {target}{'' if fails else ', which ' + _TESTS[target]}.",
+        cause=f"{part} of the mapping has the target {target}{'' if fails else ': ' + _TESTS[target]}.",
         impact=f"Every request to {'it' if whole else 'this part'} fails with an I/O error."
         if fails
         else "Requests fail or are lost although the disks work.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 from sdstop.capture.reader import OpenError, open_capture
 from sdstop.capture.recording import NoRecording, Recording
+from sdstop.core.block import Block
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.period import Period
 from sdstop.exporters.recording import NotRecorded, RecordingLimits, RecordingWriter
@@ -24,9 +26,20 @@ START = 1_763_900_000.0
 ENDLESS = RecordingLimits(1e9, 1 << 40)
 
 
+WIDE = "/proc/wide"
+"""A text of many numbers, which are stored as differences from those of another block."""
+
+
+def wide(second: int) -> Evidence:
+    """Return a text in which one number moves, and that has another form from time to time."""
+    rows = [b"%d %d\n" % (at, 1_000_000_007 * (at + 1) % 1_000_003) for at in range(40)]
+    rows[second // 150 % 2] += b"x"
+    return Evidence(WIDE, data=b"".join(rows) + b"%d\n" % second)
+
+
 def frame(second: int, start: float = START, extra: Sequence[Evidence] = ()) -> Frame:
     """A frame with disks that move, one file that is read every 100 seconds, and one that was read at the start."""
-    evidence = [Evidence("/proc/diskstats", data=b"8 0 sda %d %d\n" % (second, 3 * second)), *extra]
+    evidence = [Evidence("/proc/diskstats", data=b"8 0 sda %d %d\n" % (second, 3 * second)), *extra, wide(second)]
     ran = {"disks": RunMark(float(second), 0.001)}
     if second % 100 == 0:
         evidence.append(Evidence("/sys/slow", data=b"%d\n" % second))
@@ -44,7 +57,10 @@ def write(path: Path, seconds: range, limits: RecordingLimits = ENDLESS, start: 
 
 
 def known(frames: Sequence[Frame]) -> dict[str, bytes]:
-    return {item.key: item.data for each in frames for item in each.evidence}
+    found = {item.key: item.data for each in frames for item in each.evidence}
+    last = found.pop(WIDE, None)
+    assert last in {None, wide(frames[-1].number - 1).data}
+    return found
 
 
 @pytest.fixture
@@ -120,6 +136,56 @@ def test_its_size_is_bounded(path: Path) -> None:
     _, frames = open_capture(path, period=Period(since="@1"))
     assert 200 < len(frames) < 3000
     assert known(frames[:1])["cmd:lspci"] == b"once\n"
+
+
+def bases(path: Path) -> dict[int, int]:
+    """Return the block that each one continues, 0 for none."""
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        return {number: Block.loaded(data).base for number, data in store.execute("SELECT id, data FROM block")}
+
+
+def test_ten_blocks_share_the_texts_of_the_first_one_and_take_less(path: Path) -> None:
+    write(path, range(700))
+    found = bases(path)
+    assert list(found.values())[:12] == [0, *[1] * 9, 0, 11]
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        sizes = dict(store.execute("SELECT id, length(data) FROM block"))
+    assert sizes[3] < 0.75 * sizes[11]
+    with Recording(path) as recording:
+        frames = list(recording.frames(recording.runs[0], START, START + 1e6))
+    assert [{item.key: item.data for item in each.evidence}[WIDE] for each in frames] == [
+        wide(second).data for second in range(700)
+    ]
+
+
+def test_a_block_that_others_need_is_dropped_together_with_them(path: Path) -> None:
+    write(path, range(4000), RecordingLimits(1800.0, 1 << 40))
+    found = bases(path)
+    assert 1800 / 31 - 3 <= len(found) <= 1800 / 31 + 4
+    assert all(base == 0 or base in found for base in found.values())
+    assert set(found.values()) != {0}
+    with Recording(path) as recording:
+        frames = list(recording.frames(recording.runs[0], START, START + 1e6))
+        assert recording.notes == []
+    assert known(frames) == {"/proc/diskstats": b"8 0 sda 3999 11997\n", "/sys/slow": b"3900\n", "cmd:lspci": b"once\n"}
+    assert frames[-1].number - frames[0].number == len(frames) - 1
+
+
+def test_short_recordings_drop_blocks_one_by_one(path: Path) -> None:
+    write(path, range(1000), RecordingLimits(300.0, 1 << 40))
+    assert set(bases(path).values()) == {0}
+
+
+def test_without_the_block_that_they_continue_others_are_noted(path: Path) -> None:
+    write(path, range(700))
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        store.execute("UPDATE block SET data = x'00' WHERE id = 1")
+        store.commit()
+    with Recording(path) as recording:
+        frames = list(recording.frames(recording.runs[0], START, START + 1e6))
+        assert any("is damaged" in note for note in recording.notes)
+    assert frames[-1].number == 700
+    assert known(frames)["/proc/diskstats"] == b"8 0 sda 699 2097\n"
 
 
 def test_files_of_ended_processes_do_not_pile_up(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +54,32 @@ def test_performance_data_have_thresholds() -> None:
     assert " 'mtu-misaligned eth1 small'=0.927287;;0.05 " in critical
     below = " ".join(numbers(story("draid-one-dimm").session.head().judgement))
     assert " 'dimm-too-few-channels memory share'=0.25;;0.5: " in below
+
+
+MDSTAT = """\
+Personalities : [raid1]
+md0 : active raid1 sdb[1] sda[0]{}
+      1024 blocks super 1.2 [2/{}] [{}]
+
+unused devices: <none>
+"""
+GONE = "Personalities : [raid1]\nunused devices: <none>\n"
+
+
+@pytest.mark.parametrize(
+    ("frames", "code", "says"),
+    [
+        ([MDSTAT.format("(F)", 1, "_U"), GONE, GONE], 2, "array-degraded md0: GONE, not repaired"),
+        ([MDSTAT.format("(F)", 1, "_U"), MDSTAT.format("", 2, "UU"), GONE], 3, "nothing checked; "),
+    ],
+)
+def test_what_vanished_in_a_capture_before_its_last_frame(
+    frames: list[str], code: int, says: str, tmp_path: Path
+) -> None:
+    for number, text in enumerate(frames, 1):
+        folder = tmp_path / f"frames/{number:04}/proc"
+        folder.mkdir(parents=True)
+        (folder / "mdstat").write_text(text)
+    argv = [sys.executable, "-m", "sdstop", "check", "--from", str(tmp_path), "--rule", "array-degraded"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, says in done.stdout) == (code, True), done.stdout

@@ -54,7 +54,7 @@ def test_thresholds_and_interval(tmp_path: Path) -> None:
         ("sampler=2", "sampler: expected a table, got a whole number"),
         ("export=2", "export: expected a table"),
         ("powerflex=2", "powerflex: expected a table"),
-        ("[nonsense]", "nonsense: unknown setting; valid: accept, export, powerflex, rules, sampler"),
+        ("[nonsense]", "nonsense: unknown setting; valid: accept, export, powerflex, record, rules, sampler"),
         ("interval=2", r"interval: unknown setting; did you mean sampler.interval\?"),
         ("[[[", "sdstop.toml"),
         ("\udcff", "sdstop.toml"),

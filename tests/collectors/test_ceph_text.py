@@ -248,6 +248,12 @@ def test_a_table_without_its_end_is_not_complete() -> None:
     assert "do not agree" in osd_tables.tree_of(TABLE.replace("TOTAL   8 GiB", "TOTAL  12 GiB")).defect
 
 
+def test_a_table_that_is_cut_at_the_width_of_a_terminal_is_not_complete() -> None:
+    cut = "\n".join(line[:80] for line in TABLE.splitlines())
+    assert osd_tables.tree_of(cut).defect == "columns behind AVAIL are cut off"
+    assert osd_tables.tree_of(TABLE).defect == ""
+
+
 @pytest.mark.parametrize("lost", ["osd.2", "host b", "osd.0", "root default", "rack r1"])
 def test_osds_are_not_given_to_another_bucket_where_a_line_is_missing(lost: str) -> None:
     fewer = "".join(line for line in TABLE.splitlines(keepends=True) if lost not in line)

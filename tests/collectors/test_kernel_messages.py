@@ -58,6 +58,20 @@ link-slow ata7 | ata7: limiting SATA link speed to 3.0 Gbps
 device-gone ata7 | ata7: reset failed, giving up
 device-gone ata7.00 | ata7.00: disable device
 device-gone ata7.00 | ata7.00: disabled
+device-gone nvme0n1 | nvme0n1: detected capacity change from 3907029168 to 0
+device-gone sdf | sdf: detected capacity change from 3907029168 to 0
+split-brain drbd0 | block drbd0: Split-Brain detected but unresolved, dropping connection!
+cache-failed 253:4 | device-mapper: cache: 253:4: metadata operation 'dm_cache_commit' failed: error = -5
+pcie-fatal 0000:02:00.0 | pcieport 0000:00:02.0: AER: Uncorrected (Fatal) error received: 0000:02:00.0
+pcie-uncorrected 0000:02:00.0 | pcieport 0000:00:02.0: AER: Uncorrected (Non-Fatal) error received: 0000:02:00.0
+port-down 0000:05:00.0 | lpfc 0000:05:00.0: 0:1305 Link Down Event x2 received Data: x2 x20 x80000 x0 x0
+port-down 0000:05:00.0 | qla2xxx [0000:05:00.0]-500b:7: LOOP DOWN detected (2 7 0 0).
+kernel-bug node | Kernel panic - not syncing: Fatal exception
+transmit-hang node | NETDEV WATCHDOG: eth2 (ixgbe): transmit queue 3 timed out
+transmit-hang node | ixgbe 0000:04:00.0 eth2: Detected Tx Unit Hang
+conntrack-full node | nf_conntrack: nf_conntrack: table full, dropping packet
+cpu-throttled node | CPU5: Package temperature above threshold, cpu clock throttled (total events = 1)
+overheating node | thermal thermal_zone0: critical temperature reached (105 C), shutting down
 timeout nvme1 | nvme nvme1: I/O 512 QID 3 timeout, aborting
 timeout nvme1 | nvme nvme1: I/O 512 (I/O Cmd) QID 3 timeout, reset controller
 timeout nvme1 | nvme nvme1: I/O tag 51 (a033) opcode 0x2 (I/O Cmd) QID 3 timeout, aborting req_op:READ(0) size:4096
@@ -215,6 +229,9 @@ eid=3 class=statechange pool='tank' vdev=sdc1 vdev_state=ONLINE
 audit: type=1400 audit(1.2:3): I/O error, dev sdc, sector 1 password=hunter2
 mount: I/O error, dev sdc
 device-mapper: multipath: version 1.14.0 loaded
+md0: detected capacity change from 3907029168 to 0
+loop0: detected capacity change from 8 to 0
+sdb: detected capacity change from 0 to 3907029168
 net_ratelimit: 12 callbacks suppressed
 """
 

@@ -57,6 +57,37 @@ def test_a_story_comes_back(story: str) -> None:
         check(frame, other)
 
 
+@pytest.mark.parametrize("story", STORIES)
+def test_a_block_that_continues_another_comes_back_and_needs_it(story: str) -> None:
+    frames = open_capture(FIXTURES / story)[1]
+    first, other = GrowingBlock(), frames[len(frames) // 2 :]
+    for frame in frames[: len(frames) // 2] or frames:
+        first.add(frame)
+    base = Block.loaded(first.packed().dumped()).opened()
+    second = GrowingBlock(7, first.first_texts())
+    for frame in other:
+        second.add(frame)
+    block = Block.loaded(second.packed().dumped())
+    assert block.base == 7
+    for frame, back in zip(other, block.opened(base.first_text).frames(), strict=True):
+        check(frame, back)
+    shared = {key for key in first.first_texts() if base.first_text(key) is not None}
+    assert shared == set(first.first_texts())
+
+
+def test_a_block_without_the_one_that_it_continues_is_damaged() -> None:
+    text = b"".join(b"%d\n" % at for at in range(3000))
+    growing = GrowingBlock(7, {"/proc/a": text})
+    growing.add(Frame(1, 1e9, 1.0, (Evidence("/proc/a", data=text),)))
+    growing.add(Frame(2, 1e9, 2.0, (Evidence("/proc/a", data=text.replace(b"\n7\n", b"\n9\n")),)))
+    block = growing.packed()
+    assert block.opened({"/proc/a": text}.get).frames()[1].evidence[0].data.count(b"\n9\n") == 2
+    with pytest.raises(Damaged, match="the text that it continues is missing"):
+        block.opened().frames()
+    with pytest.raises(Damaged):
+        block.opened({"/proc/a": b"1 2 3"}.get).frames()
+
+
 def test_it_is_smaller_than_deflated_evidence() -> None:
     frames = open_capture(FIXTURES / "clone-convoy")[1]
     deflated = sum(len(zlib.compress(item.data, 6)) for frame in frames for item in frame.evidence)

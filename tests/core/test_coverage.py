@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Annotated, ClassVar
 
 import pytest
 
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.coverage import NO_VERDICT, names_in
-from sdstop.core.diagnosis import Judgement
+from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Cite, Evidence, Frame, Origin, Outcome
-from sdstop.core.finding import Covers, Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Verdict, passed
+from sdstop.core.finding import (
+    Covers,
+    Damage,
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Unchecked,
+    Verdict,
+    passed,
+)
 from sdstop.core.headline import CRITICAL, OK, UNKNOWN
 from sdstop.core.history import Window
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.memory import Presence
 from sdstop.core.model import Label, Metric, Reading, Source
 from sdstop.core.session import Session
+from sdstop.core.snapshot import Snapshot
 
 SHELF = "/shelf"
 
@@ -250,6 +265,58 @@ def test_a_source_that_fails_has_lost_nothing() -> None:
     assert made.memory.changes == []
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["a 1\nend\n", "a 9\nend\n", "a 1\nb 1\nend\n"],
+        ["a 9\nend\n", "garbage", "a 9\nend\n"],
+        ["b 1\nend\n", None, None],
+        ["a 9\nend\n", None, "a 1\nend\n", "end\n"],
+        ["a 9\nend\n", "garbage", "end\n"],
+        ["a 9\nb 1\nend\n", "b 1\nend\n"],
+        ["a 9\nend\n", "end\n", "end\n", "a 9\nend\n"],
+    ],
+)
+def test_without_a_loss_nothing_is_recalled(texts: list[str | None]) -> None:
+    present = Presence((DENTED,), providers_of((BOXES,)))
+    made = Session(Origin("n", collectors=frozenset({"boxes"})), (BOXES,), (DENTED,))
+    for number, text in enumerate(texts, 1):
+        present.note(made.feed(frame(number, text)).now)
+        assert present.lost or not made.memory.changes
+    names = [set((text or "").replace("garbage", "a").split()) & {"a", "b"} for text in texts]
+    assert present.lost is any(not before <= after for before, after in pairwise(names))
+
+
 def test_a_rule_that_does_not_remember_forgets() -> None:
     rule = Rule("dented", "boxes", Severity.CRITICAL, check, (Box,))
     assert judged("a 9\nend\n", "end\n", rule=rule).findings == ()
+
+
+def _thin(window: Window, limits: Limits) -> Iterable[Verdict]:
+    del limits
+    for row in window.rows(Box).values():
+        if row.dents > 3:
+            yield Finding(severity=Severity.WARNING, subject=row.box, cause=f"{row.dents} dents",
+                          damage=Damage.REDUNDANCY, evidence=())  # fmt: skip
+        else:
+            yield RuledOut(row.box, "few dents")
+
+
+def _shelves(shot: Snapshot) -> dict[str, str]:
+    return {row.box: f"shelf of {row.box[0]}" for row in shot.rows(Box).values()}
+
+
+THIN = Rule("thin", "boxes that lack redundancy", Severity.CRITICAL, _thin, (Box,), remembers=True, roles=_shelves)
+
+
+def test_a_lack_of_redundancy_is_remembered_where_another_thing_can_take_the_role() -> None:
+    (found,) = judged("a1 9\nb1 1\nend\n", "b1 1\nend\n", rule=THIN).findings
+    assert (found.severity, found.damage) == (Severity.WARNING, Damage.REDUNDANCY)
+    assert found.cause == "a1 had a fault, and is gone."
+    forgets = Rule("thin", "boxes", Severity.CRITICAL, _thin, (Box,), remembers=True)
+    assert judged("a1 9\nb1 1\nend\n", "b1 1\nend\n", rule=forgets).findings == ()
+
+
+def test_another_thing_in_the_same_role_replaces_the_one_that_is_gone() -> None:
+    assert judged("a1 9\nb1 1\nend\n", "b1 1\nend\n", "a2 1\nb1 1\nend\n", rule=THIN).findings == ()
+    assert judged("a1 9\nb1 1\nend\n", "b2 1\nb1 1\nend\n", rule=THIN).findings != ()

@@ -69,6 +69,35 @@ def test_a_window_can_be_shortened() -> None:
     assert window_of(given).last(10).seconds == 10.0
 
 
+@pytest.mark.parametrize("count", [2, 600])
+def test_runs_of_successive_windows_are_those_of_each_alone(count: int) -> None:
+    """They are found once, and again after their tables are packed; a source may fail for some time."""
+
+    def seen(window: Window) -> list[list[tuple[float, object]]]:
+        moments = window.moments(Meter), window.last(5.0).moments(Meter), window.moments(Speed)
+        return [[(moment.started, dict(moment.rows)) for moment in each] for each in moments]
+
+    def shown(window: Window) -> list[list[tuple[float, object]]]:
+        found: list[list[tuple[float, object]]] = []
+        for family, part in ((Meter, window), (Meter, window.last(5.0)), (Speed, window)):
+            runs = dict.fromkeys(filter(None, (shot.run_of(family) for shot in part.snapshots)))
+            found.append([(run.started, dict(run.tables[family])) for run in runs])
+        return found
+
+    history, made = History({}, keep=20.0), session()
+    for n in range(1, 60):
+        text = "\n".join(f"m{i} {i * n // 5}" for i in range(count)).encode()
+        outcome = Outcome.FAILED if n % 13 > 10 else Outcome.OK
+        item = Evidence("/m", outcome, text)
+        history.add(made.feed(Frame(n, float(n), float(n), (item,) if n % 3 or outcome is Outcome.FAILED else ())).now)
+        window = history.window_at(n, 20.0, lambda _: None)
+        assert window is not None
+        if n % 7:  # not every family is asked for each second
+            assert seen(window) == shown(window)
+            earlier = history.window_at(max(n - 3, 1), 5.0, lambda _: None)
+            assert earlier is None or seen(earlier) == shown(earlier)
+
+
 def test_history_forgets_by_age_but_keeps_a_few() -> None:
     history = History({}, keep=5.0)
     given = session()
@@ -79,7 +108,7 @@ def test_history_forgets_by_age_but_keeps_a_few() -> None:
     assert len(window.snapshots) == 16
 
 
-@pytest.mark.parametrize("count", [3, 200])
+@pytest.mark.parametrize("count", [3, 200, 600])
 def test_old_snapshots_take_less_room_and_say_the_same(count: int) -> None:
     def text(n: int) -> bytes:
         # Some rows come and go, some stand still, and some are too large for 64 bits.

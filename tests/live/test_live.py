@@ -321,8 +321,20 @@ def test_a_number_that_is_used_again_is_another_process(monkeypatch: pytest.Monk
     first = {row["pid"]: row for row in look.look()}[os.getpid()]
     look.known[os.getpid()].process = psutil.Process(1)  # as if another one had had our number
     look.known[os.getpid()].started = 1.0
+    look.known[os.getpid()].inode -= 1
     again = {row["pid"]: row for row in look.look()}[os.getpid()]
     assert again["started"] == pytest.approx(first["started"], abs=2)
+
+
+def test_processes_that_follow_each_other_have_inodes_of_their_own() -> None:
+    """The kernel gives a number again only after all others; its inode tells the two processes apart."""
+    inodes = set()
+    for _ in range(20):
+        with subprocess.Popen(["sleep", "60"]) as child:
+            inodes.add(Path(f"/proc/{child.pid}").stat().st_ino)
+            assert Path(f"/proc/{child.pid}").stat().st_ino in inodes
+            child.kill()
+    assert len(inodes) == 20
 
 
 def test_a_process_that_ends_in_between_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
-from tests.nodes.frames import Judged, value
+from sdstop.rules.no_spare_left import NO_SPARE_LEFT
+from tests.nodes.frames import Judged, check, value
 from tests.nodes.md import Disk, Node, run
 
 COLLECTORS = (MDRAID, MDMEMBERS)
@@ -266,3 +267,57 @@ def test_all_members_there_is_good() -> None:
 
 def test_disks_of_which_sysfs_was_not_recorded_are_not_called_gone() -> None:
     assert isinstance(vanished(("sdd",), sysfs=False).of("md0"), RuledOut)
+
+
+# --- arrays without a journal, and frozen ones -------------------------------------------------------------
+
+
+JOURNAL = "/sys/block/md0/md/dev-sdz"
+
+
+def with_journal(mark: str, flags: str | None, policy: str = "journal") -> Judged:
+    """Return the verdict on a whole RAID5 with the journal sdz, marked so in mdstat and in sysfs."""
+    files = Node(slots="UUUU", action="idle").files()
+    files["/proc/mdstat"] = files["/proc/mdstat"].replace(" sda[0]", f" sdz[9]{mark} sda[0]")
+    files["/sys/block/md0/md/consistency_policy"] = f"{policy}\n"
+    files |= {} if flags is None else {f"{JOURNAL}/state": f"{flags}\n", f"{JOURNAL}/slot": "journal\n"}
+    return Judged(COLLECTORS, [ARRAY_DEGRADED, NO_SPARE_LEFT], [(0.0, files)])
+
+
+@pytest.mark.parametrize("flags", ["faulty,journal", None])
+def test_a_failed_journal_is_critical_and_no_used_spare(flags: str | None) -> None:
+    said = with_journal("(J)(F)", flags)
+    finding = said.finding("md0", "array-degraded")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "JOURNAL FAILED")
+    assert isinstance(said.of("md0", "no-spare-left"), RuledOut)
+    check(finding)
+
+
+def test_a_journal_that_works_is_good() -> None:
+    said = with_journal("(J)", "journal")
+    assert said.ruled_out("md0", "array-degraded").summary == "all 4 members in sync"
+
+
+def test_a_failed_member_beside_a_working_journal_is_no_failed_journal() -> None:
+    files = Node(slots="UUUU", action="idle").files()
+    files["/proc/mdstat"] = files["/proc/mdstat"].replace(" sda[0]", " sdz[9](J) sdy[8](F) sda[0]")
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED, NO_SPARE_LEFT], [(0.0, files)])
+    assert said.finding("md0", "no-spare-left").severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(("seconds", "is_found"), [(7, False), (8, True), (60, True)])
+def test_a_whole_array_that_stays_frozen(seconds: int, is_found: bool) -> None:  # noqa: FBT001
+    node = Node(slots="UUUU", action="frozen").files()
+    shown = [(float(t), node | {"/proc/mdstat": f"{node['/proc/mdstat']}{' ' * t}"}) for t in range(seconds + 1)]
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED], shown)
+    if is_found:
+        assert said.finding("md0").title == "REBUILDS AND CHECKS FROZEN"
+        check(said.finding("md0"))
+    else:
+        assert "frozen for 7.0s: needs 8 s" in said.unchecked("md0").reason
+
+
+def test_an_array_that_was_frozen_is_good() -> None:
+    frozen, idle = (Node(slots="UUUU", action=action).files() for action in ("frozen", "idle"))
+    shown = [(float(t), frozen if t < 40 else idle | {"/proc/mdstat": f"{idle['/proc/mdstat']} "}) for t in range(45)]
+    assert Judged(COLLECTORS, [ARRAY_DEGRADED], shown).ruled_out("md0").summary == "all 4 members in sync"

@@ -11,7 +11,7 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Finding, Severity
 from sdstop.rules.device_hung import DEVICE_HUNG
-from tests.nodes.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, check, value
 
 BLOCK = {
     "/sys/block/sda/dev": "8:0", "/sys/block/sda/queue/iostats": "1", "/sys/block/sda/queue/rotational": "1",
@@ -280,3 +280,42 @@ def test_who_waits_is_not_known() -> None:
     assert finding.severity is Severity.WARNING
     assert "Blocked tasks are unknown" in finding.summary
     assert value(finding, "blocked") is None
+
+
+# --- one direction ----------------------------------------------------------------------------------------
+
+
+def one_direction(in_flight: int, seconds: int = 12, *, reads: bool = False, every: int = 0, wait: int = 10) -> Judged:
+    """Return the verdict on sdb: 100 requests/s of one direction take `wait` ms each, and none of the other completes.
+
+    With `every`, the other direction completes one in so many seconds.
+    """
+    shown: list[tuple[float, Files]] = []
+    for t in range(seconds + 1):
+        goes, stands = (100 * t, 0, 800 * t, 100 * t * wait), (50 + (t // every if every else 0), 0, 400, 900)
+        ways = (*stands, *goes) if reads else (*goes, *stands)
+        line = f"   8 16 sdb {' '.join(map(str, ways))} {in_flight} {1000 * t} {1000 * t} 0 0 0 0 0 0\n"
+        shown.append((float(t), {**BLOCK, "/proc/diskstats": line}))
+    return judged(shown)
+
+
+@pytest.mark.parametrize(("in_flight", "wait", "fires"), [(3, 10, False), (4, 10, True), (2, 0, True), (1, 0, False)])
+def test_writes_that_stand_while_reads_go_on(in_flight: int, wait: int, fires: bool) -> None:  # noqa: FBT001
+    """At 100 reads/s of 10 ms one is in flight on average: up to three can be reads."""
+    said = one_direction(in_flight, wait=wait)
+    if fires:
+        finding = said.finding("sdb")
+        assert finding.severity is Severity.CRITICAL
+        assert finding.title == f"WRITES HUNG: {in_flight} requests waiting"
+        check(finding)
+    else:
+        assert "sdb" in said.ruled_out("sdb").subjects
+
+
+def test_reads_that_stand_while_writes_go_on() -> None:
+    assert one_direction(8, reads=True).finding("sdb").title == "READS HUNG: 8 requests waiting"
+
+
+@pytest.mark.parametrize(("seconds", "every"), [(9, 0), (40, 9)])
+def test_writes_that_stand_for_less_than_ten_seconds_are_no_finding(seconds: int, every: int) -> None:
+    assert not [said for said in one_direction(8, seconds, every=every).all if isinstance(said, Finding)]

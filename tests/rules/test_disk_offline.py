@@ -9,6 +9,7 @@ import pytest
 from sdstop.collectors.aoe.targets import AOE
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.block.mounts import MOUNTED
 from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
@@ -166,3 +167,69 @@ def test_a_volume_whose_disk_is_gone() -> None:
 )
 def test_disks_that_nothing_lacks(gone: Sequence[str], below: Sequence[str]) -> None:
     assert not [said for said in without(gone, below).all if isinstance(said, Finding)]
+
+
+# --- disks that are gone below a mount --------------------------------------------------------------------
+
+
+def mounted(gone: int, *, unmounted: int = 99, read_every: int = 1, device: str = "/dev/sdb") -> Judged:
+    """Judge sdb, mounted until a second, and gone from a second on; the table of mounts is read every few seconds."""
+    shown = []
+    table = f"/dev/sda / ext4 rw 0 0\n{device} /srv/data xfs rw 0 0\n"
+    for second in range(5):
+        there = ["sda", "sdb"] if second < gone else ["sda"]
+        files = {"/proc/diskstats": "".join(f"   8 {n} {name} 1 0 8 1 1 0 8 1 0 1 1\n" for n, name in enumerate(there))}
+        for name in there:
+            files |= disk(name, ord(name[-1]) - 97)
+        read = second - second % read_every
+        files["/proc/mounts"] = table if read < unmounted else "/dev/sda / ext4 rw 0 0\n"
+        shown.append((float(second), files))
+    return Judged((BLOCKDEV, DISKSTATS, MOUNTED), [DISK_OFFLINE], shown)
+
+
+def test_a_disk_that_is_gone_while_mounted() -> None:
+    finding = mounted(2).finding("sdb")
+    assert finding.severity is Severity.CRITICAL
+    assert finding.title == "DISK GONE, still mounted"
+    assert finding.impact == "Every access to /srv/data that is not cached fails."
+    check(finding)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(mounted(99), id="there"),
+        pytest.param(mounted(4), id="gone in one sample"),
+        pytest.param(mounted(2, unmounted=2), id="unmounted"),
+        pytest.param(mounted(2, device="/dev/mapper/vg0-x"), id="another name"),
+        pytest.param(mounted(2, device="/dev/root"), id="no device"),
+    ],
+)
+def test_disks_that_no_mount_lacks(said: Judged) -> None:
+    assert not [each for each in said.all if isinstance(each, Finding)]
+
+
+# --- disks that refuse writes, or have no capacity ---------------------------------------------------------
+
+
+def below_mount(device: str, access: str, *, read_only: int = 0, size: int = 16) -> Judged:
+    """Judge sdb below a mount."""
+    files = disk("sda", 0) | disk("sdb", 16, read_only=read_only) | {"/sys/block/sdb/size": f"{size}\n"}
+    files |= {"/sys/block/sdb/sdb1/partition": "1\n", "/sys/block/sdb/sdb1/dev": "8:17\n"}
+    files |= {"/sys/block/sdb/sdb1/size": "8\n", "/proc/mounts": f"{device} /srv/data xfs {access} 0 0\n"}
+    return Judged((BLOCKDEV, MOUNTED), [DISK_OFFLINE], [(0.0, files)])
+
+
+@pytest.mark.parametrize("device", ["/dev/sdb", "/dev/sdb1"])
+def test_write_protection_below_a_writable_mount(device: str) -> None:
+    assert "/srv/data writes to it" in below_mount(device, "rw", read_only=1).finding("sdb").cause
+    assert below_mount(device, "ro", read_only=1).ruled_out("sdb").summary
+    assert below_mount(device, "rw").ruled_out("sdb").summary
+
+
+def test_a_disk_in_use_without_capacity_is_critical() -> None:
+    finding = below_mount("/dev/sdb", "rw", size=0).finding("sdb")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "DISK WITHOUT CAPACITY, still in use")
+    check(finding)
+    assert below_mount("/dev/sda", "rw", size=0).ruled_out("sdb").summary
+    assert below_mount("/dev/sdb", "rw", size=1).ruled_out("sdb").summary

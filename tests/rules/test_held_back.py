@@ -132,6 +132,27 @@ def test_another_path_of_the_same_map() -> None:
     assert judged(*[both | MULTIPATH] * 6).finding("session1").severity is Severity.WARNING
 
 
+def test_a_controller_that_the_kernel_has_given_up_is_not_forgotten() -> None:
+    both = nvme("nvme0", "live") | nvme("nvme1", "connecting", namespace="nvme0c{}n1")
+    both["/sys/class/nvme/nvme1/address"] = "traddr=192.0.2.8,trsvcid=4420\n"
+    finding = judged(*[both] * 4, *[nvme("nvme0", "live")] * 4, pace=5.0).finding("nvme1")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "GONE, not repaired")
+    assert finding.cause == "nvme1 had a fault, and is gone."
+    assert (
+        judged(*[both] * 4, *[both | nvme("nvme1", "live")] * 4, pace=5.0).ruled_out("nvme1", "session-down").summary
+        == "all up: live"
+    )
+
+
+def test_a_new_login_to_the_same_portal_replaces_a_session_that_is_gone() -> None:
+    new = iscsi(3, "LOGGED_IN", "sdc") | {"/sys/class/iscsi_connection/connection3:0/address": "192.0.2.1\n"}
+    said = judged(*[iscsi(1, "FAILED", "sdb")] * 4, *[new] * 4, pace=5.0)
+    assert said.ruled_out("session3", "session-down").summary == "all up: LOGGED_IN"
+    assert [each for each in said.all if each.subject == "session1"] == []
+    elsewhere = judged(*[iscsi(1, "FAILED", "sdb")] * 4, *[iscsi(3, "LOGGED_IN", "sdc")] * 4, pace=5.0)
+    assert elsewhere.finding("session1").severity is Severity.CRITICAL
+
+
 def test_a_local_controller_that_is_dead() -> None:
     disk = {"/sys/block/nvme3n1/dev": "259:1", "/sys/block/nvme3n1/size": "2048"}
     files = nvme("nvme3", "dead", "pcie", "nvme3n1") | disk

@@ -7,6 +7,7 @@ import pytest
 from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
 from sdstop.collectors.network.interfaces_text import INTERFACES_TEXT
 from sdstop.collectors.network.links import LINKS
+from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Severity
 from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
 from sdstop.rules.link_degraded import LINK_DEGRADED
@@ -60,6 +61,16 @@ def test_half_duplex_is_a_warning() -> None:
     assert finding.title == "HALF DUPLEX"
 
 
+@pytest.mark.parametrize(("speed", "is_found"), [(10, True), (100, True), (101, False), (1000, False)])
+def test_a_link_at_100_mbit_is_a_warning(speed: int, is_found: bool) -> None:  # noqa: FBT001
+    said = judged(files(Nic("eth0", speed=speed, rx_packets=9)))
+    if is_found:
+        assert said.finding("eth0").title == f"LINK AT {speed} Mbit/s"
+        check(said.finding("eth0"))
+    else:
+        assert said.ruled_out("eth0").summary
+
+
 def test_other_kinds_of_interfaces_are_not_judged() -> None:
     assert judged(files(Nic("br0", kind="bridge", carrier=False, rx_packets=9), Nic("eth0"))).ruled_out("eth0").summary
 
@@ -73,6 +84,26 @@ def test_a_link_flaps_from_the_second_time_on(flaps: int) -> None:
     else:
         assert f"failed {flaps} times" in said.finding("eth0").cause
         assert said.finding("eth0").title == "LINK FLAPPING"
+
+
+@pytest.mark.parametrize(("uptime", "flaps"), [(86_400.0, True), (89_900.0, True), (90_100.0, False), (9e6, False)])
+def test_a_link_that_fails_once_in_a_window_flaps_if_it_did_so_each_hour(uptime: float, flaps: bool) -> None:  # noqa: FBT001
+    """25 failures: in a day or in 24.97 hours, in 25.03 hours, in 104 days."""
+    changes, boot = f"{CLASS}/eth0/carrier_changes", {"/proc/uptime": f"{uptime} 0.00\n"}
+    moments = [files(Nic("eth0"), more={changes: f"{number}\n"} | boot) for number in (48, 50)]
+    shown = [(10.0 * number, each) for number, each in enumerate(moments)]
+    said = Judged((NETWORK, INTERFACES, LINKS, NODE), [LINK_DEGRADED], shown)
+    if flaps:
+        assert "1 time in 10s, 1.0" in said.finding("eth0").cause
+        check(said.finding("eth0"))
+    else:
+        assert said.ruled_out("eth0").summary == "link up, lost 1 time while watched"
+
+
+def test_old_failures_alone_are_good() -> None:
+    more = {f"{CLASS}/eth0/carrier_changes": "5000\n", "/proc/uptime": "86400.0 0.00\n"}
+    shown = [(10.0 * number, files(Nic("eth0"), more=more)) for number in range(2)]
+    assert Judged((NETWORK, INTERFACES, LINKS, NODE), [LINK_DEGRADED], shown).ruled_out("eth0").summary
 
 
 # --- bonds --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.rules.path_failed import PATH_FAILED
-from tests.nodes.frames import Judged
+from tests.nodes.frames import Judged, check
 
 NAME = "path-failed"
 
@@ -80,3 +80,23 @@ def test_a_failed_path_with_a_disk_that_runs_leads_to_multipathd(disk: str, firs
 
 def test_one_moment_shows_what_it_shows() -> None:
     assert isinstance(judged("AF").of("mpatha", NAME), Finding)
+
+
+# --- capacity ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "is_found"), [(131072, False), (131073, True), (0, True)])
+def test_paths_of_a_map_that_differ_in_size(size: int, is_found: bool) -> None:  # noqa: FBT001
+    files = {
+        "list:/sys/block": "dm-0\nsda\nsdb", "/sys/block/dm-0/dm/uuid": "mpath-36001405a",
+        "/sys/block/dm-0/dm/name": "mpatha", "/sys/block/dm-0/dev": "253:0", "/sys/block/sda/dev": "8:0",
+        "/sys/block/sdb/dev": "8:16", "/sys/block/sda/size": "131072", "/sys/block/sdb/size": str(size),
+        command_key(STATUS): "mpatha: 0 131072 multipath 2 0 1 0 1 1 A 0 2 2 8:0 A 0 0 1 8:16 A 0 0 1\n",
+        command_key(TABLE): "mpatha: 0 131072 multipath 0 0 1 1 service-time 0 2 2 8:0 1 1 8:16 1 1\n",
+    }  # fmt: skip
+    said = Judged((DM_STATUS, BLOCKDEV), [PATH_FAILED], [(0.0, files)])
+    if is_found:
+        assert said.finding("mpatha").title == "PATHS DIFFER IN SIZE"
+        check(said.finding("mpatha"))
+    else:
+        assert said.ruled_out("mpatha").summary == "2 paths active"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors.fabric.sas import PHYS, PORTS, SAS
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.rules.phy_errors import PHY_ERRORS
-from tests.nodes.frames import Judged, value
+from tests.nodes.frames import Judged, check, value
 from tests.nodes.sas import Phy, files
 
 OLD = (Phy(52, 168, 172, 5), Phy(53, 6, 6), Phy(54, 267, 270, 4), Phy(55, 127, 131, 5))
@@ -114,3 +114,25 @@ def test_a_phy_below_the_others_of_its_port_is_a_warning(state: str) -> None:
 @pytest.mark.parametrize("states", [("12.0 Gbit",) * 4, ("6.0 Gbit",) * 4, ("3.0 Gbit",)])
 def test_phys_of_one_rate_are_good(states: tuple[str, ...]) -> None:
     assert "no errors" in wide(*states).ruled_out("expander-1:0").summary
+
+
+# --- links to single disks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rates", "is_found"),
+    [
+        (("6.0 Gbit",) * 3 + ("3.0 Gbit",), True),
+        (("12.0 Gbit",) * 3 + ("1.5 Gbit",), True),
+        (("6.0 Gbit",) * 2 + ("3.0 Gbit",), False),
+        (("12.0 Gbit",) * 3 + ("6.0 Gbit",), False),
+        (("6.0 Gbit",) * 5 + ("3.0 Gbit",) * 2, False),
+        (("3.0 Gbit",) * 6, False),
+    ],
+)
+def test_a_disk_at_the_rate_of_an_old_generation_among_newer_ones(rates: tuple[str, ...], is_found: bool) -> None:  # noqa: FBT001
+    phys = tuple(Phy(number, state=rate) for number, rate in enumerate(rates))
+    found = [each for each in judged(phys).all if isinstance(each, Finding)]
+    assert [each.subject for each in found] == ([f"phy-1:0:{len(rates) - 1}/rate"] if is_found else [])
+    for each in found:
+        check(each)

@@ -535,3 +535,37 @@ def test_a_severity_that_is_clearly_over_falls() -> None:
     assert found(judged(peers.shown(node("raidz2"), DISKS, load, seconds=72))) == {
         ("slow-device", "warning", "tank/sdd")
     }
+
+
+# --- NVMe drives without peers ----------------------------------------------------------------------------------------
+
+
+def nvme(service: float, wait: float, *, name: str = "nvme1n1", model: str = "INTEL SSDPE21K375GA", pci: bool = True,
+          seconds: int = 40) -> set[tuple[str, str, str]]:  # fmt: skip
+    """Return the findings about one disk that is busy for `service` ms and waits `wait` ms for each request."""
+    base = f"/sys/block/{name}"
+    place = "pci0000:64/0000:65:00.0/nvme/nvme1" if pci else "virtual/nvme-fabrics/ctl/nvme1"
+    known = {f"{base}/dev": "259:8\n", f"{base}/size": "732585168\n", f"{base}/queue/rotational": "0\n",
+             f"{base}/device/model": f"{model}\n", f"link:{base}": f"../devices/{place}/{name}"}  # fmt: skip
+    shown: list[tuple[float, Files]] = []
+    for second in range(seconds + 1):
+        done = round(1000 / service * second)
+        line = f" 259 8 {name} {done} 0 {8 * done} {round(done * wait)} 0 0 0 0 8 {1000 * second} {round(done * wait)}"
+        shown.append((float(second), known | {"/proc/diskstats": f"{line} 0 0 0 0 0 0\n"}))
+    return found(judged(shown))
+
+
+_SLOW = {("slow-device", "warning", "nvme1n1")}
+
+
+@pytest.mark.parametrize(
+    ("service", "wait", "is_found"),
+    [(25, 200, True), (21, 110, True), (19, 200, False), (25, 95, False), (2, 200, False), (210, 210, True)],
+)
+def test_an_nvme_drive_without_peers_near_the_threshold(service: float, wait: float, is_found: bool) -> None:  # noqa: FBT001
+    assert nvme(service, wait) == (_SLOW if is_found else set())
+
+
+def test_a_drive_that_a_hypervisor_or_a_fabric_provides_is_no_local_one() -> None:
+    assert nvme(25, 200, model="Amazon Elastic Block Store") == set()
+    assert nvme(25, 200, pci=False) == set()

@@ -38,7 +38,8 @@ def title(found: Comparison) -> str:
     a, b = safe(found.a.host, 64), safe(found.b.host, 64)
     name = f"{a}, A to B" if found.same_host else f"A ({a}) to B ({b})"
     if not found.changed:
-        return f"{name}: nothing changed"
+        partly = " in the data that both have" if found.gaps or found.loads.missing else ""
+        return f"{name}: nothing changed{partly}"
     counts = [f"{count} {change.value}" for change, count in found.counts().items()]
     heads = [f"findings: {', '.join(counts)}"] if counts else ["no finding changed"]
     properties = found.properties

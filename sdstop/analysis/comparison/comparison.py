@@ -10,14 +10,20 @@ from sdstop.analysis.comparison.findings import BAD, ChangedFinding, FindingChan
 from sdstop.analysis.comparison.loads import ComparedLoads, compared_loads
 from sdstop.analysis.comparison.settings import ComparedProperties, compared_properties
 from sdstop.analysis.comparison.sides import ComparedSide, renames
+from sdstop.collectors.system.node import Node
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding
-from sdstop.core.format import duration, safe
+from sdstop.core.format import duration, safe, timestamp
+
+_POLICY = "policy"
+"""Fact of a capture with the policy of its node."""
+_SLACK = 5.0
+"""Seconds by which the time of one boot differs, because the kernel computes it from a clock that is adjusted."""
 
 
 class SourceGap(Struct, frozen=True):
-    """A source that only one side has, and its outcome on both: `ok`, `not recorded`, `denied`, ..."""
+    """A source that only one side has, and its outcome on both: `ok`, `recorded in part`, `denied`, ..."""
 
     collector: Collector
     before: str
@@ -62,9 +68,10 @@ def comparison(a: ComparedSide, b: ComparedSide) -> Comparison:
     """Compare two sides; devices with another name are followed on one host only."""
     names = renames(a, b) if a.host == b.host else {}
     findings, same = finding_changes(a, b, names)
+    properties = compared_properties(a, b, names)
     return Comparison(
-        a, b, tuple(_remarks(a, b)), tuple(findings), tuple(same), compared_properties(a, b, names),
-        compared_loads(a, b, names), tuple(_gaps(a, b)),
+        a, b, tuple(_remarks(a, b)), tuple(findings), tuple(same), properties, compared_loads(a, b, names),
+        tuple(_gaps(a, b, properties)),
     )  # fmt: skip
 
 
@@ -77,15 +84,31 @@ def _remarks(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         yield f"Time of {unknown} unknown: A is taken as the earlier one."
     elif a.ended is not None and b.ended is not None and b.ended < a.started:
         yield f"B is older than A by {duration(a.started - b.ended)}: read backwards, gone faults begin later."
+    if a.host == b.host and (booted := _booted_between(a, b)) is not None:
+        yield f"The node was booted between A and B, at {timestamp(booted)}: counters began again."
+    if a.session.origin.facts.get(_POLICY) != b.session.origin.facts.get(_POLICY):
+        yield "A and B are judged by the policies that they recorded, which differ."
     for name, side in (("A", a), ("B", b)):
         if not side.session.origin.complete:
             yield f"{name} is not complete: {safe(side.session.origin.note or 'it was cut short', 400)}"
 
 
-def _gaps(a: ComparedSide, b: ComparedSide) -> Iterator[SourceGap]:
+def _booted_between(a: ComparedSide, b: ComparedSide) -> float | None:
+    """Return the Unix time of a boot after the end of A, None if there was none, or it is unknown."""
+    before, after = a.window.get(Node, ()), b.window.get(Node, ())
+    if before is None or after is None or not before.boot_time or not after.boot_time:
+        return None
+    late = after.boot_time > before.boot_time + _SLACK
+    return after.boot_time if late and a.ended is not None and after.boot_time > a.ended - _SLACK else None
+
+
+def _gaps(a: ComparedSide, b: ComparedSide, properties: ComparedProperties) -> Iterator[SourceGap]:
     """Yield the sources that have data on one side only, unless the other node is without them."""
     for collector in b.session.collectors:
-        before, after = _word(a, collector), _word(b, collector)
+        before, after = (
+            "recorded in part" if word == "ok" and not in_part.isdisjoint(collector.families) else word
+            for word, in_part in zip((_word(a, collector), _word(b, collector)), properties.in_part, strict=True)
+        )
         if "ok" in {before, after} and {before, after} - {"ok", "not present"}:
             yield SourceGap(collector, before, after)
 

@@ -62,8 +62,8 @@ class ComparedProperties(Struct, frozen=True):
     settings: tuple[ChangedSetting, ...]
     same_things: int
     same_settings: int
-    lacking: Mapping[str, tuple[str, str]]
-    """Titles of families of which one side has rows and the other's are unknown, with the reason on A and on B."""
+    in_part: tuple[frozenset[type[Reading]], frozenset[type[Reading]]]
+    """Families of which A, and of which B, lacks the output of a program that rows of the other side are from."""
 
 
 def compared_properties(a: ComparedSide, b: ComparedSide, names: Mapping[str, str]) -> ComparedProperties:
@@ -77,15 +77,16 @@ def compared_properties(a: ComparedSide, b: ComparedSide, names: Mapping[str, st
             ThingChange.RENAMED, "device", device, names[device]
         )
     settings: dict[tuple[type[Reading], str, Hashable, Hashable], list[str]] = {}
-    lacking: dict[str, tuple[str, str]] = {}
+    in_part: tuple[set[type[Reading]], set[type[Reading]]] = (set(), set())
     same_things, same_settings = set[str](), 0
     for family in _families(a, b):
         declared = schema(family)
         left = {_key(declared, row, names): row for row in a.window.rows(family).values()}
         right = {_key(declared, row, {}): row for row in b.window.rows(family).values()}
-        why = a.lacking(family), b.lacking(family)
-        if any(why) and (left or right) and (not left or not right):
-            lacking[family.title] = why
+        for side, mine, theirs, families in ((a, left, right, in_part[0]), (b, right, left, in_part[1])):
+            for key in [key for key in theirs.keys() - mine.keys() if not side.was_recorded(theirs[key])]:
+                del theirs[key]
+                families.add(family)
         for change in _came_and_went(family, left, right, a, b):
             things.setdefault((change.change, change.kind, change.name), change)
         same_things |= {f"{'/'.join(key)}" for key in left.keys() & right.keys() if _is_thing(family, right[key])}
@@ -104,7 +105,7 @@ def compared_properties(a: ComparedSide, b: ComparedSide, names: Mapping[str, st
             ChangedSetting(family, schema(family).column(name), tuple(sorted(items, key=natural)), old, new)
             for (family, name, old, new), items in settings.items()
         ),
-        len(same_things), same_settings, lacking,
+        len(same_things), same_settings, (frozenset(in_part[0]), frozenset(in_part[1])),
     )  # fmt: skip
 
 

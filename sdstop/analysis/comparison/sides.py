@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 
 from sdstop.analysis.comparison.load_totals import LoadTotals
 from sdstop.collectors.block.devices import BlockDevice
@@ -106,6 +107,22 @@ class ComparedSide:
         if run.ok:
             return "incomplete" if run.defects or run.partial else ""
         return "" if run.outcome is Outcome.ABSENT else run.word
+
+    def was_recorded(self, row: Reading) -> bool:
+        """Return whether this side has output of the program that a row of another side is from.
+
+        One source may read files and several programs: it works without the output of some of them.
+        """
+        place = row.source()
+        if place is None or not place.key.startswith(("cmd:", "slug:")):
+            return True
+        program = re.split(r"[ _]", place.key.partition(":")[2], maxsplit=1)[0]
+        return self._recorded(program)
+
+    @cached_property
+    def _recorded(self) -> Callable[[str], bool]:
+        host = self.look.host
+        return cache(lambda program: any(host.recorded(program)))
 
     @cached_property
     def stable_names(self) -> Mapping[tuple[Naming, str], str]:

@@ -1,4 +1,4 @@
-"""Block devices with requests in flight that complete none."""
+"""Block devices with requests in flight that complete none, or none of one direction."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from sdstop.core.joins import Naming
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
+from sdstop.rules.device_hung.one_way import OneWay, one_way
 from sdstop.rules.device_hung.stall import NEVER, Stall, completions, is_exempt, stalls
 from sdstop.rules.device_hung.surroundings import STACKED, Surroundings, keeps_stale_counts
 
@@ -54,6 +55,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(f"waits for {leaves[0]}, which hangs", name, calm=True)
         else:
             yield _hung(window, hung[name], limits, hung, node)
+    halted = {s.device: s for s in one_way(window, moments, limits["seconds"]) if s.readings >= limits["readings"]}
+    for name in sorted(halted):
+        leaves = [device for device in window.topology.devices(name)[1:] if device in halted or device in hung]
+        if leaves:
+            yield Unchecked(f"waits for {leaves[0]}, which hangs", name, calm=True)
+        else:
+            yield _halted(window, halted[name], limits)
     uncounted = set[str]()
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
         if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
@@ -71,7 +79,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         )
         early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - hung.keys()
         yield from unchecked(sorted(early), f"collecting data: needs {limits['readings']:g} samples", gap=Gap.EARLY)
-        rest = hung.keys() | uncounted | alien | early
+        rest = hung.keys() | halted.keys() | uncounted | alien | early
         good = [str(name) for name in moments[-1].rows if name not in rest]
         yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
 
@@ -156,6 +164,42 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
         cost=float(silence.in_flight),
         lasting=silence.seconds,
     )
+
+
+def _halted(window: Window, each: OneWay, limits: Limits) -> Finding:
+    """Return the finding for a device that completes no request of one direction."""
+    name, row = each.device, window.get(Disk, each.device)
+    stacked = STACKED.fullmatch(name) is not None
+    others = "reads" if each.way == "writes" else "writes"
+    done = f"{human.number(each.rate)} {others}/s did"
+    thing = window.topology.named(Naming.DEV, name)
+    users = dict.fromkeys((*window.topology.part_of(thing), *window.topology.affected(thing))) if thing else {}
+    return Finding(
+        severity=Severity.WARNING if stacked else Severity.CRITICAL,
+        subject=name,
+        title=f"{each.way.upper()} HUNG: {human.plural(each.waiting, 'request')} waiting",
+        cause=f"No {each.way[:-1]} completed in {human.duration(each.seconds)}, {done}.",
+        impact=f"Tasks that wait for {each.way} of the device are blocked.",
+        values=(
+            Value("seconds", f"time without a completed {each.way[:-1]}", each.seconds, "seconds",
+                  above=limits["seconds"]),
+            Value("in_flight", "requests in flight in every sample", each.waiting, "", above=2),
+            Value("others", f"mean number of {others} in flight", each.others),
+            Value("readings", "samples that show it", each.readings, "", above=limits["readings"]),
+            Value("above", "built on it", human.listed([each.label for each in users], _NAMES_SHOWN, 200) or None),
+        ),
+        evidence=cites(window.cite(row) if row is not None else None),
+        advice=(
+            "Look for timeouts and resets of a queue in the kernel log.",
+            run("cat", f"/sys/block/{name.replace('/', '!')}/inflight", note="reads and writes in flight"),
+            run("journalctl", "-k").pipe("grep", "-w", *operands(name)),
+            run("ps", "axo", "pid,stat,wchan:30,comm", note="blocked tasks").pipe("awk", "$2 ~ /^D/"),
+        ),
+        refuted_by=f"a completed {each.way[:-1]} of {name} in /proc/diskstats",
+        confidence=0.5 if stacked else None,
+        cost=float(each.waiting),
+        lasting=each.seconds,
+    )  # fmt: skip
 
 
 def _blocked(tasks: int | None) -> str:

@@ -36,6 +36,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.paths is None:
             yield Unchecked("line of dmsetup status not understood", row.mapping, gap=Gap.FAULTY)
             continue
+        sizes = _sizes(window, row)
+        if row.active == row.paths and len(set(sizes.values())) > 1:
+            yield _unequal(window, row, sizes)
+            continue
         if row.active == row.paths and row.paths:
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
             continue
@@ -47,6 +51,38 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             yield _finding(window, row, seconds)
     yield from namespaces(window, limits)
+
+
+def _sizes(window: Window, row: MultipathState) -> dict[str, int]:
+    """Return the capacity of each path of a map, as far as known."""
+    paths = [each.path for each in window.where(MultipathPath, "mapping", row.mapping) if each.path is not None]
+    known = {path: disk.size for path in paths if (disk := window.get(BlockDevice, path)) is not None}
+    return {path: size for path, size in known.items() if size is not None}
+
+
+def _unequal(window: Window, row: MultipathState, sizes: dict[str, int]) -> Finding:
+    """Return the finding of a map whose paths have several capacities: the kernel has seen a change on some of them."""
+    least = min(sizes, key=lambda path: sizes[path])
+    most = max(sizes, key=lambda path: sizes[path])
+    small, large = (human.quantity(sizes[path], "bytes") for path in (least, most))
+    disk = window.get(BlockDevice, least)
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.mapping,
+        title="PATHS DIFFER IN SIZE",
+        cause=f"{human.safe(least, 12)} has {small}, {human.safe(most, 12)} {large}.",
+        impact="Requests behind the end of the smaller path fail on it.",
+        values=tuple(Value(f"size_{path}", f"capacity of {path}", size, "bytes") for path, size in sizes.items()),
+        evidence=cites(window.cite(disk, "size") if disk is not None else None, window.cite(row)),
+        advice=(
+            "Scan the paths again; if they still differ, they lead to different volumes.",
+            run("echo", "1", into=f"/sys/block/{least}/device/rescan"),
+            run("multipathd", "resize", "map", *operands(row.mapping)),
+            run("multipath", "-ll", *operands(row.mapping), note="WWID and size"),
+        ),
+        refuted_by="the same number in the file size of all paths",
+        damage=Damage.AVAILABILITY,
+    )
 
 
 def _since(window: Window, row: MultipathState) -> float:
@@ -121,7 +157,7 @@ def _advice(window: Window, row: MultipathState, names: list[str]) -> Iterator[A
         yield run("systemctl", "status", "multipathd")
         yield run("multipathd", "reinstate", "path", *operands(names[0]), note="if an administrator failed it")
     else:
-        yield "Repair the link, the switch or the target; multipathd returns the paths."
+        yield "Repair the link, the switch or the target; multipathd returns the path."
     yield run("multipath", "-ll", *operands(row.mapping), note="paths and their checker")
     if names:
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(names[0].rpartition("/")[2])).pipe("tail", "-40")
@@ -143,5 +179,5 @@ PATH_FAILED = Rule(
     damage=Damage.AVAILABILITY,
     view="disks",
     explains=FOLLOWS_WAITS,
-    advice="Repair the link, the switch or the target; paths return by themselves.",
+    advice="Repair the link, the switch or the target; see whether multipathd runs.",
 )

@@ -90,6 +90,6 @@ def _advice(out: Sequence[NvmePath], live: Sequence[NvmePath]) -> Iterator[Advic
     if live:
         yield "Check the target: the controllers are live and refuse access."
     else:
-        yield "Repair the link, the switch or the target; controllers return by themselves."
+        yield "Repair the link, the switch or the target; paths return by themselves."
     yield run("nvme", "list-subsys", note="controllers and their access state")
     yield run("journalctl", "-k").pipe("grep", "-w", *operands(out[0].controller)).pipe("tail", "-40")

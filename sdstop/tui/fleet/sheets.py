@@ -12,6 +12,7 @@ from textual.screen import Screen
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, quantity, timestamp
 from sdstop.fleet.picture import FleetState, advice, short
+from sdstop.fleet.text import until
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
 from sdstop.tui.fleet.tables import TABLES
 from sdstop.tui.widgets.foot import FooterBar
@@ -159,6 +160,9 @@ class NodeSheet(FleetSheet):
             mark = (WORDS[claim.severity], palette.severity(claim.severity))
             line = text("    ", mark, f" {palette.word(claim.rule, 40):<26} ", palette.word(claim.subject, 120))
             yield words(line, (claim.rule, claim.subject))
+            if (silence := self.fleet.silence(claim)) is not None:
+                why = f"silenced {until(silence)} by {silence.by}: {silence.comment}"
+                yield words(text((f"{'':36}{palette.word(why, 200)}", FAINT)))
             if claim.severity is not Severity.INFO and (step := advice(claim.rule, palette.word(claim.subject, 60))):
                 yield words(text((f"{'':36}{step}", FAINT)))
 

@@ -22,7 +22,7 @@ ip addr replace 10.78.0.$me/24 dev "$dev"
 for r in 0 1; do dmsetup create half$r --table "0 90112 linear /dev/vda $((r * 98304))"; done
 udevadm settle
 mkdir -p /etc/drbd.d
-echo "global { usage-count no; } common { net { protocol C; ping-int 3; connect-int 3; timeout 30; verify-alg crc32c; } disk { resync-rate 2M; c-plan-ahead 0; } } include \"drbd.d/*.res\";" >/etc/drbd.conf
+echo "global { usage-count no; } common { net { protocol C; ping-int 3; connect-int 3; timeout 30; ping-timeout 30; verify-alg crc32c; } disk { resync-rate 2M; c-plan-ahead 0; } } include \"drbd.d/*.res\";" >/etc/drbd.conf
 for r in 0 1; do
   echo "resource r$r { device /dev/drbd$r; disk /dev/mapper/half$r; meta-disk internal;
  on a { address 10.78.0.1:779$r; } on b { address 10.78.0.2:779$r; } }" >/etc/drbd.d/r$r.res

@@ -39,6 +39,8 @@ echo 'defaults {
  user_friendly_names yes
  find_multipaths no
  polling_interval 2
+}
+overrides { # multipath-tools have 12 retries of their own for LIO
  no_path_retry queue
 }
 blacklist {
@@ -74,11 +76,13 @@ well() {
 
 # Writes a little to both, all the time: an emulated processor has no more to spare.
 writers() {
-  on '(while :; do timeout 300 dd if=/dev/zero of=/dev/mapper/mpatha bs=16k count=3 oflag=direct; sleep 2; done >/dev/null 2>&1 &)
-    (while :; do timeout 300 dd if=/dev/zero of=/dev/nvme0n1 bs=16k count=3 oflag=direct; sleep 2; done >/dev/null 2>&1 &)
+  on 'touch /run/writing
+    for device in mapper/mpatha nvme0n1; do
+      (while [ -e /run/writing ]; do timeout 300 dd if=/dev/zero of=/dev/$device bs=16k count=3 oflag=direct; sleep 2; done >/dev/null 2>&1 &)
+    done
     sleep 1'
 }
-no_writers() { on 'for p in $(ps ax -o pid,args | sed -n "s/^ *\([0-9]*\) .*while :.*/\1/p"); do kill $p; done; pkill -f "sh.*while" ; pkill dd; :'; }
+no_writers() { on 'rm -f /run/writing; pkill -x dd; sleep 2.5'; }
 
 links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; done"; }
 
@@ -94,7 +98,7 @@ record() {
   local node=$1 directory=$2 inside=/run/capture-$1; shift 2
   local sdstop="python3 -m sdstop capture -o $inside $*" sources=node,addresses,interfaces
   case $node in
-    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,multipath,nvme-paths,tasks" ;;
+    1) sdstop="$sdstop --collectors $sources,diskstats,blockdev,session-states,sessions,dm-status,mapper,nvme-paths,tasks" ;;
     2) sdstop="ip netns exec tgt unshare -u sh -c 'hostname target; mount -t configfs c /sys/kernel/config; $sdstop --collectors $sources,exports'" ;;
   esac
   on "rm -rf $inside; $sdstop >$inside.txt 2>&1 || { cat $inside.txt; exit 1; }
