@@ -20,12 +20,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.capture.kind import MAGIC
-from sdstop.capture.recording import APPLICATION, RAN, TABLES, VERSION, RecordedOrigin
+from sdstop.capture.recording import APPLICATION, FIRST_VERSION, RAN, TABLES, VERSION, RecordedOrigin
 from sdstop.core.block import Block, GrowingBlock, OpenBlock, stored_text
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
+from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
+from sdstop.exporters.minutes import MinuteMeter
 
 BLOCK_SECONDS = 30.0
 """Seconds of frames in a block; a crash loses no more."""
@@ -38,6 +40,8 @@ _SERIES = 10
 _SHARE = 0.05
 """Maximum share of a recording that is dropped at once, with such a series."""
 _PAGE = 4096
+_MOST_MINUTES = 1500
+"""Minutes that are kept while the disk is full."""
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _OWN_TIME = 5.0
 """Seconds to wait for a reader that holds the file."""
@@ -71,6 +75,8 @@ class RecordingWriter:
         self._owed: dict[str, Evidence] = {}
         self._owed_marks: dict[str, RunMark] = {}
         self._names: dict[str, int] = {}
+        self._meter = MinuteMeter(origin)
+        self._minutes: list[Minute] = []
         self._base = _BaseBlock()
         self._lock = self._locked()
         try:
@@ -96,6 +102,7 @@ class RecordingWriter:
         if self._owed or self._owed_marks:
             frame = self._with_owed(frame)
         self._block.add(frame)
+        self._noted(self._meter.add(frame))
         self._size += sum(len(item.data) for item in frame.evidence)
         moments = self._block.moments
         if moments[-1].monotonic - moments[0].monotonic >= BLOCK_SECONDS or self._size >= BLOCK_BYTES:
@@ -141,6 +148,7 @@ class RecordingWriter:
         if self._lock < 0:
             return
         try:
+            self._noted(self._meter.ended())
             self.flush()
             with contextlib.suppress(sqlite3.Error):  # readers of the closed file then need no files beside it
                 self._store.execute("PRAGMA journal_mode = DELETE")
@@ -150,6 +158,11 @@ class RecordingWriter:
         finally:
             os.close(self._lock)
             self._lock = -1
+
+    def _noted(self, minute: Minute | None) -> None:
+        """Keep a minute until the next block is written."""
+        if minute is not None:
+            self._minutes = [*self._minutes, minute][-_MOST_MINUTES:]
 
     def _with_owed(self, frame: Frame) -> Frame:
         """Return a frame that also holds what changed in lost blocks."""
@@ -187,7 +200,7 @@ class RecordingWriter:
             store.close()
             raise NotRecorded("exists and is not a recording")
         (version,) = store.execute("PRAGMA user_version").fetchone()
-        if tables and version != VERSION:
+        if tables and version not in {FIRST_VERSION, VERSION}:
             store.close()
             raise NotRecorded(f"has version {version} of the recording's schema (supported: {VERSION})")
         if not tables:
@@ -203,6 +216,11 @@ class RecordingWriter:
                 store.execute(statement)
             store.execute("CREATE INDEX block_times ON block (run, last)")
             store.execute("CREATE INDEX changed_blocks ON changed (block)")
+            store.execute("COMMIT")
+        elif version == FIRST_VERSION:
+            store.execute("BEGIN IMMEDIATE")
+            store.execute(TABLES["minute"])
+            store.execute(f"PRAGMA user_version = {VERSION}")
             store.execute("COMMIT")
         return store
 
@@ -225,8 +243,11 @@ class RecordingWriter:
         number = int(done.lastrowid or 0)
         rows = [(self._named(key), number) for key in keys]
         self._store.executemany("INSERT OR REPLACE INTO changed (name, block) VALUES (?, ?)", rows)
+        minutes = [(self._run, number, msgspec.msgpack.encode(minute)) for minute in self._minutes]
+        self._store.executemany("INSERT INTO minute (run, block, data) VALUES (?, ?, ?)", minutes)
         self._drop(block.base or number, last.taken)
         self._store.execute("COMMIT")
+        self._minutes = []
         self._store.execute("PRAGMA incremental_vacuum")
         return number
 
@@ -260,6 +281,7 @@ class RecordingWriter:
                 needed = number, opened
             self._store.execute("DELETE FROM block WHERE id = ?", (number,))
             self._store.execute("DELETE FROM changed WHERE block = ?", (number,))
+            self._store.execute("DELETE FROM minute WHERE block <= ?", (number,))
             if self._store.execute("SELECT 1 FROM block WHERE run = ? LIMIT 1", (run,)).fetchone() is None:
                 self._store.execute("DELETE FROM base WHERE run = ?", (run,))
                 self._store.execute("DELETE FROM run WHERE id = ? AND id != ?", (run, self._run))

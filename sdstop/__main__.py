@@ -21,7 +21,7 @@ def main() -> int:
 def run() -> NoReturn:
     """Run the command and end the process at once: to free its objects one by one takes a sixth of a check's time.
 
-    Every command has closed what it opened, and ended its processes.
+    Every command has closed its files and ended its processes.
     """
     code = main()
     for stream in (sys.stdout, sys.stderr):

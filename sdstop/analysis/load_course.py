@@ -23,6 +23,34 @@ Sample = tuple[float, float, DiskTotals]
 """End and length of a time in seconds (monotonic), and the totals of it."""
 
 
+MOST = 20_000
+"""Samples that are kept; of more, older ones are merged."""
+_MERGED = 10
+
+
+def _joined(first: LoadSample, second: LoadSample) -> LoadSample:
+    """Return the mean of two samples that follow each other; waits are weighed by requests."""
+    seconds = first.seconds + second.seconds
+    one, other = first.total, second.total
+
+    def mean(a: float, b: float) -> float:
+        return (a * first.seconds + b * second.seconds) / seconds
+
+    def wait(a: float | None, b: float | None, requests: float, others: float) -> float | None:
+        if a is None or b is None:
+            return b if a is None else a
+        weights = requests * first.seconds, others * second.seconds
+        return (a * weights[0] + b * weights[1]) / sum(weights) if sum(weights) else a
+
+    total = DiskTotals(
+        mean(one.read_bytes, other.read_bytes), mean(one.write_bytes, other.write_bytes),
+        mean(one.reads, other.reads), mean(one.writes, other.writes),
+        wait(one.read_wait, other.read_wait, one.reads, other.reads),
+        wait(one.write_wait, other.write_wait, one.writes, other.writes),
+    )  # fmt: skip
+    return LoadSample(second.ends, seconds, total)
+
+
 class LoadOf(enum.IntEnum):
     """Source of a load; the highest that a node has counts."""
 
@@ -124,6 +152,22 @@ class LoadCourse:
         frames = self._session.timeline.frames
         while self._samples and frames and self._samples[0].ends < frames[0].monotonic:
             self._samples.popleft()
+        if len(self._samples) > MOST:
+            self._thin()
+
+    def _thin(self) -> None:
+        """Merge samples of the older half that follow each other, ten into one, so that days take little memory."""
+        samples, merged = tuple(self._samples), list[LoadSample]()
+        count = 0
+        for sample in samples[: MOST // 2]:
+            last = merged[-1] if count % _MERGED else None
+            if last is not None and sample.ends - sample.seconds <= last.ends + sample.seconds / 2:
+                merged[-1] = _joined(last, sample)
+                count += 1
+            else:
+                merged.append(sample)
+                count = 1
+        self._samples = deque((*merged, *samples[MOST // 2 :]))
 
     def _known(self, window: Window) -> list[Sample]:
         """Return the samples of a window; a better source than the one before replaces its samples."""

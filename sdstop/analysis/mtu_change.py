@@ -85,9 +85,11 @@ class PayloadHistory(Struct):
         now = watched(look)
         if now != self._watched:
             self._watched, self._seen, self._values, self._changes = now, 0, {}, []
+        if not now or not session.timeline.frames:
+            return None
         timeline = session.timeline if self._seen else session.timeline.copy()
-        frames = tuple(timeline.frames)
-        if not now or not frames:
+        frames = timeline.whole()
+        if not frames:
             return None
         if not self._seen:
             self._take(Frame(0, 0.0, 0.0, tuple(timeline.base.values())))
@@ -165,9 +167,8 @@ def _number(item: Evidence) -> int | None:
 
 
 def _turn(change: PayloadChange, session: Session) -> _ChangeWindows | None:
-    frames = tuple(session.timeline.frames)
-    index = next((at for at, frame in enumerate(frames) if frame.number == change.number), 0)
-    if not index:
+    frames, index = session.timeline.frames, session.timeline.place(change.number)
+    if not index or index >= len(frames) or frames[index].number != change.number:
         return None
     before = session.look(index - 1).window
     upon = session.look(index).window

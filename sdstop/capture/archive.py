@@ -53,12 +53,18 @@ _XZ_MEMORY = 192 << 20  # twice the need of xz -9
 _MOST_STREAMS = 100_000  # concatenated gzip streams: a block-wise compressor makes one for each 64 KiB
 
 
-def read_archive(stream: BinaryIO, limits: ReadLimits = LIMITS, foreign: ForeignTree | None = None) -> Contents:
+def read_archive(
+    stream: BinaryIO,
+    limits: ReadLimits = LIMITS,
+    foreign: ForeignTree | None = None,
+    read: Callable[[int], None] | None = None,
+) -> Contents:
     """Read a tar archive; a truncated or damaged one is read up to the fault, which is added to the notes.
 
-    `foreign` is set for another tool's tree. Raises CaptureRefused, and OSError if nothing can be read.
+    `foreign` is set for another tool's tree; `read` gets the number of bytes read so far. Raises CaptureRefused, and
+    OSError if nothing can be read.
     """
-    source = ArchiveBytes(stream, limits)
+    source = ArchiveBytes(stream, limits, read)
     contents = Contents(notes=source.notes)
     taken: set[str] = set()
     left_out = 0
@@ -256,12 +262,13 @@ def _extend(extended: dict[str, str], kind: bytes, body: bytes) -> None:
 class ArchiveBytes:
     """Decompressed and counted data of an archive."""
 
-    def __init__(self, stream: BinaryIO, limits: ReadLimits) -> None:
+    def __init__(self, stream: BinaryIO, limits: ReadLimits, read: Callable[[int], None] | None = None) -> None:
         self.notes: list[str] = []
         self._stream = stream
         self._limits = limits
         self._buffer = bytearray()
         self._in = self._out = 0
+        self._heard = read
         first = self._read()
         if first.startswith(_XZ):
             self._chunks = self._unpack(first, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY))
@@ -307,6 +314,8 @@ class ArchiveBytes:
     def _read(self) -> bytes:
         data = self._stream.read(_CHUNK)
         self._in += len(data)
+        if self._heard is not None:
+            self._heard(self._in)
         return data
 
     def _plain(self, data: bytes) -> Iterator[bytes]:

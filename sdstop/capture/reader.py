@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec.structs import replace
 
@@ -25,13 +25,17 @@ from sdstop.capture.kind import is_recording, kind_of, unpacked
 from sdstop.capture.manifest import read_index, read_manifest
 from sdstop.core.collector import Texts
 from sdstop.core.evidence import Frame, Origin, dated
-from sdstop.core.format import safe
+from sdstop.core.format import plural, safe
 from sdstop.core.period import USUAL, Period, between
 from sdstop.core.zone import zone_for
+
+if TYPE_CHECKING:
+    from sdstop.capture.stored import StoredTimeline
 
 PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
 
+Progress = Callable[[float], None]
 NO_TEXTS = Texts((), frozenset())
 EVERYTHING = Period()
 
@@ -54,19 +58,22 @@ class OpenError(Exception):
 
 
 def open_capture(
-    path: str | os.PathLike[str], texts: Texts = NO_TEXTS, period: Period = EVERYTHING
+    path: str | os.PathLike[str],
+    texts: Texts = NO_TEXTS,
+    period: Period = EVERYTHING,
+    progress: Progress | None = None,
 ) -> tuple[Origin, list[Frame]]:
     """Open a capture, a recording, a sosreport or pasted text; return the origin and at least one frame.
 
     `texts` are the texts that can be read (sdstop.core.collector.texts_of); without them, no pasted text is. Of a
-    recording, the last quarter of an hour is read unless the period is named.
-    A damaged capture is opened as far as possible: its origin is not complete, and the note has the reason. Raises
-    Unopenable.
+    recording, the last quarter of an hour is read unless the period is named. `progress` gets the part of an archive
+    that is read. A damaged capture is opened as far as possible: its origin is not complete, and the note has the
+    reason. Raises OpenError.
     """
     try:
         if is_recording(path):
             return _open_recording(path, period)
-        origin, frames = _open_whole(path, texts)
+        origin, frames = _open_whole(path, texts, progress)
         return origin, _part(frames, origin, period)
     except CaptureRefused as reason:
         raise OpenError(path, str(reason)) from reason
@@ -76,9 +83,9 @@ def open_capture(
         raise OpenError(path, "does not fit into memory") from error
 
 
-def _open_whole(path: str | os.PathLike[str], texts: Texts) -> tuple[Origin, list[Frame]]:
+def _open_whole(path: str | os.PathLike[str], texts: Texts, progress: Progress | None) -> tuple[Origin, list[Frame]]:
     try:
-        contents = _capture_contents(path)
+        contents = _capture_contents(path, progress)
         if contents is None:
             return _open_sosreport(path)
         return read_capture(_without_top(contents), _name(path))
@@ -86,31 +93,57 @@ def _open_whole(path: str | os.PathLike[str], texts: Texts) -> tuple[Origin, lis
         return _open_text(path, texts, refused)
 
 
-def _open_recording(path: str | os.PathLike[str], period: Period) -> tuple[Origin, list[Frame]]:
-    """Read a period of a recording: of the run at its end. Raises CaptureRefused."""
+def holds_recording(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a file that begins as a recording does."""
+    try:
+        return is_recording(path)
+    except OSError:
+        return False
+
+
+def open_recording(path: str | os.PathLike[str], period: Period, usual: float = USUAL) -> tuple[Origin, StoredTimeline]:
+    """Open a period of a recording, by default its last `usual` seconds; its frames are read when asked for.
+
+    Raises OpenError.
+    """
     from sdstop.capture.recording import NoRecording, Recording  # noqa: PLC0415  # needs SQLite
+    from sdstop.capture.stored import StoredTimeline  # noqa: PLC0415
 
     try:
-        with Recording(path) as recording:
-            newest = recording.runs[-1]
-            end = _times(period, newest.last, recording.origin(newest), USUAL)[1]
-            run = recording.run_at(end)
-            since, until = _times(period, newest.last, recording.origin(run), USUAL)
-            if until < run.first:
-                raise CaptureRefused("has no frame before the end of the period")
-            frames = []
-            size = 0
-            for frame in recording.frames(run, since, until):
-                frames.append(frame)
-                size += sum(len(item.data) for item in frame.evidence)
-                if size > _LARGEST_PERIOD:
-                    raise CaptureRefused("has too much in this period; choose a shorter one with --since and --until")
-            if not frames:
-                raise CaptureRefused(f"has no frame that can be read: {_note(recording.notes)}")
-            origin = recording.origin(run)
-            return replace(origin, complete=not recording.notes), frames
+        recording = Recording(path)
     except NoRecording as error:
-        raise CaptureRefused(str(error)) from error
+        raise OpenError(path, str(error)) from error
+    try:
+        newest = recording.runs[-1]
+        since, until = _times(period, newest.last, recording.origin(newest), usual)
+        timeline = StoredTimeline(recording, since, until)
+        origin = recording.origin(recording.runs[timeline.newest_run])
+        others = len(recording.runs) - len(timeline.starts) - 1
+        more = f"{plural(others, 'other run')} of the recorder in this file: --at TIME opens them" if others else ""
+        notes = [more, _note(recording.notes)]
+        return replace(origin, complete=not recording.notes, note="; ".join(filter(None, notes))), timeline
+    except LookupError as error:
+        recording.close()
+        raise OpenError(path, f"has {error}") from error
+    except (NoRecording, CaptureRefused) as error:
+        recording.close()
+        raise OpenError(path, str(error)) from error
+
+
+def _open_recording(path: str | os.PathLike[str], period: Period) -> tuple[Origin, list[Frame]]:
+    """Read a period of a recording. Raises OpenError and CaptureRefused."""
+    origin, timeline = open_recording(path, period)
+    with timeline.recording as recording:
+        frames = []
+        size = 0
+        for index in range(len(timeline)):
+            frames.append(timeline.frame(index))
+            size += sum(len(item.data) for item in frames[-1].evidence)
+            if size > _LARGEST_PERIOD:
+                raise CaptureRefused("has too much in this period; choose a shorter one with --since and --until")
+        if not any(frame.evidence for frame in frames):
+            raise CaptureRefused(f"has no frame that can be read: {_note(recording.notes)}")
+        return replace(origin, complete=not recording.notes, note=_note(recording.notes) or origin.note), frames
 
 
 def _part(frames: list[Frame], origin: Origin, period: Period) -> list[Frame]:
@@ -220,7 +253,7 @@ def _without_foreign_top(contents: Contents) -> Contents:
     return contents
 
 
-def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
+def _capture_contents(path: str | os.PathLike[str], progress: Progress | None) -> Contents | None:
     """Return the files of a capture, None if the path looks like a sosreport."""
     path = Path(path)
     try:
@@ -228,12 +261,12 @@ def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
     except ValueError as error:  # a NUL, or a name that cannot be encoded
         raise CaptureRefused("invalid path") from error
     if not stat.S_ISDIR(mode):
-        return None if _named_by_sos(path) else _read_archive(path, _OPEN)
+        return None if _named_by_sos(path) else _read_archive(path, _OPEN, progress)
     names = {entry.name for entry in path.iterdir()}
     beside = sorted({"frames", "static"} & names)
     if not beside:
         if PACKED in names:
-            return _read_archive(path / PACKED, _OPEN | os.O_NOFOLLOW)
+            return _read_archive(path / PACKED, _OPEN | os.O_NOFOLLOW, progress)
         if "sos_commands" in names:
             return None
         raise CaptureRefused(_NO_CAPTURE)
@@ -250,11 +283,14 @@ def _named_by_sos(path: Path) -> bool:
         return first_name(stream).startswith("sosreport")
 
 
-def _read_archive(path: Path, flags: int) -> Contents:
+def _read_archive(path: Path, flags: int, progress: Progress | None) -> Contents:
     if not stat.S_ISREG(path.stat().st_mode):
         raise CaptureRefused("not a file or directory")
     with os.fdopen(os.open(path, flags), "rb", buffering=0) as stream:
-        return read_archive(stream)
+        size = os.fstat(stream.fileno()).st_size
+        if progress is None or not size:
+            return read_archive(stream)
+        return read_archive(stream, read=lambda count: progress(count / size))
 
 
 def _without_top(contents: Contents) -> Contents:

@@ -5,6 +5,7 @@
     name     keys of evidence; `ran:NAME` is the key of a collector's runs
     changed  the blocks in which a key changed
     base     the newest version of a key in the blocks that were dropped for their age
+    minute   load and events of each minute, for the time bar (sdstop.core.minute); recordings of version 1 have none
 
 Frames hold changes only; the state at a time is the newest version of each key up to then. Recordings are untrusted:
 the schema is checked before any table is read, and a damaged block is left out and noted.
@@ -13,9 +14,11 @@ the schema is checked before any table is read, and a damaged block is left out 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -23,15 +26,17 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.block import BaseTexts, Block, OpenBlock, original_text
+from sdstop.core.block import BaseTexts, Block, BlockMoment, OpenBlock, block_moments, original_text
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.format import plural, safe
+from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
 
 APPLICATION = 0x53445354
 """`application_id` of a recording: "SDST"."""
-VERSION = 1
-"""`user_version`: version of the schema."""
+VERSION = 2
+"""`user_version`: version of the schema. A recording of version 1 has no table `minute`; it gets one when continued."""
+FIRST_VERSION = 1
 TABLES = {
     "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, origin BLOB NOT NULL)",
     "block": "CREATE TABLE block (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, first REAL NOT NULL,"
@@ -40,11 +45,16 @@ TABLES = {
     "changed": "CREATE TABLE changed (name INTEGER NOT NULL, block INTEGER NOT NULL,"
     " PRIMARY KEY (name, block)) WITHOUT ROWID",
     "base": "CREATE TABLE base (name INTEGER PRIMARY KEY, run INTEGER NOT NULL, data BLOB NOT NULL)",
+    "minute": "CREATE TABLE minute (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, block INTEGER NOT NULL,"
+    " data BLOB NOT NULL)",
 }
 """Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
 RAN = "ran:"
 """Prefix of the key of a collector's runs."""
 
+MOST_FRAMES = 100_000
+"""Maximum number of frames in a block."""
+_MOST_MINUTES = 200_000
 _LONGEST = 64 << 20
 """Maximum bytes of a value."""
 
@@ -73,14 +83,25 @@ class RecordedRun(Struct, frozen=True):
     frames: int
 
 
+class BlockPlace(Struct, frozen=True, gc=False):
+    """Place of a block: its run by index, the Unix times of its first and last frame, and the number of frames."""
+
+    id: int
+    run: int
+    first: float
+    last: float
+    frames: int
+
+
 class Recording:
-    """Recording that is open for reading. Context manager. All methods raise NoRecording."""
+    """Recording that is open for reading, by any thread. Context manager. Its methods raise NoRecording."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open a file, which may be growing. It is not changed."""
         self.notes: list[str] = []
         """What could not be read."""
         self._path = Path(path)
+        self._lock = threading.RLock()
         self._newest_base: tuple[int, OpenBlock | None] = (0, None)
         """The block that was needed last to read others, which are usually read one after the other."""
         self._store = self._opened()
@@ -158,18 +179,91 @@ class Recording:
         if not began and before is not None:
             yield before
 
+    def blocks(self) -> list[BlockPlace]:
+        """Return the places of all blocks, run by run; those that cannot hold frames are noted."""
+        runs = {run.id: index for index, run in enumerate(self.runs)}
+        with self._reading():
+            rows = self._store.execute("SELECT id, run, first, last, frames FROM block ORDER BY run, id").fetchall()
+            found = [
+                msgspec.convert(
+                    {"id": number, "run": runs[run], "first": first, "last": last, "frames": frames}, BlockPlace
+                )
+                for number, run, first, last, frames in rows
+                if run in runs
+            ]
+        good = [each for each in found if 0 < each.frames <= MOST_FRAMES and math.isfinite(each.first + each.last)]
+        if len(good) < len(found):
+            self.notes.append(f"damaged blocks: {len(found) - len(good)}")
+        return good
+
+    def minutes(self) -> list[tuple[int, Minute]]:
+        """Return the summaries of all minutes with the index of their run, run by run; damaged ones are left out."""
+        if not self._has_minutes:
+            return []
+        runs = {run.id: index for index, run in enumerate(self.runs)}
+        with self._reading():
+            rows = self._store.execute("SELECT run, data FROM minute ORDER BY run, id LIMIT ?", (_MOST_MINUTES,))
+            found = [(runs[run], data) for run, data in rows if run in runs]
+        minutes = []
+        for run, data in found:
+            with contextlib.suppress(msgspec.MsgspecError, TypeError, RecursionError, UnicodeDecodeError):
+                minute = msgspec.msgpack.decode(data, type=Minute)
+                minutes += [(run, minute)] if minute.usable else []
+        if len(minutes) < len(found):
+            self.notes.append(f"damaged minutes: {len(found) - len(minutes)}")
+        return minutes
+
+    def moments(self, number: int) -> list[BlockMoment]:
+        """Return the times of a block's frames, none if it is damaged, which is noted, or was dropped for its age."""
+        with self._reading():
+            row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
+        try:
+            return block_moments(row[0]) if row is not None else []
+        except (Damaged, TypeError) as error:
+            self._lost(number, error)
+            return []
+
+    def block_frames(self, number: int) -> list[Frame]:
+        """Return the frames of a block, none if it is damaged, which is noted, or was dropped for its age."""
+        opened = self._block(number)
+        try:
+            return [] if opened is None else opened.frames()
+        except Damaged as error:
+            self._lost(number, error)
+            return []
+
+    def known(
+        self, run: RecordedRun, before: int, names: Sequence[int] | None = None
+    ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the newest version of all evidence of a run, and the last run of all collectors, before a block.
+
+        `names` restricts it to the evidence with these names.
+        """
+        return self._known(run, before, names)
+
+    def changed(self, since: int, until: int) -> dict[int, str]:
+        """Return the names, with their keys, of the evidence that changed in the blocks from one to before another."""
+        with self._reading():
+            rows = self._store.execute(
+                "SELECT id, key FROM name"
+                " WHERE id IN (SELECT DISTINCT name FROM changed WHERE block >= ? AND block < ?)",
+                (since, until),
+            ).fetchall()
+            return {number: original_text(key) for number, key in rows}
+
     def _opened(self) -> sqlite3.Connection:
         where = self._path.absolute().as_uri()
         growing = any(os.path.lexists(f"{self._path}{suffix}") for suffix in ("-wal", "-shm"))
         try:
-            store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0)
+            store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0, check_same_thread=False)
             try:
                 store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             except sqlite3.OperationalError:
                 store.close()
                 if growing:
                     raise
-                store = sqlite3.connect(f"{where}?mode=ro&immutable=1", uri=True)  # a directory that is read-only
+                alone = f"{where}?mode=ro&immutable=1"  # in a directory that is read-only
+                store = sqlite3.connect(alone, uri=True, check_same_thread=False)
         except sqlite3.Error as error:
             raise NoRecording(f"cannot be opened: {safe(error)}") from error
         return store
@@ -177,7 +271,8 @@ class Recording:
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
         try:
-            yield
+            with self._lock:
+                yield
         except (sqlite3.Error, msgspec.MsgspecError, OverflowError, ValueError, Damaged) as error:
             raise NoRecording(f"is damaged: {safe(error)}") from error
 
@@ -186,10 +281,12 @@ class Recording:
         (version,) = self._store.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION:
             raise NoRecording("is an SQLite database, not a recording")
-        if version != VERSION:
+        if version not in {FIRST_VERSION, VERSION}:
             raise NoRecording(f"has version {version} of the recording's schema (supported: {VERSION})")
+        self._has_minutes = version == VERSION
         found = dict(self._store.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
-        if {name: sql for name, sql in found.items() if not name.startswith("sqlite_")} != TABLES:
+        tables = {name: sql for name, sql in TABLES.items() if name != "minute" or self._has_minutes}
+        if {name: sql for name, sql in found.items() if not name.startswith("sqlite_")} != tables:
             raise NoRecording("has other tables than a recording")
 
     def _read_runs(self) -> list[RecordedRun]:
@@ -229,18 +326,24 @@ class Recording:
             return None
 
     def _lost(self, number: int, error: Exception) -> None:
-        self.notes.append(f"block {number} is damaged: {safe(error)}")
+        said = f"block {number} is damaged: {safe(error)}"
+        if said not in self.notes:
+            self.notes.append(said)
 
-    def _known(self, run: RecordedRun, before: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+    def _known(
+        self, run: RecordedRun, before: int, names: Sequence[int] | None = None
+    ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the newest version of all evidence, and the last run of all collectors, before a block."""
         with self._reading():
+            only = "" if names is None else f" AND name.id IN ({','.join(str(int(name)) for name in names)})"
             found = self._store.execute(
-                "SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?", (run.id,)
+                f"SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?{only}",  # noqa: S608  # numbers
+                (run.id,),
             )
             base = {original_text(key): data for key, data in found.fetchall()}
             newest = self._store.execute(
-                "SELECT key, max(block) FROM changed JOIN name ON name.id = name"
-                " WHERE block >= ? AND block < ? GROUP BY name",
+                "SELECT key, max(block) FROM name JOIN changed ON name.id = name"  # noqa: S608  # numbers
+                f" WHERE block >= ? AND block < ?{only} GROUP BY name",
                 (run.blocks[0], before),
             ).fetchall()
         known: dict[str, Evidence] = {}
@@ -282,11 +385,12 @@ class Recording:
         """Return a function for the first texts of a block that others continue, None if there is none."""
         if number <= 0:
             return None
-        if self._newest_base[0] != number:
-            with self._reading():
-                row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
-            if row is None:
-                raise Damaged(f"block {number}, which it continues, is missing")
-            self._newest_base = number, Block.loaded(row[0]).opened()
-        found = self._newest_base[1]
+        with self._lock:
+            if self._newest_base[0] != number:
+                with self._reading():
+                    row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
+                if row is None:
+                    raise Damaged(f"block {number}, which it continues, is missing")
+                self._newest_base = number, Block.loaded(row[0]).opened()
+            found = self._newest_base[1]
         return None if found is None else found.first_text

@@ -30,7 +30,7 @@ CHECKED = 200_000
 
 
 def collect_seldom(objects: int = 20_000) -> None:
-    """Make Python collect garbage after so many new objects instead of 700.
+    """Make Python collect garbage after this number of new objects instead of 700.
 
     Modules and the frames of large nodes, with tens of thousands of rows, are long-lived: scanning them repeatedly
     costs 10% of the start time and 20% of the run time after it, without finding garbage.

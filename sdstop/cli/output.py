@@ -6,17 +6,23 @@ import argparse
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
 from sdstop.cli.problem import Problem
 from sdstop.cli.stdout import write, write_bytes
-from sdstop.core.format import duration, safe
+from sdstop.core.format import duration, percent, safe
 from sdstop.core.output_file import PRIVATE, OutputFile
 
 __all__ = [
-    "Target", "clear_progress", "colours", "is_terminal", "progress", "say", "width", "write", "write_bytes",
+    "Target", "clear_progress", "colours", "is_terminal", "opening", "progress", "say", "width", "write", "write_bytes",
 ]  # fmt: skip
+
+
+_QUICK = 0.5
+_REDRAWN = 0.1
+"""Seconds before a file's progress is shown, and between two signs of it."""
 
 
 def say(line: str) -> None:
@@ -101,6 +107,25 @@ def progress(seconds: float) -> Callable[[float], None]:
     def told(passed: float) -> None:
         left = duration(max(0.0, seconds - passed))
         _draw(f"\r\x1b[Ksdstop: collecting for {duration(seconds)}, {left} left")
+
+    return told
+
+
+def opening(path: str) -> Callable[[float], None]:
+    """Return a function that shows how much of a file is read on standard error, if that is a terminal.
+
+    Nothing is shown for files that are read quickly.
+    """
+    if not is_terminal(sys.stderr):
+        return lambda _: None
+    begun = shown = time.monotonic()
+
+    def told(part: float) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - begun > _QUICK and now - shown > _REDRAWN:
+            shown = now
+            _draw(f"\r\x1b[Ksdstop: opening {safe(path, 60)}: {percent(part)}% read")
 
     return told
 

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
     from sdstop.core.finding import Rule
     from sdstop.core.history import Window
+    from sdstop.core.period import Period
     from sdstop.core.session import Look, Session
+    from sdstop.core.timeline import Timeline
     from sdstop.exporters.local.attached import AttachedFrames
     from sdstop.exporters.prometheus.choice import Choice
     from sdstop.node.gateway.client import GatewayClient
@@ -58,17 +60,17 @@ class Watch:
 
     def __init__(
         self, origin: Origin, collectors: Sequence[Collector], config: Config, interval: float,
-        sampler: Sampler | AttachedFrames | None = None, recorded: Sequence[Frame] = (),
+        sampler: Sampler | AttachedFrames | None = None, recorded: Timeline | None = None,
         counting: SizeCounting | None = None,
     ) -> None:  # fmt: skip
-        """Use a started sampler and its kernel counting, or all frames of a capture."""
+        """Use a started sampler and its kernel counting, or the frames of a capture or recording."""
         self.origin = origin
         self.collectors = tuple(collectors)
         self.config = config
         self.interval = interval
         self.sampler = sampler
         self.redactor: Redactor | None = None
-        self._recorded = recorded
+        self.recorded = recorded
         self._counting = counting
         self._held: list[Frame] = []
         self._streams = False
@@ -77,7 +79,7 @@ class Watch:
         """Replace names in the origin and in all following frames."""
         self.redactor = redactor
         redactor.learn_origin(self.origin)
-        for frame in self._recorded:
+        for frame in self._recorded_frames():
             redactor.learn(frame)
         self.origin = redactor.origin(self.origin)
 
@@ -102,6 +104,8 @@ class Watch:
             self.sampler.close()
         if self._counting is not None:
             self._counting.close()
+        if self.recorded is not None:
+            self.recorded.close()
 
     def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
         """Return a new session that keeps `remember` seconds of frames (None: all)."""
@@ -110,7 +114,11 @@ class Watch:
 
         judges = RULES if rules is None else rules
         config = self.config
-        return Session(self.origin, self.collectors, judges, config.thresholds, remember=remember, policy=config.policy)
+        whole = self.recorded if remember is None and self.redactor is None else None
+        return Session(
+            self.origin, self.collectors, judges, config.thresholds, remember=remember, policy=config.policy,
+            timeline=whole,
+        )  # fmt: skip
 
     @property
     def frames_kept(self) -> float | None:
@@ -151,6 +159,10 @@ class Watch:
                 yield from self.held_back()
         yield from self.held_back()
 
+    def _recorded_frames(self) -> Iterator[Frame]:
+        if self.recorded is not None:
+            yield from map(self.recorded.frame, range(len(self.recorded.frames)))
+
     def held_back(self) -> Iterator[Frame]:
         """Yield and remove the frames held back for redaction, redacted."""
         held, self._held = self._held, []
@@ -159,7 +171,7 @@ class Watch:
 
     def _plain(self, seconds: float, enough: Callable[[], bool]) -> Iterator[Frame]:
         if self.sampler is None:
-            yield from self._recorded
+            yield from self._recorded_frames()
             return
         start: float | None = None
         for frame in self.sampler.frames(max(seconds, PATIENCE)):
@@ -234,29 +246,34 @@ def _begin(options: argparse.Namespace) -> Watch:
     collectors = chosen(options.collectors)
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
-        from sdstop.capture.reader import OpenError, open_capture, open_pasted
+        from sdstop.capture.reader import OpenError, holds_recording, open_capture, open_pasted
         from sdstop.core.period import Period
+        from sdstop.core.timeline import OpenedTimeline
 
         texts = texts_of(BUILTIN)
         period = Period(*(getattr(options, name, None) for name in ("since", "until", "at")))
+        if getattr(options, "whole", False):
+            period = replace(period, at=None)  # a moment within the period
         try:
+            if options.source != "-" and holds_recording(options.source):
+                return _recording(options, config, collectors, interval, period)
             if options.source == "-":
                 origin, frames = _stdin(lambda stream: open_pasted(stream, texts))
             else:
-                origin, frames = open_capture(options.source, texts, period)
+                from sdstop.cli import output
+
+                try:
+                    origin, frames = open_capture(options.source, texts, period, output.opening(options.source))
+                finally:
+                    output.clear_progress()
         except OpenError as error:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials
 
         frames = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
         origin, frames = unrolled(origin, frames, BUILTIN)
-        if POLICY in origin.facts:
-            from sdstop.rules import EVERY
-
-            config, fault = with_recorded(config, origin.facts, EVERY)
-            if fault:
-                origin = replace(origin, note="; ".join(filter(None, (origin.note, fault))))
-        return Watch(origin, collectors, config, interval, recorded=frames)
+        origin, config = _with_policy(origin, config)
+        return Watch(origin, collectors, config, interval, recorded=OpenedTimeline(frames))
     root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"
     collectors = with_smp_policy(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
@@ -282,6 +299,32 @@ def _begin(options: argparse.Namespace) -> Watch:
     facts = {**({FACT: rule} if rule is not None else {}), **config.recorded}
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, facts=facts, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
+
+
+def _with_policy(origin: Origin, config: Config) -> tuple[Origin, Config]:
+    """Return the recorded policy, below that of `--config`; the origin's note has the reason if it cannot be used."""
+    if POLICY not in origin.facts:
+        return origin, config
+    from sdstop.rules import EVERY
+
+    config, fault = with_recorded(config, origin.facts, EVERY)
+    return (replace(origin, note="; ".join(filter(None, (origin.note, fault)))) if fault else origin), config
+
+
+def _recording(
+    options: argparse.Namespace, config: Config, collectors: Sequence[Collector], interval: float, period: Period
+) -> Watch:
+    """Open a recording: all of it for the dashboard, of which `--at` is a moment. Raises OpenError."""
+    from sdstop.capture.reader import open_recording
+    from sdstop.core.period import USUAL
+    from sdstop.redaction import credentials
+
+    shown = getattr(options, "whole", False)
+    origin, timeline = open_recording(options.source, period, math.inf if shown else USUAL)
+    retention = Retention(BUILTIN)
+    timeline.part = lambda frame: credentials.frames(retention.frames((frame,)))[0]
+    origin, config = _with_policy(origin, config)
+    return Watch(origin, collectors, config, interval, recorded=timeline)
 
 
 def _root(path: str | None) -> str:

@@ -173,9 +173,7 @@ class OpenBlock:
         self._places = {original_text(key): place for place, key in enumerate(self._contents.large)}
         if len(self._places) != len(block.large) or not self.moments:
             raise Damaged("parts of a block are missing")
-        times = [(moment.number, moment.monotonic) for moment in self.moments]
-        if times != sorted(times) or not all(isfinite(moment.taken + moment.monotonic) for moment in self.moments):
-            raise Damaged("frames of a block are not in order")
+        _check(self.moments)
 
     @property
     def keys(self) -> set[str]:
@@ -237,6 +235,25 @@ class OpenBlock:
             except (ValueError, IndexError) as error:
                 raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
         return ran
+
+
+class _Times(Struct, frozen=True):
+    """The moments of a block's contents; the rest is not decoded."""
+
+    moments: list[BlockMoment]
+
+
+def block_moments(data: bytes) -> list[BlockMoment]:
+    """Return the times of the frames of a block, as bytes, without reading its evidence. Raises Damaged."""
+    moments = _decoded(_inflated(Block.loaded(data).contents), _Times).moments
+    _check(moments)
+    return moments
+
+
+def _check(moments: Sequence[BlockMoment]) -> None:
+    times = [(moment.number, moment.monotonic) for moment in moments]
+    if times != sorted(times) or not all(isfinite(moment.taken + moment.monotonic) for moment in moments):
+        raise Damaged("frames of a block are not in order")
 
 
 class GrowingBlock:

@@ -23,6 +23,7 @@ from sdstop.core.model import Reading
 from sdstop.core.placement import placed, qualified
 from sdstop.core.policy import NO_POLICY, OFF, Policy
 from sdstop.core.remarks import with_remarks
+from sdstop.core.snapshot import Snapshot
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -318,6 +319,16 @@ class Diagnosis(Struct):
                 finding, frame = episode.largest or (finding, episode.frame)
                 self.episodes[key] = replace(episode, finding=finding, frame=frame, until=taken, ended=now)
         return self.now
+
+    def interrupted(self, last: Snapshot) -> None:
+        """End the active episodes at the last snapshot before a gap; those that recur soon go on."""
+        for known in (self.episodes, self.members):
+            for key, episode in list(known.items()):
+                if episode.until is None and episode.finding.totals:
+                    del known[key]
+                elif episode.until is None:
+                    finding, frame = episode.largest or (episode.finding, episode.frame)
+                    known[key] = replace(episode, finding=finding, frame=frame, until=last.taken, ended=last.monotonic)
 
     def _continued(self, finding: Finding, known: Episode | None, window: Window) -> Episode:
         """Return the episode of an active finding: the known one, or another if that ended too long ago."""

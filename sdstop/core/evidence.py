@@ -111,6 +111,8 @@ class Frame(Struct, frozen=True):
 
     `taken` is Unix time if known (`dated`), otherwise seconds counted from UNDATED.
     `ran` is None if the collectors that ran were not recorded (a hand-made capture); all that can run are then assumed.
+    `fresh` is set for the first frame of a further run of a recorder: it holds all that is known, and nothing of the
+    frames before it does.
     """
 
     number: int
@@ -118,6 +120,7 @@ class Frame(Struct, frozen=True):
     monotonic: float
     evidence: tuple[Evidence, ...] = ()
     ran: Mapping[str, RunMark] | None = None
+    fresh: bool = False
 
 
 NO_OUTPUT = "no output"

@@ -235,6 +235,11 @@ def clock(taken: float, *, seconds: bool = True) -> str:
     return f"{zoned(taken):{'%H:%M:%S' if seconds else '%H:%M'}}"
 
 
+def day_clock(taken: float) -> str:
+    """Return Unix seconds as month, day and time, `11-21 14:03`; if undated, the result of `clock`."""
+    return f"{zoned(taken):%m-%d %H:%M}" if dated(taken) else clock(taken)
+
+
 def utc(taken: float) -> str:
     """Return Unix seconds as a time of day with its offset from UTC, `14:03:22Z`, `15:03:22+01`.
 

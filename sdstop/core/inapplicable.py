@@ -45,7 +45,7 @@ class Inapplicable(Generic[V]):
             for name in changed - runs.keys():
                 del states[name]
         if devices_of_sources(window):
-            self._results.clear()  # devices may come whose source was not recorded, and rules owe them a verdict
+            self._results.clear()  # new devices can lack their source, and rules owe them a verdict
 
     def of(self, rule: Rule) -> V | None:
         """Return the result of a rule, None if it must be checked."""

@@ -42,6 +42,8 @@ class Look(Struct, frozen=True):
     judgement: Judgement
     made: Callable[[], EvidenceHost]
     """Returns the host."""
+    provisional: bool = False
+    """Whether the frames before the window have not been judged yet: findings may still have begun earlier."""
 
     @property
     def host(self) -> EvidenceHost:
@@ -70,10 +72,13 @@ class Session:
         remember: float | None = None,
         budget: float | None = None,
         policy: Policy = NO_POLICY,
+        timeline: Timeline | None = None,
     ) -> None:
         """Start before the first frame; `remember` is the number of seconds of frames to keep (None: all).
 
-        `budget` limits the seconds that a frame may take, for live views; None: every rule is checked in every frame.
+        `timeline` holds all frames of an opened capture or recording, which are then fed in order; any of them can be
+        shown before. `budget` limits the seconds that a frame may take, for live views; None: every rule is checked
+        in every frame.
 
         `started` and `began` are the Unix and monotonic time of the first frame; `ran_back` is the total number of
         seconds that the wall clock was set back since then.
@@ -81,7 +86,7 @@ class Session:
         self.origin = origin
         self.collectors = tuple(collectors)
         self.rules = tuple(rules)
-        self.timeline = Timeline(remember)
+        self.timeline = timeline or Timeline(remember)
         self.budget = budget
         self.guard = Guard()
         self.diagnosis = Diagnosis(rules, dict(thresholds or {}), policy, guard=self.guard)
@@ -96,11 +101,23 @@ class Session:
         """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
         self._commands = _by_slug(collectors)
-        self._replay = Replay(collectors, known=origin.collectors, guard=self.guard)
+        self.timeline.name(self._named)
         self._large = LARGE if origin.live else REPLAYED
-        self._history = History(self._providers, KEEP if remember == 0 else KEEP + AT_HAND, large=self._large)
+        self._at_hand = 0.0 if remember == 0 else AT_HAND
+        self._replay, self._history = self._begun()
+        self.scouted: Sequence[Episode] = ()
+        """Episodes near frames that were shown before the frames up to them were judged; active ones have no `until`,
+        and `ended` is the time of the last frame judged."""
+        self.scouted_times: Sequence[tuple[float, float]] = ()
+        """First and last time (monotonic) between which these episodes are complete."""
         self._head: Look | None = None
+        self._taken = 0.0
         self._back: tuple[Replay, History] | None = None
+
+    def _begun(self) -> tuple[Replay, History]:
+        """Return the state before the first frame, also of a further run: counters restart with a node."""
+        replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
+        return replay, History(self._providers, KEEP + self._at_hand, large=self._large)
 
     def feed(self, frame: Frame) -> Look:
         """Add the next frame and evaluate the window that ends with it."""
@@ -110,7 +127,11 @@ class Session:
         if self.started is None:
             self.started, self.began = frame.taken, frame.monotonic
         else:
-            self.ran_back += max(self.timeline.frames[-1].taken - frame.taken, 0.0)
+            self.ran_back += max(self._taken - frame.taken, 0.0)
+        if frame.fresh and self._head is not None:
+            self.diagnosis.interrupted(self._head.now)
+            self._replay, self._history = self._begun()
+        self._taken = frame.taken
         self.frames_seen += 1
         self.timeline.append(frame)
         shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
@@ -119,7 +140,9 @@ class Session:
         assert window is not None  # noqa: S101  # a snapshot was added above
         judgement = self.diagnosis.add(window, until)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
-        self._head = Look(len(self.timeline.frames) - 1, window, judgement, lambda: self._replay.host)
+        index = self.frames_seen - 1 if self.timeline.complete else len(self.timeline.frames) - 1
+        host = self._replay.host
+        self._head = Look(index, window, judgement, lambda: host)
         for listener in self.listeners:
             listener(self._head)
         self.took = time.monotonic() - start
@@ -138,6 +161,17 @@ class Session:
             self.feed(frame)
 
     @property
+    def is_judged(self) -> bool:
+        """Whether every frame held so far has been judged."""
+        return not self.timeline.complete or self.frames_seen >= len(self.timeline.frames)
+
+    def knows(self, since: float, until: float) -> bool:
+        """Return whether every start and end of a finding between two times (monotonic seconds) is known."""
+        judged = self._head.now.monotonic if self._head is not None else float("-inf")
+        ranges = ((float("-inf"), judged), *self.scouted_times)
+        return self.is_judged or any(first <= since and until <= last for first, last in ranges)
+
+    @property
     def latest(self) -> Look | None:
         """State at the newest frame that was judged, None before the first one."""
         return self._head
@@ -154,16 +188,17 @@ class Session:
         Raises Superseded between two frames or rules as soon as the result is `unwanted`. One thread may ask.
         """
         frames = self.timeline.frames
-        last = len(frames) - 1
-        index = max(0, min(index, last))
-        if index == last:
-            return self.head()
+        index = max(0, min(index, len(frames) - 1))
+        head = self._head
+        if head is not None and (head.index == index if self.timeline.complete else index == len(frames) - 1):
+            return head
+        provisional = self.timeline.complete and index >= self.frames_seen
         host = cache(lambda: EvidenceHost(self.timeline.recall(index, index + 1)[0].evidence))
         window = self._window(index, lambda key: host().evidence(key), unwanted)
         held = self.diagnosis.folded_before(frames[index].number)
         judged = self.diagnosis
         judgement = judge(window, self.rules, judged.configured, self.guard, held, unwanted, judged.policy)
-        return Look(index, window, judgement, host)
+        return Look(index, window, judgement, host, provisional)
 
     def _window(self, index: int, evidence: Callable[[str], Evidence | None], unwanted: Callable[[], bool]) -> Window:
         """Return the window that ends with a frame, from the frames replayed last if they include those needed.
@@ -184,7 +219,8 @@ class Session:
             steps_back = bool(held) and held.start <= number < held.stop
             if held and held.start <= frames[start].number:
                 ahead = [at for at in range(start, index + 1) if frames[at].number >= held.stop]
-                if not ahead or (at := ahead[0]) == 0 or frames[at - 1].number == held.stop - 1:
+                at = ahead[0] if ahead else 0
+                if not at or (frames[at - 1].number == held.stop - 1 and not frames[at].fresh):
                     for at in ahead:
                         if unwanted():
                             raise Superseded
@@ -207,7 +243,8 @@ class Session:
     def _before(self, index: int, seconds: float) -> int:
         """Return the index of the oldest frame at most `seconds` before one."""
         frames, start = self.timeline.frames, index
-        while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= seconds:
+        newest = frames[index].monotonic
+        while start > 0 and not frames[start].fresh and newest - frames[start - 1].monotonic <= seconds:
             start -= 1
         return start
 
@@ -244,7 +281,11 @@ class Session:
 
     def episodes(self, until: float | None = None) -> list[Episode]:
         """Return all episodes that were found by a given time (monotonic seconds), active ones first."""
-        return [e for e in self.diagnosis.ordered() if until is None or e.found <= until]
+        every = self.diagnosis.ordered()
+        if self.scouted and not self.is_judged:
+            judged = self._head.now.monotonic if self._head is not None else float("-inf")
+            every += [episode for episode in self.scouted if episode.found > judged]
+        return [e for e in every if until is None or e.found <= until]
 
 
 def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:

@@ -87,6 +87,7 @@ class ColumnarRows(Mapping[Hashable, Reading]):
         if like is not None and list(like.index) == list(rows):
             self.index, known = like.index, like.columns
         self._names = tuple(column.name for column in schema(family).columns)
+        self._in_order = self._names == family.__struct_fields__
         getters = [operator.attrgetter(name) for name in self._names]
         self.columns: list[Sequence[Any]] = [
             _packed(list(map(get, rows.values())), old) for get, old in zip(getters, known, strict=True)
@@ -95,7 +96,11 @@ class ColumnarRows(Mapping[Hashable, Reading]):
     def __getitem__(self, key: Hashable) -> Reading:
         place = self.index[key]
         make: Any = self.family
-        row: Reading = make(**{name: column[place] for name, column in zip(self._names, self.columns, strict=True)})
+        row: Reading
+        if self._in_order:  # half the time of names
+            row = make(*[column[place] for column in self.columns])
+        else:
+            row = make(**{name: column[place] for name, column in zip(self._names, self.columns, strict=True)})
         return row
 
     def __contains__(self, key: object) -> bool:

@@ -7,7 +7,9 @@ Evidence that changes from frame to frame is kept as a series: a text and the di
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import Any
 
@@ -16,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.minute import Minute
 from sdstop.core.versions import GrowingVersions, Versions
 
 RING_SECONDS = 900.0
@@ -29,24 +32,69 @@ _WORTH_PACKING = 512
 """Bytes above which evidence is kept in compact form."""
 _LENGTH = 24
 """Versions in a series: reading one of them reads all."""
+_STRIDE = 512
+"""Frames of a capture after which the known evidence is noted."""
 
 
-class Timeline(Struct):
+class RunStart(Struct, frozen=True):
+    """Start of a further run of the recorder, with the seconds without a frame before it."""
+
+    index: int
+    gap: float
+    booted: bool
+    """Whether the node booted in between."""
+
+
+class Timeline:
     """Frames in order; a live timeline drops the oldest ones but keeps their latest evidence as its base.
 
     The evidence of older frames of a live timeline has no data: `frame` and `recall` return it with data. One thread
     appends while others read.
     """
 
-    seconds: float | None = None
-    frames: deque[Frame] = field(default_factory=deque)
-    base: dict[str, Evidence] = field(default_factory=dict)
-    ran: dict[str, RunMark] = field(default_factory=dict)
-    _growing: dict[str, _Series] = field(default_factory=dict)
-    _read: dict[str, tuple[_Series, list[bytes]]] = field(default_factory=dict)
-    """The series that was read last, by key: its versions are usually read one after the other."""
-    _bytes: int = 0
-    _lock: Lock = field(default_factory=Lock)
+    def __init__(self, seconds: float | None = None) -> None:
+        """Start without a frame; `seconds` is how long frames are kept (None: all)."""
+        self.seconds = seconds
+        self.frames: deque[Frame] = deque()
+        self.base: dict[str, Evidence] = {}
+        self.ran: dict[str, RunMark] = {}
+        self.minutes: Sequence[Minute] = ()
+        """Summaries of minutes, of a recording."""
+        self.starts: Sequence[RunStart] = ()
+        """Starts of further runs, of a recording."""
+        self.complete = False
+        """Whether it holds all its frames before a session judges the first of them."""
+        self._growing: dict[str, _Series] = {}
+        self._read: dict[str, tuple[_Series, list[bytes]]] = {}
+        """The series that was read last, by key: its versions are usually read one after the other."""
+        self._bytes = 0
+        self._lock = Lock()
+
+    def whole(self) -> Sequence[Frame]:
+        """Return the frames with the keys of their evidence, and the data of all that is short."""
+        return tuple(self.frames)
+
+    def place(self, number: int) -> int:
+        """Return the index of the first frame with this number or a higher one."""
+        return bisect_left(tuple(self.frames), number, key=lambda frame: frame.number)
+
+    def at(self, monotonic: float) -> int:
+        """Return the index of the last frame at or before monotonic seconds, or of the oldest frame."""
+        return max(bisect_right(tuple(self.frames), monotonic, key=lambda frame: frame.monotonic) - 1, 0)
+
+    def taken_by(self, taken: float) -> int | None:
+        """Return the index of the last frame taken at or before a Unix time, None if all are later.
+
+        The search is linear, because the clock may have been set back.
+        """
+        frames = tuple(self.frames)
+        return next((n for n in reversed(range(len(frames))) if frames[n].taken <= taken), None)
+
+    def read_at(self, index: int, key: str) -> float:
+        """Return the Unix time of the frame that brought the evidence of a key that is known at frame `index`."""
+        frames = tuple(self.frames)[: index + 1]
+        found = (frame.taken for frame in reversed(frames) if any(item.key == key for item in frame.evidence))
+        return next(found, frames[0].taken)
 
     def append(self, frame: Frame) -> None:
         """Add the newest frame."""
@@ -58,7 +106,15 @@ class Timeline(Struct):
     def copy(self) -> Timeline:
         """Return a copy that is unaffected by new frames."""
         with self._lock:
-            return Timeline(self.seconds, deque(self.frames), dict(self.base), dict(self.ran))
+            made = Timeline(self.seconds)
+            made.frames, made.base, made.ran = deque(self.frames), dict(self.base), dict(self.ran)
+            return made
+
+    def name(self, named: Callable[[Frame], Frame]) -> None:
+        """Replace the keys of frames that are held before a session is fed."""
+
+    def close(self) -> None:
+        """Close the file, if frames are read from one."""
 
     def _append(self, frame: Frame, packed: Frame) -> None:
         self.frames.append(packed)
@@ -118,6 +174,64 @@ class Timeline(Struct):
             texts = item.series.texts()
             self._read[item.key] = item.series, texts
         return Evidence(**_fields(item, texts[item.version]))
+
+
+class OpenedTimeline(Timeline):
+    """All frames of an opened capture. Known evidence is noted every `_STRIDE` frames: any frame is near."""
+
+    def __init__(self, frames: Iterable[Frame]) -> None:
+        """Take frames in order."""
+        super().__init__()
+        self.complete = True
+        self._all = list(frames)
+        self.frames.extend(self._all)
+        self._noted: list[tuple[dict[str, Evidence], dict[str, RunMark]]] = [({}, {})]
+
+    def name(self, named: Callable[[Frame], Frame]) -> None:
+        """Replace the keys of all frames."""
+        self._all = list(map(named, self._all))
+        self.frames = deque(self._all)
+
+    def append(self, frame: Frame) -> None:
+        """Do nothing: the frame is held already."""
+
+    def copy(self) -> Timeline:
+        """Return itself: it does not change."""
+        return self
+
+    def frame(self, index: int) -> Frame:
+        """Return a frame."""
+        return self._all[index]
+
+    def recall(self, start: int, stop: int) -> list[Frame]:
+        """Return frames start..stop-1; the first one contains all evidence known at that time."""
+        chosen = self._all[start:stop]
+        if not chosen:
+            return []
+        known, ran = self._before(start)
+        known.update((item.key, item) for item in chosen[0].evidence)
+        ran.update(chosen[0].ran or {})
+        marks = None if chosen[0].ran is None else ran
+        return [replace(chosen[0], evidence=tuple(known.values()), ran=marks), *chosen[1:]]
+
+    def _before(self, index: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        with self._lock:
+            while len(self._noted) <= index // _STRIDE:
+                known, ran = self._noted[-1]
+                begin = (len(self._noted) - 1) * _STRIDE
+                self._noted.append(_after(dict(known), dict(ran), self._all[begin : begin + _STRIDE]))
+            known, ran = self._noted[index // _STRIDE]
+        return _after(dict(known), dict(ran), self._all[index - index % _STRIDE : index])
+
+
+def _after(
+    known: dict[str, Evidence], ran: dict[str, RunMark], frames: Iterable[Frame]
+) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+    """Return the known evidence, and the last runs of collectors, after further frames."""
+    for frame in frames:
+        known.update((item.key, item) for item in frame.evidence)
+        ran.update(frame.ran or {})
+    return known, ran
 
 
 class _Series:

@@ -1,4 +1,4 @@
-"""Silences of an Alertmanager: which alerts on findings nobody is notified of, until when, by whom and why.
+"""Silences of an Alertmanager: the alerts that they hold back, with end, author and reason.
 
     GET /api/v2/alerts      [{"labels": {"alertname": "SdstopFindingCritical", "instance": "n1:10042", "job": "sdstop",
                               "rule": "array-degraded", "subject": "md0"},
@@ -44,7 +44,7 @@ class SilencedAlert(msgspec.Struct, frozen=True):
 
 
 class _AlertStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """Why an alert notifies nobody."""
+    """The silences that hold an alert back."""
 
     silenced_by: tuple[str, ...] = ()
 

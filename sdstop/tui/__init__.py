@@ -40,17 +40,18 @@ def run(
     options: Options,
     course: LoadCourse | None = None,
     found: Comparison | None = None,
+    at: float | None = None,
 ) -> int:
     """Show the dashboard until the user quits; return the exit code.
 
-    `frames` feeds a live session; it is None for a capture, whose frames are already in the session. `course` has
-    followed the session since its first frame; None: the load is known from the newest window on. `found` is a
-    comparison to show first.
+    `frames` feeds a live session; it is None for a capture, whose frames are already in the session's timeline: those
+    that are not judged yet are, in the background. `course` has followed the session since its first frame; None: the
+    load is known from the newest window on. `found` is a comparison to show first, `at` the Unix time (None: the end).
     Raises any unexpected exception of the dashboard after restoring the terminal.
     """
     from sdstop.tui.app import Dashboard  # noqa: PLC0415  # a report must not pay for the import
 
-    app = Dashboard(session, frames, options, course)
+    app = Dashboard(session, frames, options, course, at)
     app.compared = found
     app.run(mouse=options.mouse)
     if app.failure is not None:

@@ -11,6 +11,7 @@ from sdstop.analysis.comparison.comparison import Comparison, comparison
 from sdstop.analysis.comparison.sides import moment_side
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
 from sdstop.core.format import clock
+from sdstop.core.forward import ForwardPass
 from sdstop.core.guard import Part
 from sdstop.core.judging import Judging
 from sdstop.core.model import schema
@@ -47,11 +48,12 @@ class Dashboard(Commands):
     CSS_PATH = "dashboard.tcss"
 
     def __init__(
-        self, session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None
-    ) -> None:
+        self, session: Session, frames: LiveFrames | None, options: Options, course: LoadCourse | None = None,
+        at: float | None = None,
+    ) -> None:  # fmt: skip
         """Create the dashboard; `frames` feeds the session, or is None if the session already has all its frames.
 
-        `course` is the load over the frames so far.
+        `course` is the load over the frames so far. `at` is the Unix time to show first, None for the newest frame.
         """
         super().__init__(options)
         self.session = session
@@ -60,6 +62,10 @@ class Dashboard(Commands):
         self.lookup = Lookup(session)
         self.playhead = Playhead(session, self.lookup, following=frames is not None)
         self.playback = Playback(self.playhead)
+        self.forward = None if session.is_judged else ForwardPass(session, lambda: self.lookup.busy)
+        self._first = at
+        self.zoom: float | None = None
+        self.awaited = 0
         self.course = course or LoadCourse(session)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.guard = session.guard
@@ -86,6 +92,13 @@ class Dashboard(Commands):
             self.pace(self.interval)
             self._listen()
         asyncio.get_running_loop().add_reader(self.lookup.fileno(), self.looked_up)
+        if self._first is not None:
+            self.playhead.go(self._first)
+        elif self.forward is not None:
+            self.playhead.seek(float("inf"))
+        if self.forward is not None:
+            asyncio.get_running_loop().add_reader(self.forward.fileno(), self._judged_more)
+            self.forward.start()
         self.set_interval(1.0, self._watch)
         self.ticking = self.set_interval(_TICK, self._play)
         families = {family for collector in self.session.collectors for family in collector.families}
@@ -130,9 +143,20 @@ class Dashboard(Commands):
         if looks:
             self.paint()
 
+    def _judged_more(self) -> None:
+        """Show the progress of the judgement of a capture, and its results."""
+        if self.forward is not None:
+            self.forward.take()
+            self.playhead.refresh()
+            self.retry_event()
+            self.paint()
+
     def looked_up(self) -> None:
         """Show the frame that was stepped to."""
         self.playhead.arrive()
+        look = self.playhead.look
+        if self.forward is not None and look is not None and look.provisional:
+            self.forward.near(look.index)
         self.paint()
 
     def pace(self, interval: float) -> None:
@@ -167,6 +191,7 @@ class Dashboard(Commands):
             self.action_newest()
         else:
             self.playback.stop()
+            self.awaited = 0
             self.playhead.seek(event.at)
             self.paint()
 
@@ -193,6 +218,9 @@ class Dashboard(Commands):
             loop.remove_reader(self._reader)
         loop.remove_reader(self.lookup.fileno())
         self.lookup.close()
+        if self.forward is not None:
+            loop.remove_reader(self.forward.fileno())
+            self.forward.close()
         if self.judging is not None:
             loop.remove_reader(self.judging.fileno())
             self.judging.close()
@@ -215,7 +243,7 @@ class Dashboard(Commands):
             sought.taken if sought is not None else None,
             self.course, self.playback.speed if self.playback.playing else 0.0,
             self.playback.at if self.playback.at is not None else sought.monotonic if sought is not None else None,
-            LoadMetric(self.options.graph),
+            self.zoom, LoadMetric(self.options.graph),
         )  # fmt: skip
 
     def paint(self) -> None:
@@ -225,7 +253,7 @@ class Dashboard(Commands):
         if not self.is_running:
             return
         if scene is None:
-            self.main.wait(self.session.origin.name, self._trouble(), self.palette)
+            self.main.wait(self.session.origin.name, self._trouble(), self.palette, opens=self.feed is None)
             return
         self.main.show(scene)
         if isinstance(screen, Sheet):

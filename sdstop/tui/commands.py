@@ -43,7 +43,7 @@ class Commands(TimeTravel):
             rank=4,
         ),
         *explained(Section.VIEWS, "back", bind("escape,backspace", "away")),
-        *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=13),
+        *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=14),
         *explained(
             Section.ROWS,
             "search all views: sd[a-c], await > 20ms, array = md0; Esc ends it",
@@ -77,7 +77,7 @@ class Commands(TimeTravel):
             "type a command: disks, sort queue, save FILE, quit",
             bind("colon", "command"),
             hint="command",
-            rank=14,
+            rank=15,
         ),
         *explained(Section.OTHER, "show this help", bind("question_mark,f1", "keys", "help"), hint="help", rank=1),
         *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave", "quit"), hint="quit", rank=11),

@@ -25,6 +25,7 @@ MARKS = (
     ("8G x4/16G x8", "link: current / maximum of both ends; NEW: errors since the previous sample"),
     ("%LIM", "volume: share of time at its limit; limit, disks: the two parts of await"),
     ("≤640", "upper bound: the counter covers several mappings together"),
+    ("B | + - R r", "events of a recording: boot, pause, device added, removed, rebuild started, ended"),
     ("x2.4", "ratio to the median of its peers in the array"),
 )
 

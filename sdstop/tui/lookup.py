@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import threading
-from bisect import bisect_left
 from functools import partial
 
 from sdstop.core.diagnosis import Superseded
@@ -74,8 +73,7 @@ class Lookup:
                     os.eventfd_write(self._sign, 1)
 
     def _judged(self, number: int) -> Look | None:
-        numbers = [frame.number for frame in tuple(self._session.timeline.frames)]
         try:
-            return self._session.look(bisect_left(numbers, number), lambda: self._wanted != number)
+            return self._session.look(self._session.timeline.place(number), lambda: self._wanted != number)
         except Superseded:
             return None

@@ -87,9 +87,10 @@ class Main(Screen[None]):
         if self.scene is not None:
             self.show(self.scene)
 
-    def wait(self, name: str, trouble: str, palette: Palette) -> None:
-        """Show that no data has arrived yet, and why."""
+    def wait(self, name: str, trouble: str, palette: Palette, *, opens: bool = False) -> None:
+        """Show that no data has arrived yet, and why; of a capture, which `opens`, that its end is being judged."""
         said = f"waiting for the first data of {name}" + (f": {trouble}" if trouble else "")
+        said = f"opening {name}: judging the frames before the one to show" if opens else said
         line = text(f" {palette.word(said, 300)}")
         for pane in (self.status, self.tiny):
             pane.put([Row(line=lambda _: line)], palette)

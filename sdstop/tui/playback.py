@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from sdstop.tui.playhead import Playhead
 
 SPEEDS = (1.0, 10.0, 60.0)
@@ -45,12 +43,12 @@ class Playback:
         """
         if self.at is None:
             return
-        times = [frame.monotonic for frame in tuple(self.playhead.session.timeline.frames)]
-        if not times:
+        frames = self.playhead.session.timeline.frames
+        if not frames:
             self.stop()
             return
-        self.at = min(self.at + seconds * self.speed, times[-1])
-        if self.playhead.sought is None and self.at >= times[0]:
-            self.playhead.seek(times[bisect_right(times, self.at) - 1])
+        self.at = min(self.at + seconds * self.speed, frames[-1].monotonic)
+        if self.playhead.sought is None and self.at >= frames[0].monotonic:
+            self.playhead.seek(self.at)
         if self.playhead.at_end:
             self.stop()

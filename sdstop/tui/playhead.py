@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -14,6 +13,7 @@ from sdstop.core.format import clock, zoned
 from sdstop.core.period import FORMS, typed_time
 from sdstop.core.session import Look, Session
 from sdstop.tui.lookup import Lookup
+from sdstop.tui.recorded_events import RecordedEvent, recorded_events
 
 
 class Event(Struct, frozen=True):
@@ -22,6 +22,11 @@ class Event(Struct, frozen=True):
     at: float
     finding: Finding
     begins: bool
+
+    @property
+    def order(self) -> tuple[int, bool]:
+        """Place among events of one moment: worst first, beginnings first."""
+        return -self.finding.severity.rank, not self.begins
 
     @property
     def said(self) -> str:
@@ -44,11 +49,12 @@ class Playhead:
         self.sought: Frame | None = None
         """The selected frame while it is being judged."""
         self._look: Look | None = None
+        self._recorded: list[RecordedEvent] | None = None
 
     @property
     def look(self) -> Look | None:
         """The moment to show, None before the first frame."""
-        if self._look is None:
+        if self._look is None and self.session.is_judged:
             self._look = self.session.latest
         return self._look
 
@@ -70,6 +76,19 @@ class Playhead:
             self._look = look
         if not self.lookup.busy:
             self.sought = None
+
+    def refresh(self) -> bool:
+        """Judge the shown frame again if the frames before it have been judged since; return whether it is shown."""
+        look = self._look
+        if look is None or not look.provisional or self.sought is not None or look.index >= self.session.frames_seen:
+            return False
+        latest = self.session.latest
+        if latest is not None and latest.index == look.index:
+            self._look = latest
+            return True
+        if self.lookup is not None and not self.lookup.busy:
+            self.lookup.ask(look.now.number)
+        return False
 
     def follow(self) -> None:
         """Move to the newest frame and follow new ones."""
@@ -97,14 +116,14 @@ class Playhead:
     @property
     def behind(self) -> float:
         """Seconds from the selected moment to the newest one."""
-        frames = tuple(self.session.timeline.frames)
+        frames = self.session.timeline.frames
         look = self.look
         return frames[-1].monotonic - look.now.monotonic if look is not None and frames else 0.0
 
     @property
     def at_end(self) -> bool:
         """Whether the newest frame is selected."""
-        frames, selected = tuple(self.session.timeline.frames), self._selected
+        frames, selected = self.session.timeline.frames, self._selected
         return not frames or selected is None or selected >= frames[-1].number
 
     def step(self, by: int) -> bool:
@@ -112,12 +131,11 @@ class Playhead:
         selected = self._selected
         if selected is None:
             return False
-        numbers = [frame.number for frame in tuple(self.session.timeline.frames)]
-        now = bisect_left(numbers, selected)
-        if by < 0 and (now >= len(numbers) or numbers[now] != selected):
-            now = min(now, len(numbers) - 1)  # the selected frame was discarded: the oldest is next
-            return self._go(0)
-        there = max(0, min(now + by, len(numbers) - 1))
+        frames = self.session.timeline.frames
+        now, count = self.session.timeline.place(selected), len(frames)
+        if by < 0 and (now >= count or frames[now].number != selected):
+            return self._go(0)  # the selected frame was discarded: the oldest is next
+        there = max(0, min(now + by, count - 1))
         return there != now and self._go(there)
 
     def go(self, taken: float) -> str:
@@ -125,11 +143,10 @@ class Playhead:
 
         Return why another frame than the one asked for is selected, "" if none is.
         """
-        frames = tuple(self.session.timeline.frames)
+        frames = self.session.timeline.frames
         if not frames:
             return "no sample yet"
-        until = (n for n in reversed(range(len(frames))) if frames[n].taken <= taken + 0.0005)
-        found = next(until, None)  # a linear search: the clock may have been set back
+        found = self.session.timeline.taken_by(taken + 0.0005)
         self._go(found or 0)
         if found is None:
             return f"nothing before {clock(frames[0].taken)}, the oldest frame"
@@ -138,35 +155,40 @@ class Playhead:
 
     def seek(self, at: float) -> bool:
         """Move to the last frame at or before monotonic seconds, or to the oldest; return False if it is selected."""
-        frames = tuple(self.session.timeline.frames)
-        index = max(bisect_right(frames, at + 0.0005, key=lambda frame: frame.monotonic) - 1, 0)
+        frames = self.session.timeline.frames
+        index = self.session.timeline.at(at + 0.0005) if frames else 0
         if not frames or (self._selected == frames[index].number and not self.following):
             return False
         return self._go(index)
 
-    def event(self, direction: int) -> tuple[Event, ...]:
-        """Move to the next (1) or previous (-1) start or end of a finding; return the events there, () if none."""
+    def event(self, direction: int) -> tuple[Event | RecordedEvent, ...]:
+        """Move to the next (1) or previous (-1) event; return the events there, () if none."""
         now = self.selected_at
-        if now is None:
+        if now is None or not self.session.timeline.frames:
             return ()
-        frames = [frame.monotonic for frame in tuple(self.session.timeline.frames)]
-        ahead = [e for e in self._events() if (e.at > now if direction > 0 else frames[0] <= e.at < now)]
-        if not ahead:
+        oldest = self.session.timeline.frames[0].monotonic
+        ahead = [e for e in self._events() if (e.at > now if direction > 0 else oldest <= e.at < now)]
+        end = float("inf") if direction > 0 else oldest
+        at = (min if direction > 0 else max)((event.at for event in ahead), default=end)
+        if not ahead or not self.session.knows(min(at, now), max(at, now)):
             return ()
-        at = (min if direction > 0 else max)(event.at for event in ahead)
-        self._go(max(bisect_right(frames, at) - 1, 0))
+        self._go(self.session.timeline.at(at))
         reached = [event for event in ahead if event.at == at]
-        return tuple(sorted(reached, key=lambda event: (-event.finding.severity.rank, not event.begins)))
+        return tuple(sorted(reached, key=lambda event: event.order))
 
-    def _events(self) -> Iterator[Event]:
+    def _events(self) -> Iterator[Event | RecordedEvent]:
+        if self.session.timeline.complete:
+            if self._recorded is None:
+                self._recorded = recorded_events(self.session.timeline)
+            yield from self._recorded
         for episode in self.session.episodes():
             yield Event(episode.found, episode.finding, begins=True)
-            if episode.ended is not None:
+            if episode.ended is not None and episode.until is not None:
                 yield Event(episode.ended, episode.finding, begins=False)
 
     def _go(self, index: int) -> bool:
         self.following = False
-        latest, frames = self.session.latest, tuple(self.session.timeline.frames)
+        latest, frames = self.session.latest, self.session.timeline.frames
         if self.lookup is None:
             self._look = self.session.look(index)
         elif latest is not None and frames[index].number == latest.now.number:

@@ -23,26 +23,19 @@ def stored_evidence(session: Session, quote: Quote) -> Evidence | None:
 
     If a capture does not record when the evidence was read, the time of the frame that brought it is used instead.
     """
-    frames = tuple(session.timeline.frames)
-    for index, frame in enumerate(frames):
-        if frame.number == quote.frame:
-            whole = session.timeline.recall(index, index + 1)[0]
-            keys = http_keys(quote.key) if quote.key.startswith("http:") else [quote.key]
-            found = next((item for item in whole.evidence if item.key in keys), None)
-            if found is not None and found.taken is None:
-                return Evidence(
-                    found.key, found.outcome, found.data, found.detail, _since(session, index, quote.key),
-                    found.monotonic, found.duration, found.stderr, found.exit,
-                )  # fmt: skip
-            return found
-    return None
-
-
-def _since(session: Session, index: int, key: str) -> float:
-    """Return the time of the frame that brought the evidence for `key` that is current at frame `index`."""
-    frames = tuple(session.timeline.frames)[: index + 1]
-    brought = (frame.taken for frame in reversed(frames) if any(item.key == key for item in frame.evidence))
-    return next(brought, frames[0].taken)
+    timeline = session.timeline
+    index = timeline.place(quote.frame)
+    if index >= len(timeline.frames) or timeline.frames[index].number != quote.frame:
+        return None
+    whole = timeline.recall(index, index + 1)[0]
+    keys = http_keys(quote.key) if quote.key.startswith("http:") else [quote.key]
+    found = next((item for item in whole.evidence if item.key in keys), None)
+    if found is not None and found.taken is None:
+        return Evidence(
+            found.key, found.outcome, found.data, found.detail, timeline.read_at(index, quote.key),
+            found.monotonic, found.duration, found.stderr, found.exit,
+        )  # fmt: skip
+    return found
 
 
 def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) -> tuple[list[Row], int | None]:

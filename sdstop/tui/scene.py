@@ -96,6 +96,8 @@ class Scene(Struct, frozen=True):
     """Multiple of the recorded speed at which a capture plays, 0 if it does not."""
     ahead: float | None = None
     """Position of the playback or of the frame that is being judged in monotonic seconds, None if it is this one."""
+    zoom: float | None = None
+    """Seconds on the time bar, None for all that are held."""
     metric: LoadMetric = LoadMetric.THROUGHPUT
     """Metric of the load above the time axis."""
 
@@ -169,6 +171,9 @@ class Scene(Struct, frozen=True):
         entries = []
         for f in self.look.judgement.findings:
             episode = known.get(f.id)
+            if episode is None and self.look.provisional:
+                entries.append(FindingEntry(f.id, f.severity, f.summary, f.subject, finding=f))
+                continue
             since, began = (episode.since, episode.began) if episode else (self.now.taken, self.now.monotonic)
             entries.append(FindingEntry(f.id, f.severity, f.summary, f.subject, since, None, f, began=began))
         return entries
@@ -210,7 +215,7 @@ class Scene(Struct, frozen=True):
             FindingEntry(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject,
                          e.since, e.until, e.finding, began=e.began, ended=e.ended)
             for e in self.session.episodes(self.now.monotonic)
-            if e.finding.id not in current and e.ended is not None and e.ended <= self.now.monotonic
+            if e.finding.id not in current and None not in {e.until, e.ended} and (e.ended or 0) <= self.now.monotonic
         ]  # fmt: skip
         return sorted(entries, key=lambda entry: -(entry.ended or 0.0))
 

@@ -14,6 +14,8 @@ from sdstop.core.finding import Finding
 from sdstop.core.finding_order import Urgency, urgency
 from sdstop.core.session import Session
 
+ZOOMS = (60.0, 300.0, 900.0, 3600.0, 6 * 3600.0, 86400.0, 7 * 86400.0)
+"""Seconds that the time bar can be zoomed to."""
 RANGES = (60.0, 120.0, 300.0, 600.0, 900.0)
 """Seconds shown of a live session: the shortest range that holds all its frames, so that the scale rarely changes."""
 
@@ -22,7 +24,7 @@ Load = tuple[float | None, float | None] | None
 
 
 class TimeAxis(Struct, frozen=True):
-    """Cells of equal length in monotonic seconds; `first` and `last` are the times of the oldest and newest frame."""
+    """Cells of equal length in monotonic seconds; `first` and `last` are the oldest and newest time with frames."""
 
     start: float
     step: float
@@ -46,9 +48,10 @@ class TimeAxis(Struct, frozen=True):
         return self.last if cell >= self.cell(self.last) else self.start + (cell + 0.5) * self.step
 
 
-def time_axis(session: Session, width: int) -> TimeAxis | None:
+def time_axis(session: Session, width: int, zoom: float | None = None, at: float = 0.0) -> TimeAxis | None:
     """Return an axis of `width` cells over all kept frames, None without frames.
 
+    `zoom` are the seconds to show of them: a part that has a time near its middle, and that moves in quarters.
     That of a capture fits its frames. That of a live session has one of `RANGES`, and its cells start at multiples of
     their length, so that only the last one changes until all of them move.
     """
@@ -56,11 +59,24 @@ def time_axis(session: Session, width: int) -> TimeAxis | None:
     if not frames or width <= 0:
         return None
     first, last = frames[0].monotonic, frames[-1].monotonic
+    if zoom is not None and zoom < last - first:
+        quarter = zoom / 4
+        start = first + int((min(max(at, first), last) - first - zoom / 2) / quarter + 0.5) * quarter
+        start = max(first, min(start, last - zoom))
+        return TimeAxis(start, zoom / width, width, start, start + zoom)
     if not session.origin.live:
         return TimeAxis(first, max(last - first, 1e-3) / width, width, first, last)
     held = last - first
     step = next((each for each in RANGES if each >= held), held) / width
     return TimeAxis((int(last / step) - width + 1) * step, step, width, first, last)
+
+
+def zoomed(held: float, zoom: float | None, direction: int) -> float | None:
+    """Return the next shorter (1) or longer (-1) range of the time bar, None for all of the `held` seconds."""
+    shown = held if zoom is None else zoom
+    if direction > 0:
+        return max((each for each in ZOOMS if each < shown), default=zoom)
+    return min((each for each in ZOOMS if shown < each < held), default=None)
 
 
 class Span(Struct, frozen=True):
@@ -79,7 +95,7 @@ def spans(episodes: Iterable[Episode], axis: TimeAxis) -> list[Span]:
     """Return a span for each finding with episodes on the axis; those that others explain are last."""
     times: dict[str, list[Episode]] = {}
     for episode in episodes:
-        if episode.ended is None or episode.ended >= axis.first:
+        if (episode.ended is None or episode.ended >= axis.first) and episode.began <= axis.last:
             times.setdefault(episode.finding.id, []).append(episode)
     explained = {key for known in times.values() for episode in known for key in episode.finding.explains}
     found = []
@@ -112,13 +128,17 @@ class LoadCells:
         counts.
         """
         half = axis.step / 2
+        if not half:
+            return []
         origin = axis.start % half if half else 0.0
         grid = (half, round(origin, 6) % half)
         begin = round((axis.start - grid[1]) / half)
         if self._grid != grid or (samples and samples[-1].ends < self._until):
             self._grid, self._until, self._sums = grid, float("-inf"), {}
-        at = bisect_left(samples, self._until + 1e-6, key=lambda sample: sample.ends)
+        at = bisect_left(samples, max(self._until + 1e-6, axis.start), key=lambda sample: sample.ends)
         for index in range(at, len(samples)):
+            if samples[index].ends - samples[index].seconds > axis.end:
+                break
             self._add(samples[index], _covered(samples, index))
         for old in [place for place in self._sums if place < begin]:
             del self._sums[old]

@@ -7,7 +7,7 @@ from rich.segment import Segment
 
 from sdstop.core.evidence import dated
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, timestamp, utc
+from sdstop.core.format import duration, percent, timestamp, utc
 from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
@@ -58,7 +58,8 @@ def moment_line(scene: Scene) -> Line:
     if scene.sought is not None:
         return text((f" {scene.mode.value} loading {utc(scene.sought)} ", CHIP))
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
-    return text((f" {scene.mode.value} {utc(taken)}{behind} ", CHIP))
+    unsure = " provisional" if scene.look.provisional and not scene.session.is_judged else ""
+    return text((f" {scene.mode.value} {utc(taken)}{behind}{unsure} ", CHIP))
 
 
 def status_line(scene: Scene, width: int) -> Line:
@@ -93,6 +94,7 @@ def _notes(scene: Scene) -> list[str]:
         note
         for note in (
             scene.palette.word(scene.trouble) if scene.silent is not None else "",
+            _progress(scene),
             "not root" if origin.privileged is False else "",
             f"clock went back {duration(back)}" if back >= 0.05 else "",
             timestamp(scene.now.taken)[:10] if dated(scene.now.taken) else "",
@@ -112,6 +114,15 @@ def _note(scene: Scene) -> str:
     frames = scene.session.timeline.frames
     at = f"frame {scene.look.index + 1} of {len(frames)}"
     return at if origin.complete else f"{at}, capture incomplete"
+
+
+def _progress(scene: Scene) -> str:
+    """Return how much of a capture is judged, "" if all is."""
+    session = scene.session
+    if session.is_judged:
+        return ""
+    part = percent(session.frames_seen / len(session.timeline.frames))
+    return f"judged {part}%"
 
 
 def tabs_line(current: ViewEntry, width: int) -> Line:

@@ -11,10 +11,13 @@ from textual.message import Message
 
 from sdstop.analysis.load_course import LoadOf, LoadSample
 from sdstop.core.finding import Severity
-from sdstop.core.format import clock, duration
+from sdstop.core.format import clock, day_clock, duration
 from sdstop.core.session import Session
+from sdstop.core.timeline import Timeline
+from sdstop.tui.bar_load import BarLoad, minute_text
 from sdstop.tui.kernel_messages import message_line
 from sdstop.tui.load_graph import LoadScale, load_lines, scale_of
+from sdstop.tui.recorded_events import RecordedEvent, event_line, recorded_events
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, Span, TimeAxis, spans, time_axis
 from sdstop.tui.widgets.graph import joined
@@ -30,6 +33,9 @@ _FEWEST_MESSAGES = 7
 """Lines of a bar that has one for messages of the kernel."""
 _GLYPHS = (("─", "├", "━", "▲"), ("-", "+", "=", "^"))
 """Cells of a span that is not active, that begins and that is active, and the playhead."""
+_WIDE = 110
+_DAYS = 36 * 3600.0
+"""Seconds of an axis above which its times have a date."""
 _LABEL = 22
 """Mean number of cells for a time of the axis."""
 
@@ -62,6 +68,8 @@ class TimeBar(Pane):
         super().__init__(id="time", cursor=False)
         self.lines = 0
         self._cells = LoadCells()
+        self._load = BarLoad()
+        self._events: tuple[Timeline, list[RecordedEvent]] | None = None
         self._axis: TimeAxis | None = None
         self._scene: Scene | None = None
         self._dragged: float | None = None
@@ -77,14 +85,19 @@ class TimeBar(Pane):
         most = bar_height(height)
         before = margin(width)
         several = len(scene.session.timeline.frames) > 1 or scene.session.origin.live
-        axis = self._axis = time_axis(scene.session, width - before - 2) if most and several else None
+        at_ = scene.position if self._dragged is None else self._dragged
+        axis = time_axis(scene.session, width - before - 2, scene.zoom, at_) if most and several else None
+        self._axis = axis
         if axis is None:
             self._resize(0)
             return
         logged = message_line(scene, axis, before) if most >= _FEWEST_MESSAGES else None
-        most -= logged is not None
+        happened = event_line(self._events_of(scene), axis, before, scene.palette) if most >= _FEWEST_MESSAGES else None
+        lines = [line for line in (happened, logged) if line is not None]
+        most -= len(lines)
         known = spans(scene.session.episodes(), axis)
-        samples = scene.course.samples if scene.course is not None else ()
+        load = self._load.shown(scene, axis)
+        samples = load.samples
         if most < _FEWEST_GRAPH + 3:
             shown, graph = known[:1], 0
         elif samples:
@@ -92,19 +105,29 @@ class TimeBar(Pane):
             graph = most - 2 - max(len(shown), 1)
         else:
             shown, graph = known[: most - 2], 0
-        at = axis.cell(scene.position if self._dragged is None else self._dragged)
-        of = scene.course.of if scene.course is not None else LoadOf.NOTHING
+        at = axis.cell(at_)
+        of = load.of
         scale = scale_of(scene.metric, of)
-        if self._cells.metric is not scale.metric:
+        if self._cells.metric is not scale.metric or not load.grows:
             self._cells = LoadCells(scale.metric)
         rows = self._graph(samples, scale, axis, at, graph, before, scene.palette) if graph else []
-        rows += [logged] if logged is not None else []
+        rows += lines
         rows += span_lines(shown, axis, at, before, scene.palette)
         if most > 1:
             rows.append(axis_line(axis, scene.session, before))
         self.title = _TITLES.get(of if graph else LoadOf.DISKS, "Time") if most > 1 else ""
         self._resize(len(rows) + self.heads)
-        self.put([words(row) for row in rows], scene.palette, self._said(scene, len(known) - len(shown), width))
+        quantiles = minute_text(scene.session.timeline, at_, scale, of) if graph and load.by_minute else ""
+        said = self._said(scene, len(known) - len(shown), width, quantiles)
+        self.put([words(row) for row in rows], scene.palette, said)
+
+    def _events_of(self, scene: Scene) -> list[RecordedEvent]:
+        timeline = scene.session.timeline
+        if not timeline.complete:
+            return []
+        if self._events is None or self._events[0] is not timeline:
+            self._events = timeline, recorded_events(timeline)
+        return self._events[1]
 
     def _graph(
         self, samples: Sequence[LoadSample], scale: LoadScale, axis: TimeAxis, at: int, lines: int, before: int,
@@ -118,14 +141,18 @@ class TimeBar(Pane):
             self.lines = lines
             self.styles.height = lines
 
-    def _said(self, scene: Scene, more: int, width: int) -> str:
-        frames = scene.session.timeline.frames
-        facts = [f"{duration(frames[-1].monotonic - frames[0].monotonic)} held"]
+    def _said(self, scene: Scene, more: int, width: int, quantiles: str) -> str:
+        frames, axis = scene.session.timeline.frames, self._axis
+        held = f"{duration(frames[-1].monotonic - frames[0].monotonic)} held"
+        is_part = scene.zoom is not None and axis is not None and axis.end - axis.start < scene.zoom * 1.01
+        facts = [f"{duration(scene.zoom)} of {held}" if is_part else held]
+        if quantiles and width >= _WIDE:
+            facts.insert(0, quantiles)
         if more:
             facts.insert(0, f"+{more} more spans" if more > 1 else "+1 more span")
         facts.append(f"playing {scene.speed:g}x" if scene.speed else "e next event")
-        if width >= 110:
-            facts.append("b go to time")
+        if width >= _WIDE:
+            facts += ["z Z zoom", "b go to time"]
         return "   ".join(facts)
 
     # -- mouse ------------------------------------------------------------------------------------------------
@@ -229,7 +256,7 @@ def axis_line(axis: TimeAxis, session: Session, before: int) -> Line:
         at = axis.start + (axis.end - axis.start) * index / count
         if at < axis.first - axis.step:
             continue
-        label = _time(session, at)
+        label = _time(session, at, days=axis.end - axis.start > _DAYS)
         if label == before_it:
             continue
         before_it = label
@@ -238,8 +265,11 @@ def axis_line(axis: TimeAxis, session: Session, before: int) -> Line:
     return text((" " * before + "".join(shown), FAINT))
 
 
-def _time(session: Session, at: float) -> str:
+def _time(session: Session, at: float, *, days: bool) -> str:
     """Return the time of day at monotonic seconds, by the clock of the nearest frame after it."""
     frames = session.timeline.frames
-    frame = next((frame for frame in frames if frame.monotonic >= at - 1e-6), frames[-1])
-    return clock(frame.taken - (frame.monotonic - at))
+    index = session.timeline.at(at - 1e-6)
+    if frames[index].monotonic < at - 1e-6 and index < len(frames) - 1:
+        index += 1
+    taken = frames[index].taken - (frames[index].monotonic - at)
+    return day_clock(taken) if days else clock(taken)

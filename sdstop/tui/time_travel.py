@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
 
-from sdstop.core.format import zone_word
+from sdstop.core.format import duration, zone_word
 from sdstop.core.session import Session
 from sdstop.tui import LiveFrames
 from sdstop.tui.playback import SPEEDS, Playback
-from sdstop.tui.playhead import Playhead
+from sdstop.tui.playhead import Event, Playhead
+from sdstop.tui.recorded_events import RecordedEvent
 from sdstop.tui.shell import Shell, stepped
+from sdstop.tui.spans import zoomed
 from sdstop.tui.widgets.foot import Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained
 from sdstop.tui.widgets.pane import Pane
@@ -37,7 +40,7 @@ class TimeTravel(Shell):
         ),
         *explained(
             Section.TIME,
-            "next/previous event: a finding starts or ends",
+            "next/previous event: finding, boot, device, rebuild",
             bind("e", "event(1)"),
             bind("E", "event(-1)"),
             hint="event",
@@ -48,6 +51,14 @@ class TimeTravel(Shell):
             "go to a time: 13:58, -5m (before now), +30s (from here)",
             bind("b", "branch", "time"),
             hint="go to time",
+            rank=13,
+        ),
+        *explained(
+            Section.TIME,
+            "zoom the time bar in/out: a minute to all that is held",
+            bind("z", "zoom(1)"),
+            bind("Z", "zoom(-1)"),
+            hint="zoom",
             rank=12,
         ),
         *explained(
@@ -70,6 +81,9 @@ class TimeTravel(Shell):
     playhead: Playhead
     playback: Playback
     interval: float
+    zoom: float | None
+    awaited: int
+    """Direction of the event that is moved to as soon as it is judged, 0 if none is."""
 
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds."""
@@ -91,6 +105,7 @@ class TimeTravel(Shell):
     def action_step(self, by: int) -> None:
         """Move by `by` frames."""
         self.playback.stop()
+        self.awaited = 0
         if not self.playhead.step(by):
             self.foot.say("newest frame" if by > 0 else "oldest frame")
         self.paint()
@@ -98,13 +113,40 @@ class TimeTravel(Shell):
     def action_event(self, direction: int) -> None:
         """Move to the next (1) or previous (-1) start or end of a finding, and name it."""
         self.playback.stop()
+        self.awaited = 0
         reached = self.playhead.event(direction)
+        if not reached and not self.session.is_judged:
+            self.awaited = direction
+        self._name_event(direction, reached)
+        self.paint()
+
+    def retry_event(self) -> None:
+        """Move to the event that was unknown when its key was pressed, if it is known by now."""
+        direction = self.awaited
+        reached = self.playhead.event(direction) if direction else ()
+        if reached or self.session.is_judged:
+            self.awaited = 0
+        if direction and (reached or not self.awaited):
+            self._name_event(direction, reached)
+
+    def _name_event(self, direction: int, reached: Sequence[Event | RecordedEvent]) -> None:
         if reached:
             more = f", and {len(reached) - 1} more" if len(reached) > 1 else ""
             self.foot.say(f"{reached[0].said}{more}")
         else:
-            self.foot.say(f"no {'later' if direction > 0 else 'earlier'} event")
-        self.paint()
+            which = "later" if direction > 0 else "earlier"
+            self.foot.say(f"seeking an event: {which} frames are being judged" if self.awaited else f"no {which} event")
+
+    def action_zoom(self, direction: int) -> None:
+        """Show a shorter (1) or longer (-1) part of the held time on the time bar, around the shown moment."""
+        frames = self.session.timeline.frames
+        if frames:
+            held = frames[-1].monotonic - frames[0].monotonic
+            before, self.zoom = self.zoom, zoomed(held, self.zoom, direction)
+            shown = f"all {duration(held)}" if self.zoom is None else duration(self.zoom)
+            end = "" if before != self.zoom else ", the shortest" if direction > 0 else ", the longest"
+            self.foot.say(f"time bar: {shown}{end}")
+            self.paint()
 
     def action_newest(self) -> None:
         """Move to the newest frame; follow new frames in a live session."""
@@ -133,6 +175,7 @@ class TimeTravel(Shell):
     def seek(self, taken: float) -> None:
         """Move to the last frame taken by `taken` (Unix seconds); show a message if no frame is that old."""
         self.playback.stop()
+        self.awaited = 0
         said = self.playhead.go(taken)
         if said:
             self.foot.say(said)

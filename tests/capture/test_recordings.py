@@ -59,7 +59,7 @@ def write(path: Path, seconds: range, limits: RecordingLimits = ENDLESS, start: 
 def known(frames: Sequence[Frame]) -> dict[str, bytes]:
     found = {item.key: item.data for each in frames for item in each.evidence}
     last = found.pop(WIDE, None)
-    assert last in {None, wide(frames[-1].number - 1).data}
+    assert last in {None, wide(round(frames[-1].monotonic)).data}
     return found
 
 

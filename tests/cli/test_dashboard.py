@@ -19,7 +19,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Have a terminal and a dashboard that only notes what it is given."""
     given: list[Any] = []
 
-    def run(session: Session, frames: Any, options: Options, *_: Any) -> int:
+    def run(session: Session, frames: Any, options: Options, *_: Any, **__: Any) -> int:
         given.extend((session, frames, options, frames and frames.fileno()))
         return 0
 

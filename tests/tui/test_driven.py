@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.days import day, record
+from tests.fixtures import opened
 from tests.needs import fixture_needs
 from tests.tui.tmux import Tmux
 
@@ -241,3 +244,32 @@ def test_from_the_start_to_the_cause(name: str, size: tuple[int, int], drive: Dr
         window.until(*parts)
     window.press("q")
     window.until("left with 0")
+
+
+def test_three_last_night(drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.exporters.recording.BLOCK_SECONDS", 600.0)
+    origin, story = opened("clone-convoy")
+    path = tmp_path / "day.sdstop"
+    night = 1_763_866_800.0  # 03:00
+    record(path, origin, day(story, night + 7 * 3600, incident=17.0))
+    began = time.monotonic()
+    window = drive((160, 48), "--from", str(path))
+    window.until("REPLAY 09:59", "23h59 held", "judged")
+    window.press("b")
+    window.type("03:00:05")
+    window.until("REPLAY 03:00:05Z")
+    window.press("z", "z", "z")
+    window.until("15m00 of 23h59 held", "!CONVOY md0")  # the minutes around it are judged before the rest
+    window.press("e")
+    window.until("stripe-convoy md0 began")
+    window.until("REPLAY 03:00:1", "CONVOY: queue moving between members")
+    assert time.monotonic() - began < 60
+    window.press("q")
+    window.until("left with 0")
+
+
+def test_a_moment_named_at_the_start(drive: Drive) -> None:
+    window = drive((80, 24), "--from", "fixtures/clone-convoy", "--at", "08:23:30")
+    window.until("REPLAY 08:23:30Z", "CONVOY")
+    window.press("L")
+    window.until("REPLAY 08:24:06Z")

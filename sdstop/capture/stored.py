@@ -1,0 +1,370 @@
+"""Stored timeline: the frames of a recording, read from the file when they are asked for.
+
+The runs of a recorder form one timeline. Its clock is the monotonic one of the first run; a further run of the same
+boot continues it, and one after a boot begins at its wall-clock time. The first frame of a further run is `fresh`.
+Only the times of frames that were asked for are kept, and the evidence of the blocks that were read last.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from threading import RLock
+from typing import cast, overload
+
+from msgspec.structs import replace
+
+from sdstop.capture.recording import RAN, Recording
+from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.minute import Minute
+from sdstop.core.timeline import RunStart, Timeline
+
+_OPEN_BYTES = 24 << 20
+"""Bytes of evidence of the blocks that are kept."""
+_FEWEST_OPEN = 3
+_STATES = 4
+"""Blocks before which the known evidence is kept; they share most of it."""
+_MOST_MOVED = 4000
+"""Pieces of evidence that may have changed between two blocks to read only those."""
+_CLOCKS = 2.0
+"""Seconds that the clocks of two runs of one boot may differ by."""
+
+
+class StoredTimeline(Timeline):
+    """Frames of a recording between two Unix times, each inclusive; without one between them, the one before."""
+
+    def __init__(self, recording: Recording, since: float, until: float) -> None:
+        """Find the frames. Raises LookupError if there are none, and NoRecording."""
+        super().__init__()
+        self.complete = True
+        self.recording = recording
+        self.part: Callable[[Frame], Frame] = _same
+        """Returns the part of a frame to keep."""
+        self._places = recording.blocks()
+        self._starts = [0, *accumulate(place.frames for place in self._places)]
+        self._times: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
+        self._open: OrderedDict[int, tuple[list[Frame], int]] = OrderedDict()
+        self._guard = RLock()
+        self._states: OrderedDict[int, tuple[dict[str, Evidence], dict[str, RunMark]]] = OrderedDict()
+        """Evidence and last runs known before the blocks asked for last."""
+        self._shifts: dict[int, float] = {}
+        self._first = 0
+        self._last = 0
+        self._bound(since, until)
+        self.starts = tuple(self._run_starts())
+        """Starts of further runs."""
+        self.minutes = tuple(self._read_minutes())
+        """Summaries of the recorded minutes, with the times of this timeline, oldest first."""
+        self.frames = cast("deque[Frame]", _StoredFrames(self))
+
+    def __len__(self) -> int:
+        return self._last - self._first + 1
+
+    def name(self, named: Callable[[Frame], Frame]) -> None:
+        """Replace the keys of all frames."""
+        part = self.part
+        self.part = lambda frame: named(part(frame))
+
+    def append(self, frame: Frame) -> None:
+        """Do nothing: the frame is held already."""
+
+    def copy(self) -> Timeline:
+        """Return itself: it does not change."""
+        return self
+
+    def close(self) -> None:
+        """Close the file."""
+        self.recording.close()
+
+    @property
+    def held(self) -> int:
+        """Bytes of evidence of the blocks that are kept."""
+        return sum(size for _, size in tuple(self._open.values()))
+
+    @property
+    def newest_run(self) -> int:
+        """Index of the run of the newest frame."""
+        return self._places[self._place(self._last)].run
+
+    def moment(self, index: int) -> Frame:
+        """Return a frame without its evidence."""
+        at = self._first + index
+        place = self._place(at)
+        taken, monotonic = self._moments(place)
+        within = at - self._starts[place]
+        return Frame(at + 1, taken[within], monotonic[within], fresh=self._is_fresh(at))
+
+    def frame(self, index: int) -> Frame:
+        """Return a frame; the first of the timeline, or of a further run, has all that was known at its time."""
+        at = self._first + index
+        return self.recall(index, index + 1)[0] if not index or self._is_fresh(at) else self.part(self._recorded(at))
+
+    def recall(self, start: int, stop: int) -> list[Frame]:
+        """Return frames start..stop-1; the first one contains all evidence known at that time."""
+        at = self._first + start
+        place = self._place(at)
+        known, marks = self._known(place)
+        frame = self._recorded(at)
+        for each in (*(self._recorded(n) for n in range(self._starts[place], at)), frame):
+            known.update((item.key, item) for item in each.evidence)
+            marks.update(each.ran or {})
+        ran = None if frame.ran is None else marks
+        first = replace(frame, evidence=tuple(known.values()), ran=ran, fresh=self._is_fresh(at))
+        return [self.part(first), *(self.frame(index) for index in range(start + 1, min(stop, len(self))))]
+
+    def whole(self) -> Sequence[Frame]:
+        """Return no frames: days of them would have to be read."""
+        return ()
+
+    def place(self, number: int) -> int:
+        """Return the index of the first frame with this number or a higher one."""
+        return min(max(number - 1 - self._first, 0), len(self))
+
+    def at(self, monotonic: float) -> int:
+        """Return the index of the last frame at or before monotonic seconds, or of the oldest frame."""
+        low, high = self._place(self._first), self._place(self._last)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._moments(middle)[1][0] <= monotonic:
+                low = middle
+            else:
+                high = middle - 1
+        found = self._starts[low] + bisect_right(self._moments(low)[1], monotonic) - 1
+        return max(min(found, self._last) - self._first, 0)
+
+    def taken_by(self, taken: float) -> int | None:
+        """Return the index of the last frame taken at or before a Unix time, None if all are later."""
+        found = self._taken_by(taken, self._place(self._last))
+        return None if found is None or found < self._first else min(found, self._last) - self._first
+
+    def read_at(self, index: int, key: str) -> float:
+        """Return the Unix time of the frame: recordings have the times of all evidence."""
+        del key
+        return self.moment(index).taken
+
+    # -- places -----------------------------------------------------------------------------------------------
+
+    def _place(self, at: int) -> int:
+        """Return the place of the block of a frame, counted over the whole recording."""
+        if not 0 <= at < self._starts[-1]:
+            raise IndexError("no such frame")
+        return bisect_right(self._starts, at) - 1
+
+    def _is_fresh(self, at: int) -> bool:
+        place = self._place(at)
+        begins = at > self._first and at == self._starts[place]
+        return begins and bool(place) and self._places[place].run != self._places[place - 1].run
+
+    def _taken_by(self, taken: float, newest: int) -> int | None:
+        for place in reversed(range(newest + 1)):
+            if self._places[place].first <= taken:
+                times = self._moments(place)[0]
+                within = next((n for n in reversed(range(len(times))) if times[n] <= taken), 0)
+                return self._starts[place] + within
+        return None
+
+    def _bound(self, since: float, until: float) -> None:
+        last = self._taken_by(until + 1e-6, len(self._places) - 1) if self._places else None
+        if last is None:
+            raise LookupError("no frame before the end of the period")
+        self._first, self._last = 0, last
+        for place in range(self._place(last) + 1):
+            if self._places[place].last >= since:
+                times = self._moments(place)[0]
+                within = next((n for n, taken in enumerate(times) if taken >= since - 1e-6), len(times))
+                self._first = min(self._starts[place] + within, last)
+                return
+        self._first = last
+
+    def _run_starts(self) -> Iterator[RunStart]:
+        for place in range(self._place(self._first) + 1, self._place(self._last) + 1):
+            at = self._starts[place]
+            if self._is_fresh(at):
+                before, after = self._at(at - 1), self._at(at)
+                yield RunStart(at - self._first, after[1] - before[1], self._is_booted(self._places[place].run))
+
+    def _read_minutes(self) -> Iterator[Minute]:
+        first, last = self._at(self._first)[1], self._at(self._last)[1]
+        runs = {place.run for place in self._places}
+        known = [(self._shift(run), minute) for run, minute in self.recording.minutes() if run in runs]
+        for shift, minute in known:
+            moved = replace(minute, monotonic=minute.monotonic + shift)
+            if moved.monotonic + moved.seconds >= first and moved.monotonic <= last:
+                yield moved
+
+    def _at(self, at: int) -> tuple[float, float]:
+        place = self._place(at)
+        taken, monotonic = self._moments(place)
+        return taken[at - self._starts[place]], monotonic[at - self._starts[place]]
+
+    # -- times ------------------------------------------------------------------------------------------------
+
+    def _moments(self, place: int) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the Unix and monotonic times of a block's frames; of a damaged block, times between its ends."""
+        with self._guard:
+            found = self._times.get(place)
+            if found is None:
+                raw = self._raw(place)
+                shift = self._shift(self._places[place].run)
+                found = self._times[place] = raw[0], [each + shift for each in raw[1]] if shift else raw[1]
+            return found
+
+    def _raw(self, place: int) -> tuple[Sequence[float], Sequence[float]]:
+        where = self._places[place]
+        moments = self.recording.moments(where.id)
+        if len(moments) == where.frames:
+            return [moment.taken for moment in moments], [moment.monotonic for moment in moments]
+        step = max(where.last - where.first, 0.0) / where.frames
+        begins = 0.0
+        if place and self._places[place - 1].run == where.run:
+            begins = self._raw(place - 1)[1][-1] + max(where.first - self._places[place - 1].last, 1e-3)
+        spread = [step * within for within in range(where.frames)]
+        return [where.first + each for each in spread], [begins + each for each in spread]
+
+    def _shift(self, run: int) -> float:
+        """Return the seconds by which the monotonic times of a run are moved."""
+        with self._guard:
+            if run not in self._shifts:
+                self._shifts[run] = self._shift_of(run)
+            return self._shifts[run]
+
+    def _ends(self, run: int) -> tuple[int, int] | None:
+        """Return the last block of the run before one, and its own first block."""
+        own = next((n for n, place in enumerate(self._places) if place.run == run), None)
+        return (own - 1, own) if own else None
+
+    def _is_booted(self, run: int) -> bool:
+        """Return whether the node booted before a run: its clock shows less than the time without a frame."""
+        ends = self._ends(run)
+        if ends is None:
+            return False
+        (old_taken, old), (new_taken, new) = self._raw(ends[0]), self._raw(ends[1])
+        return new[0] <= old[-1] or new[0] <= new_taken[0] - old_taken[-1] + _CLOCKS
+
+    def _shift_of(self, run: int) -> float:
+        ends = self._ends(run)
+        if ends is None:
+            return 0.0
+        (old_taken, old), (new_taken, new) = self._raw(ends[0]), self._raw(ends[1])
+        before = self._shift(self._places[ends[0]].run)
+        if not self._is_booted(run):
+            return before
+        return before + old[-1] + max(new_taken[0] - old_taken[-1], 1.0) - new[0]
+
+    # -- evidence ---------------------------------------------------------------------------------------------
+
+    def _recorded(self, at: int) -> Frame:
+        """Return a frame as it was recorded, with the times and the number of this timeline."""
+        place = self._place(at)
+        frames = self._block(place)
+        if not frames:
+            moment = self.moment(at - self._first)
+            return replace(moment, ran={})
+        return replace(frames[at - self._starts[place]], number=at + 1)
+
+    def _known(self, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the evidence known, and the last runs of collectors, before a block.
+
+        Most evidence of a node is that of the block read last: only the pieces that changed in between are read.
+        """
+        with self._guard:
+            near = min(
+                (each for each in self._states if self._places[each].run == self._places[place].run),
+                key=lambda each: abs(each - place),
+                default=None,
+            )
+            if near is None:
+                state = self._read_known(place, None)
+            elif near == place:
+                state = self._states[place]
+            else:
+                state = self._moved(near, place)
+            self._states[place] = state
+            self._states.move_to_end(place)
+            while len(self._states) > _STATES:
+                self._states.popitem(last=False)
+            return dict(state[0]), dict(state[1])
+
+    def _moved(self, near: int, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the state before a block from that before another one of the same run."""
+        first, last = sorted((self._places[near].id, self._places[place].id))
+        names = self.recording.changed(first, last)
+        if len(names) > _MOST_MOVED:
+            return self._read_known(place, None)
+        known, marks = dict(self._states[near][0]), dict(self._states[near][1])
+        for key in names.values():
+            known.pop(key, None)
+            marks.pop(key.removeprefix(RAN), None) if key.startswith(RAN) else None
+        more, ran = self._read_known(place, tuple(names))
+        return {**known, **more}, {**marks, **ran}
+
+    def _read_known(self, place: int, names: Sequence[int] | None) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        where = self._places[place]
+        known, marks = self.recording.known(self.recording.runs[where.run], where.id, names)
+        shift = self._shift(where.run)
+        if not shift:
+            return known, marks
+        shifted = {key: _shifted(item, shift) for key, item in known.items()}
+        return shifted, {name: _shifted_mark(mark, shift) for name, mark in marks.items()}
+
+    def _block(self, place: int) -> list[Frame]:
+        with self._guard:
+            known = self._open.get(place)
+            if known is not None:
+                self._open.move_to_end(place)
+                return known[0]
+        where = self._places[place]
+        shift = self._shift(where.run)
+        frames = [_shifted_frame(frame, shift) for frame in self.recording.block_frames(where.id)]
+        if len(frames) != where.frames:
+            frames = []
+        size = sum(len(item.data) for frame in frames for item in frame.evidence)
+        with self._guard:
+            self._open[place] = frames, size
+            while len(self._open) > _FEWEST_OPEN and sum(each for _, each in self._open.values()) > _OPEN_BYTES:
+                self._open.popitem(last=False)
+        return frames
+
+
+class _StoredFrames(Sequence[Frame]):
+    """Frames of a stored timeline without their evidence, found when they are asked for."""
+
+    def __init__(self, timeline: StoredTimeline) -> None:
+        self._timeline = timeline
+
+    def __len__(self) -> int:
+        return len(self._timeline)
+
+    @overload
+    def __getitem__(self, index: int) -> Frame: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Frame]: ...
+    def __getitem__(self, index: int | slice) -> Frame | list[Frame]:
+        if isinstance(index, slice):
+            return [self._timeline.moment(each) for each in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError("no such frame")
+        return self._timeline.moment(place)
+
+
+def _same(frame: Frame) -> Frame:
+    return frame
+
+
+def _shifted(item: Evidence, shift: float) -> Evidence:
+    return replace(item, monotonic=item.monotonic + shift) if shift and item.monotonic is not None else item
+
+
+def _shifted_mark(mark: RunMark, shift: float) -> RunMark:
+    return RunMark(mark.started + shift, mark.duration) if shift else mark
+
+
+def _shifted_frame(frame: Frame, shift: float) -> Frame:
+    if not shift:
+        return frame
+    ran = None if frame.ran is None else {name: _shifted_mark(mark, shift) for name, mark in frame.ran.items()}
+    evidence = tuple(_shifted(item, shift) for item in frame.evidence)
+    return replace(frame, monotonic=frame.monotonic + shift, evidence=evidence, ran=ran)

@@ -1,0 +1,190 @@
+"""Frames of a recording are read when asked for, its runs are one timeline, and its judgement is the report's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from sdstop.capture.reader import open_recording
+from sdstop.capture.stored import StoredTimeline
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.forward import ForwardPass
+from sdstop.core.period import Period, between
+from sdstop.core.session import Session
+from sdstop.core.timeline import OpenedTimeline, Timeline
+from sdstop.exporters.recording import RecordingLimits, RecordingWriter
+from sdstop.exporters.report.document import document, to_json
+from sdstop.rules import RULES
+from tests.days import day, record
+from tests.fixtures import opened
+
+START = 1_763_900_000.0
+ORIGIN = Origin("store1", privileged=True, collectors=frozenset({"disks"}))
+EVERYTHING = float("inf")
+
+
+def frames(seconds: range, taken: float, monotonic: float, *extra: Evidence) -> Iterator[Frame]:
+    """Frames of a run: a counter that moves, one file every 100 seconds, and others once."""
+    for place, second in enumerate(seconds):
+        now = monotonic + place
+        evidence = [Evidence("/proc/diskstats", data=b"8 0 sda %d\n" % second, taken=taken + place, monotonic=now)]
+        if place % 100 == 0:
+            evidence.append(Evidence("/sys/slow", data=b"%d\n" % second))
+        evidence += extra if not place else ()
+        yield Frame(place + 1, taken + place, now, tuple(evidence), {"disks": RunMark(now, 0.001)})
+
+
+def all_of(path: Path) -> StoredTimeline:
+    return open_recording(path, Period(), EVERYTHING)[1]
+
+
+def test_any_frame_is_as_it_was_recorded(tmp_path: Path) -> None:
+    given = list(frames(range(250), START, 1000.0, Evidence("/sys/once", data=b"1\n")))
+    record(tmp_path / "r", ORIGIN, iter(given))
+    timeline = all_of(tmp_path / "r")
+    assert [timeline.frame(index) for index in range(250)] == given
+    assert [frame.monotonic for frame in timeline.frames] == [frame.monotonic for frame in given]
+    for index in (249, 0, 149, 31, 30, 29, 1, 200, 240, 90, 95, 130, 0):
+        (whole,) = timeline.recall(index, index + 1)
+        (expected,) = between(given, given[index].taken, given[index].taken)
+        assert {item.key: item for item in whole.evidence} == {item.key: item for item in expected.evidence}
+        assert (whole.taken, whole.ran) == (expected.taken, expected.ran)
+        assert timeline.at(given[index].monotonic + 0.5) == index
+        assert timeline.taken_by(given[index].taken + 0.5) == index
+        assert timeline.place(given[index].number) == index
+    assert timeline.taken_by(START - 1) is None
+    assert (timeline.at(0.0), timeline.at(1e9)) == (0, 249)
+
+
+def test_any_moment_is_known_from_the_one_before(tmp_path: Path) -> None:
+    given = list(frames(range(600), START, 1000.0))
+    chance = Random(1)
+    for index in range(600):  # pieces that appear, change and vanish
+        name = f"/sys/{chance.randrange(40)}"
+        more = Evidence(name, data=b"%d" % index) if chance.random() < 0.8 else Evidence(name, Outcome.ABSENT)
+        given[index] = replace(given[index], evidence=(*given[index].evidence, more))
+    with RecordingWriter(tmp_path / "r", ORIGIN, RecordingLimits(seconds=400.0)) as writer:
+        for each in given:
+            writer.add(each)
+    timeline = all_of(tmp_path / "r")
+    first = 600 - len(timeline)
+    assert first > 100
+    for _ in range(40):
+        index = chance.randrange(len(timeline))
+        (whole,) = timeline.recall(index, index + 1)
+        (expected,) = between(given, given[first + index].taken, given[first + index].taken)
+        assert {item.key: item for item in whole.evidence} == {item.key: item for item in expected.evidence}
+        assert whole.ran == expected.ran
+
+
+def test_runs_form_one_timeline_with_gaps(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    once = Evidence("/sys/gone", data=b"1\n")
+    record(
+        path, ORIGIN,
+        frames(range(50), START, 1000.0, once),
+        frames(range(50, 90), START + 600, 1600.0),
+        frames(range(5), START + 4000, 20.0),
+    )  # fmt: skip
+    timeline = all_of(path)
+    assert [(each.index, each.gap, each.booted) for each in timeline.starts] == [(50, 551.0, False), (90, 3361.0, True)]
+    times = [frame.monotonic for frame in timeline.frames]
+    assert times == sorted(times)
+    assert times[90] - times[89] == 4000 - 639
+    assert [frame.number for frame in timeline.frames if frame.fresh] == [51, 91]
+    second = timeline.frame(50)
+    assert second.fresh
+    assert {item.key for item in second.evidence} == {"/proc/diskstats", "/sys/slow"}
+    third = timeline.frame(92)
+    assert third.ran == {"disks": RunMark(third.monotonic, 0.001)}
+    assert third.evidence[0].monotonic == third.monotonic
+    part = open_recording(path, Period(since=f"@{START + 620:.0f}", until=f"@{START + 4001:.0f}"))[1]
+    assert [part.frames[0].number, part.frames[-1].number] == [71, 92]
+    assert {item.key for item in part.frame(0).evidence} == {"/proc/diskstats", "/sys/slow"}
+
+
+def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.capture.stored._OPEN_BYTES", 5 << 16)
+    large = (Evidence("/sys/large", data=bytes(1 << 16)),)
+    record(tmp_path / "r", ORIGIN, *(frames(range(3), START + run * 10, 1000.0 + 10 * run, *large) for run in range(9)))
+    timeline = all_of(tmp_path / "r")
+    for index in range(len(timeline)):
+        assert timeline.frame(index).evidence
+        assert timeline.held < 6 << 16
+
+
+def test_a_damaged_block_is_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    record(path, ORIGIN, frames(range(95), START, 1000.0))
+    store = sqlite3.connect(path)
+    store.execute("UPDATE block SET data = x'00' WHERE id = 2")
+    store.commit()
+    store.close()
+    timeline = all_of(path)
+    assert len(timeline) == 95
+    assert timeline.frame(30).evidence
+    assert timeline.frame(40).evidence == ()
+    assert timeline.frame(40).ran == {}
+    assert timeline.frame(70).evidence
+    times = [frame.monotonic for frame in timeline.frames]
+    assert times == sorted(times)
+    assert timeline.recording.notes
+
+
+def judged(origin: Origin, timeline: Timeline | None, given: Sequence[Frame] = ()) -> Session:
+    """Return a session whose frames were judged as a report does, or by the forward pass."""
+    session = Session(origin, BUILTIN, RULES, timeline=timeline)
+    if timeline is None:
+        session.feed_all(given)
+    else:
+        forward = ForwardPass(session)
+        forward.start()
+        assert forward.join(60.0)
+        assert forward.take() == 1.0
+    return session
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["capture", "recording"])
+def test_the_end_is_judged_first_and_everything_becomes_the_report(stored: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    origin, story = opened("clone-convoy")
+    given = list(day(story, START, incident=0.02, hours=0.06))
+    origin = Origin("store1", privileged=True, collectors=origin.collectors)
+    timeline: Timeline = OpenedTimeline(given)
+    if stored:
+        record(tmp_path / "r", origin, iter(given))
+        timeline = all_of(tmp_path / "r")
+        given = [timeline.frame(index) for index in range(len(given))]
+    session = Session(origin, BUILTIN, RULES, timeline=timeline)
+    first = session.look(len(given) - 1)
+    assert first.provisional
+    assert not session.is_judged
+    assert session.frames_seen == 0
+    middle = session.look(60)
+    assert middle.provisional
+    expected = judged(origin, None, given)
+    whole = judged(origin, timeline)
+    assert whole.is_judged
+    assert to_json(document(whole)) == to_json(document(expected))
+    assert not whole.look(len(given) - 1).provisional
+    assert whole.look(60).judgement.findings == middle.judgement.findings
+    assert expected.episodes()
+
+
+def test_a_finding_ends_where_the_recorder_did(tmp_path: Path) -> None:
+    origin, story = opened("clone-convoy")
+    origin = Origin("store1", privileged=True, collectors=origin.collectors)
+    record(
+        tmp_path / "r", origin,
+        iter(story), day(story[:1], story[-1].taken + 9000, incident=0.0, hours=0.01),
+    )  # fmt: skip
+    timeline = all_of(tmp_path / "r")
+    session = judged(origin, timeline)
+    convoy = next(each for each in session.episodes() if each.finding.rule == "stripe-convoy")
+    assert convoy.until == pytest.approx(story[-1].taken)
+    assert session.look(len(story) + 1).window.snapshots[0].number == len(story) + 1
