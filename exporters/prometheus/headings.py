@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sdstop.core.collector import Collector
@@ -9,8 +11,8 @@ from sdstop.core.model import Buckets, Column, Fact, Kind, Label, Metric, Readin
 from sdstop.exporters.prometheus.exposition import Heading
 
 
-def source_of(family: type[Reading], column: Column, collector: Collector) -> str:
-    """Return the source of a field: a pattern (`/sys/block/*/size`), or all sources of its collector.
+def _source_of(family: type[Reading], column: Column, needs: Sequence[str]) -> str:
+    """Return the source of a field: a pattern (`/sys/block/*/size`), or all sources of its collector, its `needs`.
 
     A joined family without a pattern returns a generic text, because it has several collectors.
     """
@@ -25,15 +27,19 @@ def source_of(family: type[Reading], column: Column, collector: Collector) -> st
         return str(found.key)
     if family.joined:
         return "of several sources"
-    needs = [need.what for need in collector.needs]
     return ", ".join([*needs[:_MOST_SOURCES], *(["..."] if len(needs) > _MOST_SOURCES else [])])
 
 
 _MOST_SOURCES = 3
 
 
-def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
+def headings(family: type[Reading], collector: Collector) -> Mapping[str, Heading]:
     """Return a family's metrics by field; "" is the info metric with the facts. Empty if not exported."""
+    return _headings(family, tuple(need.what for need in collector.needs))
+
+
+@cache
+def _headings(family: type[Reading], needs: tuple[str, ...]) -> Mapping[str, Heading]:
     declared = schema(family)
     if not family.exported:
         return {}
@@ -49,7 +55,7 @@ def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
             names,
         )
     for column in others:
-        found[column.name] = _heading(declared, column, source_of(family, column, collector))
+        found[column.name] = _heading(declared, column, _source_of(family, column, needs))
     return found
 
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 import argparse
 import re
 
+from sdstop.core.duration import seconds_of
 from sdstop.core.suggestion import quoted
-
-_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def duration(text: str) -> float:
-    """Return seconds: `10s`, `1m`, `1h`, `500ms`, or a plain number of seconds."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)?", text.strip())
-    if found is None:
+    """Return seconds: `10s`, `1m`, `1h30m`, `500ms`, or a plain number of seconds."""
+    seconds = seconds_of(text.strip())
+    if seconds is None:
         raise argparse.ArgumentTypeError(f"invalid duration {quoted(text)}; use 10s, 1m, 1h or seconds")
-    return float(found[1]) * _UNITS[found[2] or ""]
+    return seconds
 
 
 def watching(text: str) -> float:

@@ -16,6 +16,7 @@ from sdstop.core.expression import expression
 from sdstop.core.finding import Covers, Finding, Gap, Rule, RuledOut, Unchecked, Verdict, of_rule, unchecked
 from sdstop.core.history import Window
 from sdstop.core.joins import Identity
+from sdstop.core.model import Reading
 from sdstop.core.snapshot import Run, Snapshot
 from sdstop.core.template import filled
 from sdstop.core.topology import Topology
@@ -120,6 +121,10 @@ def names_in(subject: str) -> Iterator[str]:
 
 def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
     """Yield each thing to which a verdict is owed: its name, and how to get all of its names."""
+    return ((name, partial(_all_names, each, row, name)) for each, row, name in _covered(shot, covers))
+
+
+def _covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[Covers, Reading, str]]:
     for each in covers:
         rows = shot.rows(each.family)
         if not rows:
@@ -129,7 +134,7 @@ def covered(shot: Snapshot, covers: Iterable[Covers]) -> Iterator[tuple[str, Cal
             if each.where is None or each.where(row):
                 name = first(row)
                 if name:
-                    yield name, partial(_all_names, each, row, name)
+                    yield each, row, name
 
 
 def _first_name(covers: Covers) -> Callable[[Any], str | None]:
@@ -167,8 +172,8 @@ def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Un
             return  # it holds for the whole node
         for subject in subjects:
             judged.update(names_in(subject))
-    missing = [name for name, names in covered(window.now, rule.covered)
-               if name not in judged and judged.isdisjoint(names())]  # fmt: skip
+    missing = [name for covers, row, name in _covered(window.now, rule.covered)
+               if name not in judged and judged.isdisjoint(_all_names(covers, row, name))]  # fmt: skip
     if missing:  # a subject may be another name of the thing
         things = {id(thing) for name in judged if (thing := window.topology.find(name)) is not None}
         missing = [n for n in missing if (thing := window.topology.find(n)) is None or id(thing) not in things]

@@ -208,7 +208,7 @@ def http_key(method: str, path: str, body: object = None) -> str:
     return f"http:{method} {path}~{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
 
 
-_KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=:+-")
+_NOT_KEPT = expression(r"[^A-Za-z0-9._=:+-]")
 
 
 def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
@@ -217,7 +217,7 @@ def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
     Characters outside `[A-Za-z0-9._=:+-]` become `_`. A slug longer than 150 characters, or one that `taken` (slug to
     text) maps to a different text, is cut at 150 and followed by `~` and 8 hex digits of the text's SHA-256.
     """
-    name = "".join(c if c in _KEPT else "_" for c in text)
+    name = _NOT_KEPT.sub("_", text)
     if len(name) > 150 or (taken is not None and taken.get(name, text) != text):
         import hashlib  # noqa: PLC0415  # keys of a live node are files and rarely long
 

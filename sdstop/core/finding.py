@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -184,7 +185,7 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
         return (self.subject, *(member.subject for member in self.members))
 
 
-class RuledOut(Struct, frozen=True):
+class RuledOut(Struct, frozen=True, gc=False):
     """Result of a check that `subject` passed, and `others` as well; `summary` states the values.
 
     `despite` are critical findings (`rule:subject`) about these things or things that contain their data; the summary
@@ -217,7 +218,7 @@ class Gap(enum.StrEnum):
     """The evidence contradicts itself, is incomplete, unread or damaged, or its source failed or hangs."""
 
 
-class Unchecked(Struct, frozen=True):
+class Unchecked(Struct, frozen=True, gc=False):
     """Result of an applicable rule that lacked data; never rendered as OK.
 
     It holds for `subject` and `others`; `subject` is empty for the whole node. `calm`: nothing is faulty and nothing
@@ -338,7 +339,7 @@ class Rule(Struct, frozen=True):
     @property
     def covered(self) -> tuple[Covers, ...]:
         """The things to which the rule owes a verdict."""
-        return tuple(map(Covers, self.needs[: self.either])) if self.covers is None else self.covers
+        return _rows_of(self.needs[: self.either]) if self.covers is None else self.covers
 
     def verdicts(self, window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterable[Verdict]:
         """Evaluate the rule; `findings` are those of the rules evaluated before it."""
@@ -350,6 +351,11 @@ class Rule(Struct, frozen=True):
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""
         return {t.name: t.default for t in self.thresholds} | dict(configured or {})
+
+
+@cache
+def _rows_of(families: tuple[type[Reading], ...]) -> tuple[Covers, ...]:
+    return tuple(map(Covers, families))
 
 
 SiteCheck = Callable[[Any, Limits], Iterable[Verdict]]

@@ -8,6 +8,7 @@ from datetime import timedelta, tzinfo
 from msgspec import Struct
 from msgspec.structs import replace
 
+from sdstop.core.duration import seconds_of
 from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.expression import expression
 from sdstop.core.format import moment
@@ -17,17 +18,8 @@ USUAL = 900.0
 FORMS = "13:58, 13:58:02, 2026-11-21 13:58, -5m (before the end)"
 """Accepted forms of a moment, for messages."""
 
-_AGO = expression(r"-?((?:\d{1,9}(?:\.\d{1,9})?[dhms]?)+)$")
-_PART = expression(r"(\d+(?:\.\d+)?)([dhms]?)")
 _CLOCK = expression(r"(?:(\d{4})-(\d{2})-(\d{2})[ T])?(\d{1,2}):(\d{2})(?::(\d{2}))?Z?$")
 _UNIX = expression(r"@(\d{1,12}(?:\.\d{1,6})?)$")
-_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
-
-
-def seconds_of(text: str) -> float | None:
-    """Return the seconds of `5m`, `1h30m`, `90`; a minus sign before them is ignored. None for anything else."""
-    found = _AGO.match(text)
-    return None if found is None else sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(found[1]))
 
 
 def typed_time(text: str, newest: float, zone: tzinfo | None) -> float:
@@ -37,7 +29,7 @@ def typed_time(text: str, newest: float, zone: tzinfo | None) -> float:
     occurrence. `@1763900000` is Unix time. Raises ValueError for any other form.
     """
     text = text.strip()
-    ago = seconds_of(text) if text.startswith("-") else None
+    ago = seconds_of(text[1:]) if text.startswith("-") else None
     if ago is not None:
         return newest - ago
     if unix := _UNIX.match(text):
@@ -87,7 +79,7 @@ class Period(Struct, frozen=True):
 
     @staticmethod
     def _time(option: str, text: str, newest: float, zone: tzinfo | None) -> float:
-        ago = seconds_of(text)  # on the command line, a minus sign is easily taken for an option
+        ago = seconds_of(text.removeprefix("-"))  # on the command line, it is easily taken for an option
         try:
             return newest - ago if ago is not None else typed_time(text, newest, zone)
         except ValueError as error:

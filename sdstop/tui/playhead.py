@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from sdstop.core.duration import seconds_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Finding
 from sdstop.core.format import clock, zoned
-from sdstop.core.period import FORMS, seconds_of, typed_time
+from sdstop.core.period import FORMS, typed_time
 from sdstop.core.session import Look, Session
 from sdstop.tui.lookup import Lookup
 from sdstop.tui.recorded_events import RecordedEvent, recorded_events

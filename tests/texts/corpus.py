@@ -37,6 +37,7 @@ from tests.fixtures import FIXTURES
 
 TEXTS = FIXTURES / "texts"
 FORMS = texts_of(BUILTIN)
+RETENTION = Retention(BUILTIN)
 
 
 class Declared(msgspec.Struct, forbid_unknown_fields=True):
@@ -78,7 +79,7 @@ def texts() -> list[Text]:
 def judged(data: bytes) -> Session:
     """Return the session of a text, opened as the command line opens it. Raises CaptureRefused."""
     origin, frames = read_pasted(data, FORMS)
-    origin, frames = unrolled(origin, Retention(BUILTIN).frames(frames), BUILTIN)
+    origin, frames = unrolled(origin, RETENTION.frames(frames), BUILTIN)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     return session

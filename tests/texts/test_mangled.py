@@ -5,6 +5,7 @@ A text that is cut at a line boundary may lose findings about the lost rows. It 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -46,10 +47,12 @@ def _known(results: Iterable[str], names: Mapping[str, str]) -> frozenset[str]:
     return frozenset(f"{words} {names.get(name, name)}" for words, _, name in parts)
 
 
-def of_whole(text: str, names: Mapping[str, str]) -> Said:
-    """Return the result of a text; good is also what is good where a fence or a prompt shows its end."""
-    plain, fenced = said(text, names), said(f"```\n{text.rstrip()}\n```\n", names)
-    return Said(plain.found, plain.good | fenced.good, plain.doubtful)
+@functools.cache
+def of_whole(text: Text) -> Said:
+    """Return the result of a text, once for all tests; good too is what is so where a fence shows its end."""
+    plain, names = text.data.decode(), text.declared.names
+    bare, fenced = said(plain, names), said(f"```\n{plain.rstrip()}\n```\n", names)
+    return Said(bare.found, bare.good | fenced.good, bare.doubtful)
 
 
 def _doubtful(session: Session) -> bool:
@@ -130,7 +133,7 @@ def _turns() -> list[ParameterSet]:
 def test_a_mangled_text_says_the_same_or_is_unread(text: Text, part: int) -> None:
     plain = text.data.decode()
     names = text.declared.names
-    before = of_whole(plain, names)
+    before = of_whole(text)
     chosen = list((SAME | TOOLS).items())[part::PARTS]
     wrong = {name: fault for name, mangle in chosen if (fault := faults(before, said(mangle(plain), names)))}
     assert wrong == {}
@@ -140,7 +143,7 @@ def test_a_mangled_text_says_the_same_or_is_unread(text: Text, part: int) -> Non
 def test_a_damaged_text_makes_nothing_good_and_nothing_bad(text: Text) -> None:
     plain = text.data.decode()
     names = text.declared.names
-    before = of_whole(plain, names)
+    before = of_whole(text)
     wrong = {
         name: fault for name, harm in DAMAGE.items() if (fault := faults(before, said(harm(plain), names), cut=True))
     }
@@ -151,7 +154,7 @@ def test_a_damaged_text_makes_nothing_good_and_nothing_bad(text: Text) -> None:
 def test_a_cut_text_makes_nothing_good_and_nothing_bad(text: Text, part: int) -> None:
     plain = text.data.decode()
     names = text.declared.names
-    before = of_whole(plain, names)
+    before = of_whole(text)
     chosen = list(cuts(plain))[part::PARTS]
     wrong = {name: fault for name, cut in chosen if (fault := faults(before, said(cut, names), cut=True))}
     assert wrong == {}
