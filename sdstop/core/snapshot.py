@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct, field
@@ -87,7 +89,7 @@ class ColumnarRows(Mapping[Hashable, Reading]):
         if like is not None and list(like.index) == list(rows):
             self.index, known = like.index, like.columns
         self._names = tuple(column.name for column in schema(family).columns)
-        self._in_order = self._names == family.__struct_fields__
+        self._in_order = self._names == _positional(family)
         getters = [operator.attrgetter(name) for name in self._names]
         self.columns: list[Sequence[Any]] = [
             _packed(list(map(get, rows.values())), old) for get, old in zip(getters, known, strict=True)
@@ -112,6 +114,13 @@ class ColumnarRows(Mapping[Hashable, Reading]):
 
     def __len__(self) -> int:
         return len(self.index)
+
+
+@cache
+def _positional(family: type[Reading]) -> tuple[str, ...]:
+    """Return the fields that a row can be made of without naming them."""
+    known = inspect.signature(family).parameters.values()
+    return tuple(each.name for each in known if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class MergedRows(Mapping[Hashable, Reading]):
