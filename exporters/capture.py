@@ -138,6 +138,7 @@ class CaptureWriter:
             "taken": frame.taken if dated(frame.taken) else None,
             "monotonic": frame.monotonic,
             "ran": _ran(frame.ran),
+            **({"fresh": True} if frame.fresh else {}),
         }
         index, whole = _json_lines(lines), _json_lines([{"frame": frame.number, "kind": "frame", **moment}])
         members = {f"{folder}/{name}": files[name] for name in sorted(files)}

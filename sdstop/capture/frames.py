@@ -240,7 +240,7 @@ def _clocked(
         taken = moment.taken
         if taken is None:
             taken = last.taken + (monotonic - last.monotonic if frames else step)
-        frames.append(Frame(this, taken, monotonic, evidence[this], ran))
+        frames.append(Frame(this, taken, monotonic, evidence[this], ran, moment.fresh))
     first = next((frame for frame in frames if dated(frame.taken)), None)
     if first is not None and not dated(frames[0].taken):  # earlier frames are dated relative to this one
         frames = [

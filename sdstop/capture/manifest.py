@@ -7,7 +7,8 @@ The manifest, `manifest.json`, describes the capture and lists its frames. All f
      "frames": [{"number": 1, "taken": 1790000000.25, "monotonic": 815.5, "ran": {"diskstats": [815.4, 0.002]}}]}
 
 `collectors` are those of the recorder, whether they ran or not. `taken` is Unix time and `monotonic` the node's clock,
-in seconds; `ran` has the start and the duration of each collector that ran (null: it was still hanging).
+in seconds; `ran` has the start and the duration of each collector that ran (null: it was still hanging). A frame that
+is `fresh` begins a further run of the recorder: it has all that is known, and nothing of the frames before it holds.
 
 The index has a line of JSON for each piece of evidence, and one for each complete frame:
 
@@ -50,16 +51,19 @@ _MOST_LINES = 1_000_000
 
 
 class FrameTime(Struct, frozen=True):
-    """Time of a frame and runs of its collectors, as far as known."""
+    """Time of a frame and runs of its collectors, as far as known. `fresh` as in Frame."""
 
     taken: float | None = None
     monotonic: float | None = None
     ran: Mapping[str, RunMark] | None = None
+    fresh: bool = False
 
     def or_else(self, other: FrameTime) -> FrameTime:
         """Return a copy with missing time and runs taken from another."""
         timed = self if (self.taken, self.monotonic) != (None, None) else other
-        return FrameTime(timed.taken, timed.monotonic, other.ran if self.ran is None else self.ran)
+        return FrameTime(
+            timed.taken, timed.monotonic, other.ran if self.ran is None else self.ran, self.fresh or other.fresh
+        )
 
 
 class Manifest(Struct, frozen=True):
@@ -131,7 +135,9 @@ def read_frame_time(entry: Mapping[str, Any]) -> FrameTime:
         for name, mark in ran.items():
             if isinstance(mark, list) and len(mark) == 2 and (started := finite(mark[0])) is not None:
                 marks[name] = RunMark(started, finite(mark[1]))
-    return FrameTime(taken if taken is None or 0 <= taken < _LATEST else None, finite(entry.get("monotonic")), marks)
+    if taken is not None and not 0 <= taken < _LATEST:
+        taken = None
+    return FrameTime(taken, finite(entry.get("monotonic")), marks, entry.get("fresh") is True)
 
 
 def finite(value: object) -> float | None:

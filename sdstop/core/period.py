@@ -101,6 +101,9 @@ def between(frames: Iterable[Frame], since: float, until: float) -> list[Frame]:
         if chosen:
             chosen.append(frame)
             continue
+        if frame.fresh:
+            known.clear()
+            marks.clear()
         known.update((item.key, item) for item in frame.evidence)
         marks.update(frame.ran or {})
         before = replace(frame, evidence=tuple(known.values()), ran=None if frame.ran is None else dict(marks))

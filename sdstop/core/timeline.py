@@ -208,7 +208,7 @@ class OpenedTimeline(Timeline):
         chosen = self._all[start:stop]
         if not chosen:
             return []
-        known, ran = self._before(start)
+        known, ran = ({}, {}) if chosen[0].fresh else self._before(start)
         known.update((item.key, item) for item in chosen[0].evidence)
         ran.update(chosen[0].ran or {})
         marks = None if chosen[0].ran is None else ran
@@ -229,6 +229,9 @@ def _after(
 ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
     """Return the known evidence, and the last runs of collectors, after further frames."""
     for frame in frames:
+        if frame.fresh:
+            known.clear()
+            ran.clear()
         known.update((item.key, item) for item in frame.evidence)
         ran.update(frame.ran or {})
     return known, ran

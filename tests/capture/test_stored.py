@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from sdstop.capture.reader import open_recording
+from sdstop.capture.reader import open_capture, open_recording
 from sdstop.capture.stored import StoredTimeline
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
@@ -21,6 +21,7 @@ from sdstop.core.timeline import OpenedTimeline, Timeline
 from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.rules import RULES
+from tests.cli.run import run
 from tests.days import day, record
 from tests.fixtures import opened
 
@@ -107,6 +108,25 @@ def test_runs_form_one_timeline_with_gaps(tmp_path: Path) -> None:
     part = open_recording(path, Period(since=f"@{START + 620:.0f}", until=f"@{START + 4001:.0f}"))[1]
     assert [part.frames[0].number, part.frames[-1].number] == [71, 92]
     assert {item.key for item in part.frame(0).evidence} == {"/proc/diskstats", "/sys/slow"}
+
+
+@pytest.mark.parametrize("name", ["part", "part.tar.gz"])
+def test_a_capture_of_several_runs_keeps_them_apart(name: str, tmp_path: Path) -> None:
+    once = Evidence("/sys/gone", data=b"1\n")
+    record(
+        tmp_path / "r", ORIGIN,
+        frames(range(50), START, 1000.0, once),
+        frames(range(50, 90), START + 600, 1600.0),
+    )  # fmt: skip
+    assert run("unpack", tmp_path / "r", tmp_path / name).returncode == 0
+    opened_again = open_capture(tmp_path / name)[1]
+    assert [frame.number for frame in opened_again if frame.fresh] == [51]
+    timeline = OpenedTimeline(opened_again)
+    for index, known in ((49, True), (50, False), (51, False), (89, False)):
+        (whole,) = timeline.recall(index, index + 1)
+        assert ("/sys/gone" in {item.key for item in whole.evidence}) == known
+    (last,) = between(opened_again, START + 639, START + 639)
+    assert {item.key for item in last.evidence} == {"/proc/diskstats", "/sys/slow"}
 
 
 def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
