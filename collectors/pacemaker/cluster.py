@@ -7,9 +7,8 @@ from typing import Annotated, ClassVar
 
 from sdstop.collectors.pacemaker import crm_mon, crm_mon_text
 from sdstop.collectors.pacemaker.corosync import CONFIGURED, COROSYNC, KIND, parse_name
-from sdstop.collectors.pacemaker.crm_mon import (
-    MON,
-    MON_OLD,
+from sdstop.collectors.pacemaker.crm_mon import MON, MON_OLD, parse_status
+from sdstop.collectors.pacemaker.status import (
     UNPROMOTED,
     Failure,
     ManagedResource,
@@ -17,7 +16,6 @@ from sdstop.collectors.pacemaker.crm_mon import (
     PacemakerStatus,
     moment_of,
     nodes_of,
-    parse_status,
 )
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key

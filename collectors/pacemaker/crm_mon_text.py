@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.collectors.pacemaker.crm_mon import (
+from sdstop.collectors.pacemaker.status import (
     BY_HAND,
     Ban,
     Failure,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -168,32 +169,39 @@ def differs(before: object, after: object, unit: str = "") -> bool:
 
 def _lost(finding: Finding, b: ComparedSide, names: Mapping[str, str]) -> ChangedFinding:
     """Return the change of a finding that only A has."""
-    subjects = [renamed(subject, names) for subject in finding.subjects]
-    verdict = _verdict(b, finding.rule, subjects)
-    if isinstance(verdict, RuledOut):
-        return ChangedFinding(FindingChange.GONE, finding, None, f"B: {verdict.summary}")
-    if isinstance(verdict, Unchecked):
-        return ChangedFinding(FindingChange.UNPROVED, finding, None, f"not checked in B: {verdict.reason}")
-    if finding.rule in b.judgement.ran and not any(_is_there(b, subject) for subject in subjects):
-        return ChangedFinding(FindingChange.LEFT, finding, None, f"{subjects[0]} is not in B")
-    if _has_none(b, finding.rule):
-        return ChangedFinding(FindingChange.LEFT, finding, None, "B has nothing that it could be about")
-    return ChangedFinding(FindingChange.UNPROVED, finding, None, f"not checked in B: {_unjudged(b, finding.rule)}")
+    known, why, there = _other_verdict(finding, b, names, "B")
+    if not known:
+        return ChangedFinding(FindingChange.UNPROVED, finding, None, why)
+    return ChangedFinding(FindingChange.GONE if there else FindingChange.LEFT, finding, None, why)
 
 
 def _found(finding: Finding, a: ComparedSide, names: Mapping[str, str]) -> ChangedFinding:
     """Return the change of a finding that only B has."""
+    known, why, _ = _other_verdict(finding, a, names, "A")
+    return ChangedFinding(FindingChange.NEW if known else FindingChange.UNSEEN, None, finding, why)
+
+
+class _OtherVerdict(NamedTuple):
+    """The verdict of a side that lacks a finding: whether one is known, its reason, and whether the thing is there."""
+
+    known: bool
+    why: str
+    there: bool = True
+
+
+def _other_verdict(finding: Finding, side: ComparedSide, names: Mapping[str, str], place: str) -> _OtherVerdict:
+    """Return the verdict of a side (`place`: A or B) about the things of a finding of the other one."""
     subjects = [renamed(subject, names) for subject in finding.subjects]
-    verdict = _verdict(a, finding.rule, subjects)
+    verdict = _verdict(side, finding.rule, subjects)
     if isinstance(verdict, RuledOut):
-        return ChangedFinding(FindingChange.NEW, None, finding, f"A: {verdict.summary}")
+        return _OtherVerdict(known=True, why=f"{place}: {verdict.summary}")
     if isinstance(verdict, Unchecked):
-        return ChangedFinding(FindingChange.UNSEEN, None, finding, f"not checked in A: {verdict.reason}")
-    if finding.rule in a.judgement.ran and not any(_is_there(a, subject) for subject in subjects):
-        return ChangedFinding(FindingChange.NEW, None, finding, f"{subjects[0]} is not in A")
-    if _has_none(a, finding.rule):
-        return ChangedFinding(FindingChange.NEW, None, finding, "A has nothing that it could be about")
-    return ChangedFinding(FindingChange.UNSEEN, None, finding, f"not checked in A: {_unjudged(a, finding.rule)}")
+        return _OtherVerdict(known=False, why=f"not checked in {place}: {verdict.reason}")
+    if finding.rule in side.judgement.ran and not any(_is_there(side, subject) for subject in subjects):
+        return _OtherVerdict(known=True, why=f"{subjects[0]} is not in {place}", there=False)
+    if _has_none(side, finding.rule):
+        return _OtherVerdict(known=True, why=f"{place} has nothing that it could be about", there=False)
+    return _OtherVerdict(known=False, why=f"not checked in {place}: {_unjudged(side, finding.rule)}")
 
 
 def _unjudged(side: ComparedSide, rule: str) -> str:

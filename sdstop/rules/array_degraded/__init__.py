@@ -26,6 +26,8 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
+from sdstop.rules.array_degraded.halted import failed_journal, frozen, without_journal
+from sdstop.rules.array_degraded.member import corrected, marks, smart, suspect, sync_action
 
 _RUNNING = frozenset({
     "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
@@ -36,9 +38,9 @@ _RUNNING = frozenset({
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for member in window.rows(Member).values():
         if member.errors and member.state != "faulty":
-            yield _corrected(window, member, member.errors, limits)
-        elif (said := _marked(member)) and member.state != "faulty":
-            yield _suspect(window, member, said)
+            yield corrected(window, member, member.errors, limits)
+        elif (said := marks(member)) and member.state != "faulty":
+            yield suspect(window, member, said)
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         yield _idle(window, array) or _judged(window, array)
 
@@ -73,12 +75,12 @@ def _judged(window: Window, array: Array) -> Verdict:
 
 def _whole(window: Window, array: Array) -> Verdict:
     """Judge an array that lacks no member."""
-    if journal := _failed_journal(window, array):
-        return _without_journal(window, array, journal)
+    if journal := failed_journal(window, array):
+        return without_journal(window, array, journal)
     if array.state in _REFUSES:
         return _refuses(window, array)
     if array.redundant and array.action == "frozen":
-        return _frozen(window, array)
+        return frozen(window, array)
     if not array.redundant:
         return RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
     count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
@@ -89,8 +91,6 @@ _REFUSES = frozenset({"readonly", "read-only"})
 """States of arrays that refuse writes; those with `auto` end with the first write."""
 _WORKING = frozenset({"in_sync", "rebuilding"})
 _FILLS = frozenset({"recover", "resync", "reshape"})
-_MARKS = {"write_error": "a write failed", "want_replacement": "its replacement is requested"}
-"""Flags of a member that still serves, and their meaning."""
 
 
 def _contradiction(window: Window, array: Array) -> str:
@@ -159,160 +159,6 @@ def _refuses(window: Window, array: Array) -> Finding:
         refuted_by="array_state clean or active",
         harmless_if="an administrator made it read-only on purpose",
         damage=Damage.AVAILABILITY,
-    )
-
-
-def _failed_journal(window: Window, array: Array) -> Member | None:
-    """Return the failed journal of an array that has no working one, None otherwise."""
-    members = window.where(Member, "array", array.array)
-    if any(member.state == "journal" for member in members):
-        return None
-    failed = [member for member in members if member.state == "faulty"]
-    known = [member for member in failed if "journal" in (member.flags or "").split(",")]
-    if not known and array.policy == "journal" and not array.degraded:
-        known = failed
-    return known[0] if known else None
-
-
-def _without_journal(window: Window, array: Array, journal: Member) -> Finding:
-    """Return the finding of an array whose journal failed (kernel drivers/md/raid5.c: log_io_failed, md.c)."""
-    return Finding(
-        severity=Severity.CRITICAL,
-        subject=array.array,
-        title="JOURNAL FAILED",
-        cause=f"The write journal {human.safe(journal.device, 24)} failed, and the array has no other one.",
-        impact="The array refuses writes, or will when it is assembled again.",
-        values=(
-            Value("journal", "journal", journal.device),
-            Value("state", "state", array.state),
-            Value("policy", "consistency policy", array.policy),
-        ),
-        evidence=cites(window.cite(array), window.cite(journal, "state")),
-        advice=(
-            "Save the data that was written last; then give the array a new journal.",
-            _smart(journal.device),
-            run("mdadm", f"/dev/{array.array}", "--remove", f"/dev/{journal.device}"),
-            run("mdadm", f"/dev/{array.array}", "--add-journal", "/dev/NEW", note="in read-only state"),
-        ),
-        refuted_by=f"no (F) behind the journal in the line of {array.array} in /proc/mdstat",
-        damage=Damage.AVAILABILITY,
-    )
-
-
-_FROZEN = 8.0
-"""Seconds for which an array is frozen without a reason to worry: mdadm freezes it while it changes members."""
-
-
-def _frozen(window: Window, array: Array) -> Verdict:
-    """Judge a whole array that starts neither rebuilds nor checks."""
-    rows = list(window.series(Array, array.array))
-    since = rows[-1][0]
-    for time, row in reversed(rows):
-        if row is None or row.action != "frozen":
-            break
-        since = time
-    lasting = rows[-1][0] - since
-    if lasting < _FROZEN:
-        return Unchecked(f"sync_action frozen for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array)
-    return Finding(
-        severity=Severity.WARNING,
-        subject=array.array,
-        title="REBUILDS AND CHECKS FROZEN",
-        cause=f"The array has been frozen for at least {human.duration(lasting)}; its members are in sync.",
-        impact="No spare replaces a failed member, and no check runs.",
-        values=(Value("lasting", "frozen for, minimum", lasting, "seconds", above=_FROZEN),),
-        evidence=cites(window.cite(array, "action")),
-        advice=(
-            "Allow rebuilds again, unless mdadm is changing the array.",
-            run("ps", "axo", "pid,etime,args", note="mdadm --grow, --add").pipe("grep", "mdadm"),
-            run("echo", "idle", into=_sync_action(array.array)),
-        ),
-        refuted_by=f"another word in {_sync_action(array.array)}",
-        harmless_if="mdadm reshapes the array, or an administrator froze it",
-        lasting=lasting,
-    )
-
-
-def _marked(member: Member) -> str:
-    """Return the marks on a member by its flags and bad blocks, "" for none."""
-    flags = (member.flags or "").split(",")
-    said = [words for flag, words in _MARKS.items() if flag in flags]
-    if member.bad_blocks:
-        said.append(f"{human.plural(member.bad_blocks, 'bad block range')} listed")
-    return ", ".join(said)
-
-
-def _suspect(window: Window, member: Member, said: str) -> Finding:
-    return Finding(
-        severity=Severity.WARNING,
-        subject=f"{member.array}/{member.device}",
-        title="MEMBER SUSPECT, still in service",
-        cause=f"{said[0].upper()}{said[1:]}.",
-        impact=(
-            "Data in the listed ranges lacks a copy."
-            if member.bad_blocks
-            else "The array can lose this member, and its redundancy with it."
-        ),
-        values=(
-            Value("bad_blocks", "bad block ranges", member.bad_blocks, "", above=0),
-            Value("flags", "state", member.flags),
-        ),
-        evidence=cites(window.cite(member, "state"), window.cite(member, "bad_blocks")),
-        advice=(
-            "Check the disk and its cable, then replace the member.",
-            _smart(member.device),
-            _replaced(member, "needs a spare"),
-        ),
-        refuted_by="the state in_sync alone, and an empty list of bad blocks",
-        view_subject=member.device,
-    )
-
-
-def _smart(device: str) -> Advice:
-    return run("smartctl", "-x", f"/dev/{device}", note="pending, reallocated sectors; CRC errors: the cable")
-
-
-def _replaced(member: Member, note: str) -> Advice:
-    return run("mdadm", f"/dev/{member.array}", "--replace", f"/dev/{member.device}", note=note)
-
-
-def _sync_action(array: str) -> str:
-    return f"/sys/block/{array.replace('/', '!')}/md/sync_action"
-
-
-def _corrected(window: Window, member: Member, errors: int, limits: Limits) -> Finding:
-    """Return the finding of a member whose unreadable sectors the array restored from the other members."""
-    known = [row for _, row in window.series(Member, (member.array, member.device)) if row and row.errors is not None]
-    moments = window.moments(Member)
-    seconds = moments[-1].started - moments[0].started
-    grown = max(errors - (known[0].errors or 0), 0) if len(known) > 1 else None
-    bad = bool(grown) or errors >= limits["corrected"]
-    new = "" if grown is None else f", {grown or 'none'} of them in {human.duration(seconds)}"
-    return Finding(
-        severity=Severity.WARNING if bad else Severity.INFO,
-        subject=f"{member.array}/{member.device}",
-        title=f"READ ERRORS CORRECTED: {human.number(errors)}",
-        cause=f"{human.plural(errors, 'read error')} corrected from other members{new}.",
-        impact=(
-            "The disk is losing sectors and can be dropped by the array."
-            if grown
-            else "No data is lost; a member with many read errors can be dropped."
-        ),
-        values=(
-            Value("errors", "read errors corrected", errors, "", above=limits["corrected"]),
-            Value("grown", "new read errors", grown, "", above=0),
-            Value("bad_blocks", "bad block ranges", member.bad_blocks),
-        ),
-        evidence=cites(window.cite(member, "errors")),
-        advice=(
-            "Check the disk; replace it if the errors grow.",
-            _smart(member.device),
-            run("echo", "check", into=_sync_action(member.array), note="reads all sectors"),
-            _replaced(member, "if the errors grow; needs a spare"),
-        ),
-        refuted_by="a count that does not grow during a complete check",
-        totals=not grown,
-        view_subject=member.device,
     )
 
 
@@ -404,7 +250,7 @@ def _advice(array: Array, members: Sequence[Member], *, running: bool) -> Iterat
     yield from _first(array, running=running)
     if failed:
         yield run("journalctl", "-k").pipe("grep", "-w", *operands(failed[0]))
-        yield _smart(failed[0])
+        yield smart(failed[0])
         yield run("mdadm", f"/dev/{name}", "--remove", f"/dev/{failed[0]}", note="failed and still listed")
     elif not running and array.action != "frozen":
         yield run("mdadm", "--detail", f"/dev/{name}", note="missing member; journalctl -k has the time")
@@ -423,13 +269,13 @@ def _first(array: Array, *, running: bool) -> Iterator[Advice]:
         yield run("cat", "/proc/mdstat")
     elif array.action == "frozen":
         yield "Resume the frozen rebuild."
-        yield run("echo", "idle", into=_sync_action(name))
+        yield run("echo", "idle", into=sync_action(name))
     elif array.state in {"readonly", "read-auto", "read-only", "auto-read-only"}:
         yield "Make the array writable: a read-only array does not rebuild."
         yield run("mdadm", "--readwrite", f"/dev/{name}")
     elif array.spares:
         yield "Start the rebuild: a spare is present but unused."
-        yield run("echo", "recover", into=_sync_action(name))
+        yield run("echo", "recover", into=sync_action(name))
     else:
         yield "Add a disk or partition at least as large as the others."
         yield run("mdadm", f"/dev/{name}", "--add", "/dev/NEW")

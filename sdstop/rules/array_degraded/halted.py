@@ -1,0 +1,89 @@
+"""md arrays with all members in sync that refuse writes for lack of a journal, or start no rebuild."""
+
+from __future__ import annotations
+
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core import format as human
+from sdstop.core.advice import run
+from sdstop.core.finding import (
+    Damage,
+    Finding,
+    Severity,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.history import Window
+from sdstop.rules.array_degraded.member import smart, sync_action
+
+
+def failed_journal(window: Window, array: Array) -> Member | None:
+    """Return the failed journal of an array that has no working one, None otherwise."""
+    members = window.where(Member, "array", array.array)
+    if any(member.state == "journal" for member in members):
+        return None
+    failed = [member for member in members if member.state == "faulty"]
+    known = [member for member in failed if "journal" in (member.flags or "").split(",")]
+    if not known and array.policy == "journal" and not array.degraded:
+        known = failed
+    return known[0] if known else None
+
+
+def without_journal(window: Window, array: Array, journal: Member) -> Finding:
+    """Return the finding of an array whose journal failed (kernel drivers/md/raid5.c: log_io_failed, md.c)."""
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=array.array,
+        title="JOURNAL FAILED",
+        cause=f"The write journal {human.safe(journal.device, 24)} failed, and the array has no other one.",
+        impact="The array refuses writes, or will when it is assembled again.",
+        values=(
+            Value("journal", "journal", journal.device),
+            Value("state", "state", array.state),
+            Value("policy", "consistency policy", array.policy),
+        ),
+        evidence=cites(window.cite(array), window.cite(journal, "state")),
+        advice=(
+            "Save the data that was written last; then give the array a new journal.",
+            smart(journal.device),
+            run("mdadm", f"/dev/{array.array}", "--remove", f"/dev/{journal.device}"),
+            run("mdadm", f"/dev/{array.array}", "--add-journal", "/dev/NEW", note="in read-only state"),
+        ),
+        refuted_by=f"no (F) behind the journal in the line of {array.array} in /proc/mdstat",
+        damage=Damage.AVAILABILITY,
+    )
+
+
+_FROZEN = 8.0
+"""Seconds for which an array is frozen without a reason to worry: mdadm freezes it while it changes members."""
+
+
+def frozen(window: Window, array: Array) -> Verdict:
+    """Judge a whole array that starts neither rebuilds nor checks."""
+    rows = list(window.series(Array, array.array))
+    since = rows[-1][0]
+    for time, row in reversed(rows):
+        if row is None or row.action != "frozen":
+            break
+        since = time
+    lasting = rows[-1][0] - since
+    if lasting < _FROZEN:
+        return Unchecked(f"sync_action frozen for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array)
+    return Finding(
+        severity=Severity.WARNING,
+        subject=array.array,
+        title="REBUILDS AND CHECKS FROZEN",
+        cause=f"The array has been frozen for at least {human.duration(lasting)}; its members are in sync.",
+        impact="No spare replaces a failed member, and no check runs.",
+        values=(Value("lasting", "frozen for, minimum", lasting, "seconds", above=_FROZEN),),
+        evidence=cites(window.cite(array, "action")),
+        advice=(
+            "Allow rebuilds again, unless mdadm is changing the array.",
+            run("ps", "axo", "pid,etime,args", note="mdadm --grow, --add").pipe("grep", "mdadm"),
+            run("echo", "idle", into=sync_action(array.array)),
+        ),
+        refuted_by=f"another word in {sync_action(array.array)}",
+        harmless_if="mdadm reshapes the array, or an administrator froze it",
+        lasting=lasting,
+    )
