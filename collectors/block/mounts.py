@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
-from sdstop.core.host import Absent, Host
+from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Name, Reading, Source
 from sdstop.core.retention import mount_table
@@ -17,6 +17,8 @@ MOUNTS = ("/proc/self/mounts", "/proc/mounts")
 """The same table; archives have one or the other."""
 _MOST_OF_ONE = 16
 """Most mount points of one file system: container hosts have thousands of bind mounts of it."""
+_COLUMNS = 3
+"""Least columns of a line: what is mounted, where, and the type of its file system."""
 ACCESS = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 _REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "9p", "lustre", "beegfs"})
 
@@ -74,7 +76,7 @@ def parse(text: str, origin: str) -> Iterator[MountPoint]:
     seen: Counter[str] = Counter()
     for line in text.splitlines():
         words = [word.replace("\\040", " ").replace("\\134", "\\") for word in line.split(" ")[:4]]
-        if len(words) < 3:
+        if len(words) < _COLUMNS:
             continue
         source, point, filesystem = words[:3]
         options = words[3].split(",") if len(words) > 3 else []
@@ -100,7 +102,7 @@ def server_of(source: str) -> str | None:
 
 
 def read(host: Host) -> Iterator[MountPoint]:
-    """Yield the mount points. Raises Absent if the table is not there."""
+    """Yield the mount points. Raises Absent if the table is not there, Malformed if it has none: a node has a root."""
     for key in MOUNTS:
         try:
             text = host.text(key)
@@ -108,6 +110,8 @@ def read(host: Host) -> Iterator[MountPoint]:
             if key == MOUNTS[-1]:
                 raise
             continue
+        if not any(len(line.split(" ")) >= _COLUMNS for line in text.splitlines()):
+            raise Malformed(f"no mount point in {text[:40]!r}")
         yield from parse(text, key)
         return
 

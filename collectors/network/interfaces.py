@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.network import netclass
+from sdstop.core import format as human
 from sdstop.core.collector import LIVE, Collector, Need
-from sdstop.core.host import Host, Malformed
+from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Naming, Stated, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, files, recorded
 from sdstop.core.text import is_whole
@@ -290,6 +291,30 @@ def read_interfaces(host: Host) -> Iterable[Reading]:
     return [_interface(host, folder, measured=netclass.measured(folder, known)) for folder in known.values()]
 
 
+def _changes(host: Host, interface: str) -> int | None:
+    """Return the changes of the carrier since boot, None if not counted (before Linux 3.15) or not readable.
+
+    Any user may read the file, and it always holds a number: anything else is a defect of the evidence.
+    """
+    path = f"{CLASS}/{interface}/carrier_changes"
+    try:
+        text = host.text(path).strip()
+    except Absent:
+        return None
+    except TimedOut:
+        raise
+    except Unreadable as error:
+        host.defect(path, human.safe(error, 80) or "not readable", interface)
+        return None
+    if not text.isdecimal() or len(text) > _DIGITS:
+        host.defect(path, "not a number", interface)
+        return None
+    return int(text)
+
+
+_DIGITS = 20
+
+
 def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interface:
     base = f"{CLASS}/{folder.name}"
     flags = host.number(f"{base}/flags")
@@ -304,7 +329,7 @@ def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interf
         operstate=host.maybe(f"{base}/operstate") or None,
         up=None if flags is None else bool(flags & _UP),
         carrier=carrier == "1" if carrier in {"0", "1"} else None,
-        carrier_changes=host.number(f"{base}/carrier_changes"),
+        carrier_changes=_changes(host, folder.name),
         mtu=host.number(f"{base}/mtu"),
         # -1, 0 and 4294967295 all mean unknown.
         speed=speed * _MEGABIT if speed is not None and 0 < speed < 0xFFFFFFFF else None,

@@ -70,7 +70,11 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
         )
         impact = f"Transfers of at most {human.quantity(row.speed, 'bytes_per_second')} in each direction."
         return _finding(window, row, slow, impact, window.cite(row, "speed"), Damage.SPEED)
-    return RuledOut(row.interface, f"link up, lost {human.plural(flaps, 'time')} while watched")
+    if _counted(window, row, slave):
+        return RuledOut(row.interface, f"link up, lost {human.plural(flaps, 'time')} while watched")
+    if any(other.carrier_changes is not None for other in window.rows(Interface).values()):
+        return Unchecked("link up; its failures are unknown, unlike those of others", row.interface, gap=Gap.FAULTY)
+    return RuledOut(row.interface, "link up in all samples; failures are not counted")
 
 
 def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
@@ -100,6 +104,14 @@ def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
         failures = [old.link_failures for old in rows if old.link_failures is not None]
         flaps = max(flaps, failures[-1] - failures[0] if failures else 0)
     return flaps
+
+
+def _counted(window: Window, row: Interface, slave: BondSlave | None) -> bool:
+    """Return whether the failures of a link are known."""
+    if slave is not None and slave.link_failures is not None:
+        return True
+    rows = [old for _, old in window.series(Interface, row.interface) if old is not None]
+    return any(old.carrier_changes is not None for old in rows)
 
 
 _MEGABIT = 125_000

@@ -106,6 +106,21 @@ def test_old_failures_alone_are_good() -> None:
     assert Judged((NETWORK, INTERFACES, LINKS, NODE), [LINK_DEGRADED], shown).ruled_out("eth0").summary
 
 
+def test_failures_that_cannot_be_read_are_no_good_sign() -> None:
+    nics = (Nic("eth0"), Nic("eth1"))
+    for text in ("garbage\n", "\0"):
+        shown = [
+            (
+                10.0 * n,
+                files(*nics, more={f"{CLASS}/eth0/carrier_changes": text, f"{CLASS}/eth1/carrier_changes": "2\n"}),
+            )
+            for n in range(3)
+        ]
+        said = Judged((NETWORK, INTERFACES, LINKS, NODE), [LINK_DEGRADED], shown)
+        assert "failures are unknown" in said.unchecked("eth0").reason
+        assert said.ruled_out("eth1").summary == "link up, lost 0 times while watched"
+
+
 # --- bonds --------------------------------------------------------------------------------------------------
 
 
