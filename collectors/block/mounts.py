@@ -18,7 +18,7 @@ MOUNTS = ("/proc/self/mounts", "/proc/mounts")
 _MOST_OF_ONE = 16
 """Most mount points of one file system: container hosts have thousands of bind mounts of it."""
 _COLUMNS = 3
-"""Least columns of a line: what is mounted, where, and the type of its file system."""
+"""Minimum columns of a line: device or server, mount point, and type."""
 ACCESS = frozenset({"ro", "rw", "emergency_ro", "shutdown"})
 _REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "9p", "lustre", "beegfs"})
 
