@@ -26,6 +26,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.rules.path_failed.left_out import left_out, left_out_finding
 from sdstop.rules.path_failed.nvme import namespaces
 
 _GRACE = 0.5
@@ -39,6 +40,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         sizes = _sizes(window, row)
         if row.active == row.paths and len(set(sizes.values())) > 1:
             yield _unequal(window, row, sizes)
+            continue
+        if row.active == row.paths and row.paths and (others := left_out(window, row)):
+            yield left_out_finding(window, row, others)
             continue
         if row.active == row.paths and row.paths:
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")
