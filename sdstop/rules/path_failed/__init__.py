@@ -26,7 +26,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.rules.path_failed.left_out import left_out, left_out_finding
+from sdstop.rules.path_failed.beside import beside_finding, disks_beside
 from sdstop.rules.path_failed.nvme import namespaces
 
 _GRACE = 0.5
@@ -41,8 +41,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.active == row.paths and len(set(sizes.values())) > 1:
             yield _unequal(window, row, sizes)
             continue
-        if row.active == row.paths and row.paths and (others := left_out(window, row)):
-            yield left_out_finding(window, row, others)
+        if row.active == row.paths and row.paths and (others := disks_beside(window, row)):
+            yield beside_finding(window, row, others)
             continue
         if row.active == row.paths and row.paths:
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")

@@ -17,14 +17,14 @@ _SETTLED = 30.0
 """Seconds after which a disk that was found belongs to its map."""
 
 
-def left_out(window: Window, row: MultipathState) -> list[str]:
+def disks_beside(window: Window, row: MultipathState) -> list[str]:
     """Return the disks that run, have the identity of a path of a map, and are in no map."""
-    mapped = {each.path for each in window.rows(MultipathPath).values()}
+    mapped = {each.number for each in window.rows(MultipathPath).values()}
     own = [each.path for each in window.where(MultipathPath, "mapping", row.mapping) if each.path is not None]
     keys = {_identity(disk) for path in own if (disk := window.get(BlockDevice, path)) is not None}
     return [
         each.device for each in window.rows(BlockDevice).values()
-        if each.kind == "disk" and each.device not in mapped and each.hctl and each.own_wwn and each.size
+        if each.kind == "disk" and each.number not in mapped and each.hctl and each.own_wwn and each.size
         and each.state == "running" and _identity(each) in keys and _is_settled(window, each.device)
     ]  # fmt: skip
 
@@ -44,7 +44,7 @@ def _is_settled(window: Window, device: str) -> bool:
     return known[-1] - known[0] >= _SETTLED or len(known) == len(moments)
 
 
-def left_out_finding(window: Window, row: MultipathState, names: Sequence[str]) -> Finding:
+def beside_finding(window: Window, row: MultipathState, names: Sequence[str]) -> Finding:
     """Return the finding of a map that works and has fewer paths than the node."""
     paths = row.paths or 0
     disk = window.get(BlockDevice, names[0])
