@@ -279,10 +279,17 @@ def moment(taken: float) -> datetime:
     return datetime.fromtimestamp(min(max(taken, 0.0), _LATEST), UTC)
 
 
+def _share(value: float) -> str:
+    """Return a ratio as a percentage with its sign: `25.0%`, `0.02%`, `<0.0001%`."""
+    if abs(value) >= 0.0005 or not value:
+        return f"{percent(value)}%"
+    return f"{value * 100:.1g}%" if abs(value) >= 1e-6 else "<0.0001%"
+
+
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "bytes": lambda v: _binary(bytes_(v)),
     "bytes_per_second": flow,
-    "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'}%",
+    "ratio": _share,
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",
     "celsius": lambda v: f"{v:.0f} C",

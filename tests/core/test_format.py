@@ -36,6 +36,11 @@ def test_long_text_is_cut() -> None:
     assert human.safe("x" * 300, 10) == "xxxxxxx..."
 
 
+def test_small_shares_have_no_exponent() -> None:
+    texts = {0.0: "0%", 0.25: "25.0%", 0.0002: "0.02%", 2e-6: "0.0002%", 2e-7: "<0.0001%"}
+    assert {value: human.quantity(value, "ratio") for value in texts} == texts
+
+
 def test_blocks_keep_their_lines() -> None:
     assert human.safe_block("a\tb\nc\rd") == "a       b\nc\\x0dd"
 
