@@ -120,7 +120,7 @@ def _full(window: Window, row: FilesystemSpace, severity: Severity, known: Filli
             Value("available", "available to users", left, "bytes"),
             Value("size", "size", row.size, "bytes"),
             Value("rate", "growth", known.rate if known else None, "bytes_per_second"),
-            Value("full_in", "full at this rate in", known.full_in if known else None, "seconds"),
+            Value("full_in", "full at this rate in", (known.full_in or None) if known else None, "seconds"),
             Value("inodes", "inodes in use", row.inodes_share, "ratio"),
             Value("type", "type", row.type),
         ),

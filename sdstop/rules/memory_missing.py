@@ -67,7 +67,7 @@ def _finding(window: Window, total: int, listed: int, dimms: list[Dimm], limits:
         cause=f"The kernel has {_size(total)} of {_size(listed)} in {human.plural(len(dimms), 'module')}.",
         impact="Cache is smaller; a memory channel may carry nothing.",
         values=(
-            Value("share", "memory in use", total / listed, "ratio", below=limits["share"]),
+            Value("share", "part that the kernel has", total / listed, "ratio", below=limits["share"]),
             Value("total", "memory of the kernel", total, "bytes", of=listed),
             Value("modules", "modules", len(dimms)),
         ),

@@ -71,7 +71,7 @@ def _filling(
         values=(
             Value("filled", "space in use", share, "ratio", above=limits["full" if full else "near_full"]),
             Value("rate", "growth", known.rate if known else None, "bytes_per_second"),
-            Value("full_in", "full at this rate in", known.full_in if known else None, "seconds"),
+            Value("full_in", "full at this rate in", (known.full_in or None) if known else None, "seconds"),
             Value("size", "space", row.size, "bytes"),
         ),
         evidence=cites(window.cite(row)),

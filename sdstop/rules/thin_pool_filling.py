@@ -227,7 +227,7 @@ def _finding(window: Window, pool: _Pool, faults: Sequence[_Fault], limits: Limi
             Value("data", "data in use", share, "ratio", above=_passed(share, limits)),
             Value("metadata", "metadata in use", metadata, "ratio", above=_passed(metadata, limits)),
             Value("rate", "growth", pool.data.rate if pool.data else None, "bytes_per_second"),
-            Value("full_in", "full at this rate in", pool.data.full_in if pool.data else None, "seconds"),
+            Value("full_in", "full at this rate in", (pool.data.full_in or None) if pool.data else None, "seconds"),
             Value("size", "size", row.size, "bytes"),
             Value("promised", "size of its active volumes", pool.promised, "bytes"),
             Value("no_space", "without space, writes", row.no_space),
