@@ -225,3 +225,10 @@ def test_each_limit_is_on_a_path_as_in_the_view_of_volumes(name: str) -> None:
             assert stage.full == ((item.at_limit or 0.0) >= 0.5), item.name
     if name in {"vm-cgroup-io-max", "scaleio-cloud"}:
         assert any(stages[item.limit.subject].full for item in known)  # type: ignore[union-attr]
+
+
+async def test_each_path_names_its_own_finding() -> None:
+    async with screen(told("scaleio-cloud"), (160, 48)) as shown:
+        await shown.press("9")
+        assert "AT IOPS LIMIT" in shown.line("canary for")
+        assert "AT BANDWIDTH LIMIT" in shown.line("web-data for")

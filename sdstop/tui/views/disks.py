@@ -282,7 +282,8 @@ def _rows(scene: Scene) -> list[Row]:
             for drive in sorted(chosen, key=lambda d: natural(d.name))
         )
     if not rows:
-        rows.append(words(text(("waiting for block devices", FAINT))))
+        empty = "waiting for block devices" if scene.session.origin.live else "no block devices recorded"
+        rows.append(words(text((empty, FAINT))))
     return rows
 
 

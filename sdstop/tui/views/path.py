@@ -80,7 +80,9 @@ def _finding(item: PathRow, _: int) -> Cell:
     if item.severity is None:
         return ""
     palette = item.scene.palette
-    found = next((f for f in item.scene.in_force if f.rule == item.path.rule), None)
+    by_rule = [f for f in item.scene.in_force if f.rule == item.path.rule]
+    names = set(item.path.subject.subjects)
+    found = next((f for f in by_rule if not names.isdisjoint(f.subjects)), by_rule[0] if by_rule else None)
     fault = found.title.partition(":")[0] if found is not None else item.path.rule
     return text((f"{WORDS[item.severity]} {palette.word(fault, 60)}", palette.severity(item.severity)))
 
