@@ -16,7 +16,7 @@ from sdstop.tui.pictures import Picture
 from sdstop.tui.views.cause import title_of
 from sdstop.tui.views.measured import measures
 from sdstop.tui.views.overview import Needs, arrange
-from tests.fixtures import replayed
+from tests.fixtures import replayed, story
 from tests.nodes.block import Load, Node, raid10, refused
 from tests.tui.first_screen import SIZES, check_first_screen, joined, panes, view
 from tests.tui.members import BLIND, FINE, HUNG, SLOW, UNRECORDED, array_node, slow
@@ -230,3 +230,10 @@ def test_a_threshold_is_marked_and_what_is_beyond_it_is_accused() -> None:
     assert (found["hits"].share, found["hits"].mark, found["hits"].accused) == (0.6, None, False)
     assert found["nodes up"].accused
     assert found["word"].share is None
+
+
+@pytest.mark.parametrize("name", ["bond-both-slaves", "busy-but-healthy"])
+async def test_the_state_counts_the_rules_as_the_first_line_does(name: str) -> None:
+    async with screen(story(name).session, (160, 48)) as shown:
+        without = shown.lines()[0].split()[-2]
+        assert f"{without} rules not applicable or not recorded" in shown.text()

@@ -48,10 +48,10 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
         fact = palette.word(f"{subject}{others}: {verdict.summary}" if subject else verdict.summary, 300)
         yield text((f"   {label:<5}", FAINT), textwrap.shorten(fact, max(width - 10, 10), placeholder=palette.ellipsis))
     good = sum(len(verdict.subjects) for verdict in judgement.ruled_out)
+    rules = scene.checks()
     facts = [f"{plural(good, 'check')} passed"] if good else []
-    rules = {each.rule for each in judgement.unchecked if each.calm}
-    if rules and not scene.session.origin.live:
-        facts.append(f"{plural(len(rules), 'rule')} not applicable or not recorded")
+    if rules.not_applicable and not scene.session.origin.live:
+        facts.append(f"{plural(rules.not_applicable, 'rule')} not applicable or not recorded")
     if facts:
         yield text((f"   {'all':<5}", FAINT), (f"{', '.join(facts)}; press !", FAINT))
     if said.unjudged:
