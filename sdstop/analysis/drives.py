@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 from msgspec import Struct
 
 from sdstop.analysis.latest import latest_rows
+from sdstop.analysis.presence import gone
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.expression import expression
-from sdstop.core.finding import Finding, Severity, worst_by_subject
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
@@ -69,8 +70,15 @@ _FLAGS = {
     "volume-unhealthy": "unhealthy",
     "thin-pool-filling": "filling",
     "snapshot-filling": "filling",
+    "path-used-directly": "not by map",
+    "paths-unbalanced": "one path",
+    "discard-unaligned": "discards",
+    "flush-slow": "slow flush",
+    "session-down": "no session",
 }
 """Words for the fault of a device; other rules have their own name."""
+GONE = "gone!"
+"""Word for a member of an array that the node no longer has."""
 _SUSPECT = "errors!"
 """Word for a member that the rule on arrays names."""
 
@@ -137,14 +145,17 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
     for member in latest_rows(window, Member)[0].values():
         members.setdefault(member.device, []).append(member)
     pools: dict[str, dict[str, str]] = {}
-    gone = {member.device: member.state for known in members.values() for member in known if member.state == "faulty"}
+    without = {
+        member.device: member.state for known in members.values() for member in known if member.state == "faulty"
+    }
+    without.update(dict.fromkeys(_without_device(window, members), GONE))
     for vdev in latest_rows(window, Vdev)[0].values():
         if vdev.device and vdev.group != "spares":
             part = devices.get(vdev.device)
             disk = (part.parent if part is not None else None) or vdev.device
             pools.setdefault(disk, {})[vdev.pool] = vdev.vdev
             if vdev.leaf and vdev.state not in USABLE:
-                gone[disk] = vdev.state.lower()
+                without[disk] = vdev.state.lower()
     worst = worst_by_subject(findings)
     flags: dict[str, str] = {}
     for finding in reversed(findings):
@@ -159,18 +170,34 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
         if name in pulled and name not in members:
             continue
         device = devices.get(name)
+        names = _names(name, device)
         found[name] = DriveState(
             name,
             kind_of(name, device),
             activities.get(name),
             device,
             tuple(members.get(name, ())),
-            worst.get(name) or (Severity.WARNING if name in gone else None),
-            gone.get(name) or flags.get(name, ""),
+            worst_of(worst[each] for each in names if each in worst) or (Severity.WARNING if name in without else None),
+            without.get(name) or next((flags[each] for each in names if each in flags), ""),
             stale,
             tuple(pools.get(name, ())),
         )
     return found
+
+
+def _names(name: str, device: BlockDevice | None) -> tuple[str, ...]:
+    """Return the names by which findings accuse a device: the kernel's, and those of its mapping."""
+    if device is None or not device.dm_name:
+        return (name,)
+    return (name, device.dm_name, volume(device.dm_name, device.dm_uuid))
+
+
+def _without_device(window: Window, members: Mapping[str, Sequence[Member]]) -> list[str]:
+    """Return the members that their arrays count as working, and that the node no longer has."""
+    working: dict[str, list[str]] = {}
+    for each in (member for known in members.values() for member in known if member.state != "faulty"):
+        working.setdefault(each.array, []).append(each.device)
+    return [name for names in working.values() for name in gone(window, names, names)]
 
 
 def _pulled(window: Window) -> set[str]:

@@ -101,3 +101,25 @@ async def test_members_that_are_alike_show_the_load_of_their_pool() -> None:
 async def test_a_full_table_leaves_no_room_for_graphs() -> None:
     async with screen(replayed("clone-convoy", "vault3"), (160, 48)) as shown:
         assert "Throughput, MiB/s" not in await shown.press("2")
+
+
+async def test_a_mapping_is_accused_by_the_name_that_its_finding_has() -> None:
+    async with screen(story("aoe-flashcache").session, (160, 48)) as shown:
+        await shown.press("2")
+        assert shown.line("cachedev dm-0").startswith("!")
+
+
+async def test_a_recording_without_block_devices_does_not_wait_for_them() -> None:
+    async with screen(story("scaleio-4node").session, SMALL) as shown:
+        assert "no block devices recorded" in await shown.press("2")
+
+
+async def test_a_row_has_a_word_for_its_fault_not_the_name_of_a_rule() -> None:
+    for name, rows in {
+        "san-neglected": ("*sdc not by map",),
+        "layers-misplaced": ("*sdd discards",),
+        "dm-caches-failing": ("*db dirty!", "!mail errors!", "*web few hits"),
+        "disk-gone-mirrored": ("*  sdc gone!",),
+    }.items():
+        async with screen(story(name).session, (160, 48)) as shown:
+            assert [row for row in rows if row not in shown.text()] == []

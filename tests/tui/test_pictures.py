@@ -27,6 +27,7 @@ def picture(shown: Screen) -> list[str]:
     ("name", "title", "inside"),
     [
         ("md-degraded", "md0: 8 slots, mirrored pairs", ["4 missing", "sdf!", "faulty: sde   no spare"]),
+        ("disk-gone-mirrored", "md0: 2 slots", ["raid1       sdb            sdc gone"]),
         ("md-rebuild-running", "md0: 8 slots", ["rebuilding: sdf", "31.2%", "8h01 left"]),
         ("bond-one-slave", "Traffic, 30s", ["ens1f0  rx", "97% 10 Gb/s", "ens1f1  rx", "bond0  48% of 20 Gbit/s"]),
         ("bcache-drains-slowly", "bcache0: dirty data of the cache", ["8.7G of 20G dirty", "dirty 43.5%"]),

@@ -8,7 +8,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
-from sdstop.analysis.drives import ArrayState, array_states
+from sdstop.analysis.drives import GONE, ArrayState, array_states
 from sdstop.analysis.rebuilding import RebuildAnalysis, rebuild_analyses
 from sdstop.collectors.devicemapper.raid_volumes import ALIVE, STALE, MappedRaidState
 from sdstop.collectors.md.readings import Array
@@ -29,13 +29,17 @@ _MOST = 96
 
 
 class _Slot(Struct, frozen=True):
-    """A slot with its device, None if it is empty; `accused`: it is missing, failed or the only copy of its data."""
+    """A slot with its device, None if it is empty; `accused`: it is missing, failed or the only copy of its data.
+
+    `lost`: the array counts on a device that the node no longer has.
+    """
 
     number: int
     device: str | None
     accused: bool
     rebuilding: bool = False
     failed: bool = False
+    lost: bool = False
 
 
 def array_slots(finding: Finding, scene: Scene) -> Picture | None:
@@ -117,13 +121,16 @@ def _slots(state: ArrayState) -> Iterator[_Slot]:
     count = max([state.array.raid_disks or 0, *(slot + 1 for slot in held)])
     letters = state.array.slots or ""
     missing = {slot for slot in range(count) if slot not in held or letters[slot : slot + 1] == "_"}
+    lost = {member.slot for member, drive in state.members if drive.flag == GONE}
+    without = missing | lost
     near = _near(state.array)
     for slot in range(count):
         pair = range(slot // near * near, slot // near * near + near)
-        alone = near > 1 and slot not in missing and all(other in missing for other in pair if other != slot)
+        alone = near > 1 and slot not in without and all(other in without for other in pair if other != slot)
         member = held.get(slot)
         rebuilding = member is not None and member.state == "rebuilding"
-        yield _Slot(slot, member.device if member is not None else None, slot in missing or alone, rebuilding)
+        device = member.device if member is not None else None
+        yield _Slot(slot, device, slot in without or alone, rebuilding, lost=slot in lost)
 
 
 def slot_lines(
@@ -153,6 +160,8 @@ def _said(slot: _Slot, palette: Palette) -> str:
     if slot.device is None:
         return f"{slot.number} missing"
     name = palette.word(slot.device, 20)
+    if slot.lost:
+        return f"{name} gone"
     return f"{name} failed" if slot.failed else f"{name}!" if slot.accused and not slot.rebuilding else name
 
 

@@ -19,7 +19,7 @@ def quoted_lines(finding: Finding, scene: Scene, width: int) -> list[Line]:
     for cite in finding.evidence:
         lines.append(text((f" {scene.palette.word(cite.key, 200)}", FAINT)))
         for row in cite.excerpt.splitlines()[:_QUOTED]:
-            parts = textwrap.wrap(scene.palette.word(row.strip(), 300), max(width - 5, 20)) or [""]
+            parts = textwrap.wrap(scene.palette.word(row.strip().expandtabs(), 300), max(width - 5, 20)) or [""]
             lines += [text(f"   {part}") for part in parts]
     return lines
 
