@@ -143,7 +143,7 @@ def test_a_disk_with_the_data_of_a_map_that_does_not_use_it_is_a_lost_path() -> 
     """Seen for real: a blacklist left one of two paths out, and all paths of the map were active."""
     finding = beside().finding("mpatha", NAME)
     assert (finding.severity, finding.title) == (Severity.WARNING, "PATH NOT IN THE MAP: 1 of 2 used")
-    assert finding.cause == "The same data is behind sdb, not used by this map."
+    assert finding.cause == "sdb leads to the same data but is not in the map."
     assert finding.impact == "If the last path fails, the data is unreachable."
     check(finding)
 

@@ -12,13 +12,17 @@ from sdstop.core.finding import Damage, Finding, Severity, Value, cites
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 from sdstop.readings.disk import Disk
+from sdstop.rules.path_used_directly import users_of
 
 _SETTLED = 30.0
 """Seconds after which a disk that was found belongs to its map."""
 
 
 def disks_beside(window: Window, row: MultipathState) -> list[str]:
-    """Return the disks that run, have the identity of a path of a map, and are in no map."""
+    """Return the disks that run, have the identity of a path of a map, and are in no map; not those in direct use.
+
+    The map cannot have a disk that is in use: path-used-directly reports that cause.
+    """
     mapped = {each.number for each in window.rows(MultipathPath).values()}
     own = [each.path for each in window.where(MultipathPath, "mapping", row.mapping) if each.path is not None]
     keys = {_identity(disk) for path in own if (disk := window.get(BlockDevice, path)) is not None}
@@ -26,6 +30,7 @@ def disks_beside(window: Window, row: MultipathState) -> list[str]:
         each.device for each in window.rows(BlockDevice).values()
         if each.kind == "disk" and each.number not in mapped and each.hctl and each.own_wwn and each.size
         and each.state == "running" and _identity(each) in keys and _is_settled(window, each.device)
+        and not users_of(window, each.device)
     ]  # fmt: skip
 
 
@@ -49,13 +54,14 @@ def beside_finding(window: Window, row: MultipathState, names: Sequence[str]) ->
     paths = row.paths or 0
     disk = window.get(BlockDevice, names[0])
     listed = human.listed([human.safe(name, 12) for name in names])
+    lead, be = ("leads", "is") if len(names) == 1 else ("lead", "are")
     return Finding(
         severity=Severity.WARNING,
         subject=row.mapping,
         title=f"PATH NOT IN THE MAP: {paths} of {paths + len(names)} used",
         cause=fitting(
-            f"The same data is behind {listed}, not used by this map.",
-            f"{human.plural(len(names), 'path')} to the same data not used by this map.",
+            f"{listed} {lead} to the same data but {be} not in the map.",
+            f"{human.plural(len(names), 'path')} to the same data not in the map.",
         ),
         impact="If the last path fails, the data is unreachable."
         if paths == 1 else "The map has fewer paths than the node.",
@@ -65,7 +71,7 @@ def beside_finding(window: Window, row: MultipathState, names: Sequence[str]) ->
         ),
         evidence=cites(window.cite(row), window.cite(disk, "wwn") if disk is not None and disk.wwn else None),
         advice=(
-            "See why multipath leaves the disk out: blacklist, find_multipaths, wwids file.",
+            "Check blacklist, find_multipaths and the wwids file for the disk.",
             run("multipath", "-v3", "-d", f"/dev/{names[0]}", note="changes nothing"),
             run("multipathd", "show", "config"),
             run("multipathd", "add", "path", *operands(names[0])),
