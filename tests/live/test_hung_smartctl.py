@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.collectors.health.smart import DiskHealth
+from sdstop.collectors.health.readings import DiskHealth
 from tests.expectation import course
 
 BENCH = Path(__file__).parent.parent.parent / "bench"
@@ -41,8 +41,17 @@ def test_a_hung_smartctl_harms_nothing(tmp_path: Path) -> None:
     programs.mkdir()
     (programs / "smartctl").write_text(HUNG.format(asked=asked))
     (programs / "smartctl").chmod(0o755)
-    record = [sys.executable, "-m", "sdstop", "capture", "-o", tmp_path / "capture", "--duration", "24s"]
-    argv = ["unshare", "--mount", "sh", "-c", NODE, tmp_path, *record, "--interval", "1s"]
+    record: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "sdstop",
+        "capture",
+        "-o",
+        tmp_path / "capture",
+        "--duration",
+        "24s",
+    ]
+    argv: list[str | Path] = ["unshare", "--mount", "sh", "-c", NODE, tmp_path, *record, "--interval", "1s"]
     subprocess.run(argv, check=True, capture_output=True, timeout=120)
 
     seen = course(tmp_path / "capture")
