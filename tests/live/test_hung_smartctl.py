@@ -41,18 +41,9 @@ def test_a_hung_smartctl_harms_nothing(tmp_path: Path) -> None:
     programs.mkdir()
     (programs / "smartctl").write_text(HUNG.format(asked=asked))
     (programs / "smartctl").chmod(0o755)
-    record: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "sdstop",
-        "capture",
-        "-o",
-        tmp_path / "capture",
-        "--duration",
-        "24s",
-    ]
-    argv: list[str | Path] = ["unshare", "--mount", "sh", "-c", NODE, tmp_path, *record, "--interval", "1s"]
-    subprocess.run(argv, check=True, capture_output=True, timeout=120)
+    under = ["unshare", "--mount", "sh", "-c", NODE, str(tmp_path)]
+    record = [sys.executable, "-m", "sdstop", "capture", "-o", str(tmp_path / "capture"), "--duration", "24s"]
+    subprocess.run([*under, *record, "--interval", "1s"], check=True, capture_output=True, timeout=120)
 
     seen = course(tmp_path / "capture")
     disks = seen.session.head().window.rows(DiskHealth)
