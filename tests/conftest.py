@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import re
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from pathlib import Path
 
 import pytest
 
 from sdstop.cli.command import collect_seldom
+from tests.fixtures import names
 from tests.needs import NEEDS, missing
 
 # What the programs that tests start must not inherit: the size of pytest's own terminal, which readline exports;
@@ -89,6 +91,34 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
         if names := getattr(definitions[-1].func, "needs", ()):
             item.add_marker(pytest.mark.needs(*names))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the tests of one story follow each other, wherever they are: a process has a part of the order.
+
+    Thus most stories are opened and judged by one process, once. What is about no story comes first, as it is: there
+    are the tests that wait.
+    """
+    stories = frozenset(names())
+    items.sort(key=lambda item: story_of(item, stories))
+
+
+def story_of(item: pytest.Item, stories: Collection[str]) -> str:
+    """Return the story that a test has as a parameter or names; "" for others, and for the users of a module's fixture.
+
+    A module's fixture is made again where tests of other modules come in between.
+    """
+    if not isinstance(item, pytest.Function):
+        return ""
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    if any(each[-1].scope in {"class", "module", "package"} for each in definitions):
+        return ""
+    function = inspect.unwrap(item.function)
+    code, known = function.__code__, function.__globals__
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    named = (*parameters, *code.co_consts, *(known.get(name) for name in code.co_names))
+    return next((each for each in named if isinstance(each, str) and each in stories), "")
 
 
 @pytest.hookimpl(trylast=True)
