@@ -54,7 +54,7 @@ def _asked(options: argparse.Namespace) -> int:
 
 def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
     """Sample, or read captures, judge and print. Raises Problem."""
-    from sdstop.cli.watch import begin
+    from sdstop.cli.opening import begin
 
     _check_rules(options.rule or ())
     if len(options.sources) > 1:
