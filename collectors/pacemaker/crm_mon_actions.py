@@ -68,12 +68,12 @@ def fencing_action(words: str) -> Fencing | None:
 
 
 def ban(words: str) -> Ban | None:
-    """Return the constraint of a line: `cli-ban-vip-on-san1	prevents vip from running on san1`."""
+    """Return the constraint of a line that begins with its id, None for another line."""
     found = _BAN.match(words)
     return Ban(found[1], found[2], found[3], found[1].startswith(BY_HAND)) if found is not None else None
 
 
 def ticket(words: str) -> Ticket | None:
-    """Return the ticket of a line: `ticketA	granted [standby]`."""
+    """Return the ticket of a line, `ticketA granted [standby]`, None for another line."""
     found = _TICKET.match(words)
     return Ticket(found[1], "standby" if found[3] else found[2]) if found is not None else None

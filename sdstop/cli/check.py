@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
     began = time.monotonic()
     lacking = ""
-    if options.source is None and not (options.root or options.config or options.collectors):
+    if all(given is None for given in (options.source, options.root, options.config, options.collectors)):
         try:
             return _asked(options)
         except LocalError as error:

@@ -1,4 +1,4 @@
-"""Live source: the sampler's child process, with what the options and the configuration have it read."""
+"""Live source: the sampler's child process, set up by options and configuration."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.config import Config
 from sdstop.cli.problem import Problem
+from sdstop.cli.usage import DASHBOARD
 from sdstop.cli.watch import Watch
 from sdstop.collectors.block.io_sizes import IO_SIZES
 from sdstop.collectors.fabric.sas import SAS, with_repeated_smp, without_smp

@@ -1,4 +1,4 @@
-"""Opening of what the options name: the node itself, a capture, a recording, pasted text, or a running exporter."""
+"""Opening of the sources that options name: the node itself, a capture, a recording, pasted text, an exporter."""
 
 from __future__ import annotations
 
