@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.collectors.health import nvme_log, smartctl
+from sdstop.collectors.health import nvme_log, smartctl, smartctl_text
 from sdstop.collectors.health.disk_answers import BLOCK, row_of, unknown
 from sdstop.collectors.health.readings import (
     ANSWERED,
@@ -18,6 +18,7 @@ from sdstop.collectors.health.readings import (
     UNREAD,
     DiskHealth,
 )
+from sdstop.collectors.health.smart_fields import Fields
 from sdstop.core.expression import expression
 from sdstop.core.host import Denied, Host, Output, TimedOut, Unreadable
 
@@ -135,8 +136,8 @@ def _documents(text: str) -> list[str]:
 
 def _parsed(device: str, key: str, output: Output, program: str) -> DiskHealth:
     """Return the row of an output that others recorded, as JSON or text."""
-    parsers: dict[tuple[str, bool], Callable[[str], smartctl.Fields]] = {
-        ("smartctl", True): smartctl.parse_json, ("smartctl", False): smartctl.parse_text,
+    parsers: dict[tuple[str, bool], Callable[[str], Fields]] = {
+        ("smartctl", True): smartctl.parse_json, ("smartctl", False): smartctl_text.parse_text,
         ("nvme", True): nvme_log.parse_json, ("nvme", False): nvme_log.parse_text,
     }  # fmt: skip
     try:

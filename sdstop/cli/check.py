@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
     began = time.monotonic()
     lacking = ""
-    if options.source is None and not (options.root or options.config or options.collectors):
+    if all(given is None for given in (options.source, options.root, options.config, options.collectors)):
         try:
             return _asked(options)
         except LocalError as error:
@@ -54,7 +54,7 @@ def _asked(options: argparse.Namespace) -> int:
 
 def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
     """Sample, or read captures, judge and print. Raises Problem."""
-    from sdstop.cli.watch import begin
+    from sdstop.cli.opening import begin
 
     _check_rules(options.rule or ())
     if len(options.sources) > 1:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import begin
 from sdstop.core.format import times_in
 from sdstop.core.history import KEEP
 from sdstop.core.period import between

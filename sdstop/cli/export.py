@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
-from sdstop.cli.arguments import ONCE_SECONDS
+from sdstop.cli.choices import configured, exported
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import Watch, begin, configured, exported
+from sdstop.cli.usage import ONCE_SECONDS
+from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 from sdstop.core.history import KEEP
