@@ -16,7 +16,7 @@ from sdstop.cli.watch import Watch
 from sdstop.collectors.block.io_sizes import IO_SIZES
 from sdstop.collectors.fabric.sas import SAS, with_repeated_smp, without_smp
 from sdstop.collectors.health.smart import SMART, without_smart
-from sdstop.core.collector import Collector
+from sdstop.core.collector import RESTING, Collector
 from sdstop.core.evidence import Origin
 from sdstop.core.format import safe
 from sdstop.core.zone import FACT
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from sdstop.node.live import LiveHost
     from sdstop.node.tracing import SizeCounting
 
+_LISTENING = frozenset({DASHBOARD, "export", "record"})
+"""Commands that run for long: their sampler listens to events of block devices, and reads quiet ones seldom."""
 _MARGIN = 60.0
 """Maximum seconds that requests are counted beyond the end of the run."""
 
@@ -52,7 +54,8 @@ def live_watch(options: argparse.Namespace, config: Config, collectors: Sequence
         collectors,
         host=lambda: _live(root, collectors, gateway),
         interval=interval,
-        hotplug=options.command == DASHBOARD,
+        hotplug=options.command in _LISTENING,
+        rest=RESTING if options.command == "export" and not options.once else 0.0,
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
