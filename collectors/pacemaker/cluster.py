@@ -171,7 +171,7 @@ def _asked(host: Host) -> tuple[str, str]:
     """Return the evidence key and the crm_mon output, recorded or current."""
     exact = [
         name for name in host.recorded("crm_mon")
-        if any(word in name for word in ("--output-as=xml", "--as-xml", "-X"))
+        if any(word in name for word in ("--output-as=xml", "--output-as xml", "--as-xml", "-X"))
     ]  # fmt: skip
     recorded = exact or _texts(host)
     if recorded and " ".join(MON) not in recorded:
