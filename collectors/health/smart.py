@@ -235,6 +235,7 @@ TEXT = Form(
     versions="smartmontools 6 and 7, with -H, -A, -a or -x",
     fault=smartctl_text.fault,
     several=Several.JOINED,
+    about=r"(?mi)^Serial number: +(\S+)",
 )
 DOCUMENT = Form(
     key="cmd:smartctl --json -a",
@@ -251,6 +252,7 @@ LOG = Form(
     goes_on=r"[\w /#()-]+(?:\[\d+\])?\s*: ?.*",
     fault=nvme_log.fault,
     several=Several.JOINED,
+    about=r"Smart Log for NVME device: ?(\w+)",
 )
 
 SMART = Collector(

@@ -213,15 +213,20 @@ def _judgement(
         found_ = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
         findings = guard.call(Part.RULE, "remarks", lambda: with_remarks(found_, window, rules), lambda _: found_)
         findings = policy.applied(findings, window.now.taken)
-    ids = {finding.id for finding in findings}
-    findings.sort(key=lambda finding: urgency(finding, ids))
-    told = tuple(findings[led.place] for led in by_cause(findings))
+    told = _sorted(findings)
     if told and ruled_out:
         good, topology = ruled_out, window.topology
         ruled_out = guard.call(
             Part.RULE, "placement", lambda: qualified(good, told, topology, rules), lambda _: good
         )  # fmt: skip
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
+
+
+def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings worst first, each cause followed by the findings it explains."""
+    ids = {finding.id for finding in findings}
+    found = sorted(findings, key=lambda finding: urgency(finding, ids))
+    return tuple(found[led.place] for led in by_cause(found))
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
@@ -282,11 +287,13 @@ class Diagnosis(Struct):
     _first: int = 0
     _kept: tuple[Policy, Inapplicable[_RuleResult]] | None = None
 
-    def add(self, window: Window, until: float | None = None) -> Judgement:
+    def add(self, window: Window, until: float | None = None, *, unordered: bool = False) -> Judgement:
         """Evaluate a window that ends one frame later than the previous one.
 
-        No rule is started after `until` (seconds of time.monotonic), except the first.
+        No rule is started after `until` (seconds of time.monotonic), except the first. An `unordered` frame ends no
+        finding: it may be the older one.
         """
+        before = self.now.findings if unordered else ()
         self.now = self._judge(window, until)
         taken, now = window.now.taken, window.now.monotonic
         folds = folds_of(self.now.findings)
@@ -294,6 +301,7 @@ class Diagnosis(Struct):
             self.folds.append((window.now.number, folds))
         inside = {member.id: member for finding in self.now.findings for member in finding.members}
         current = {finding.id for finding in self.now.findings}
+        stay = tuple(finding for finding in before if finding.id not in current | inside.keys())
         self.episodes |= {key: episode for key, episode in self.members.items() if key in current}
         self.members = {
             key: self._continued(member, self.members.get(key) or self.episodes.pop(key, None), window)
@@ -306,6 +314,11 @@ class Diagnosis(Struct):
                 if first.began < episode.began:
                     episode = replace(episode, since=first.since, began=first.began, found=first.found)
             self.episodes[finding.id] = episode
+        if stay:
+            kept = {(finding.rule, finding.subject) for finding in stay}
+            good = [v for v in self.now.ruled_out if not any((v.rule, subject) in kept for subject in v.subjects)]
+            self.now = replace(self.now, findings=_sorted([*self.now.findings, *stay]), ruled_out=tuple(good))
+        current |= {finding.id for finding in stay}
         active = current | inside.keys()
         for key, episode in list(self.episodes.items()):
             if episode.until is not None or key in current:

@@ -144,7 +144,7 @@ class Session:
             return self._head
         window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
-        judgement = self.diagnosis.add(window, until)
+        judgement = self.diagnosis.add(window, until, unordered=frame.unordered)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
         index = self.frames_seen - 1 if self.timeline.complete else len(self.timeline.frames) - 1
         host = self._replay.host
