@@ -31,10 +31,12 @@ from sdstop.core.finding import (
     unchecked,
 )
 from sdstop.core.history import Window
-from sdstop.core.joins import CONTAINS, Naming, ThingKind
+from sdstop.core.joins import CONTAINS, Naming
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
+from sdstop.rules.disk_offline.capacity import beyond, cut, empty, users
+from sdstop.rules.disk_offline.writing import DELETED, holder_of, refuses, unlinked
 
 _GOOD = frozenset({"running", "live"})
 _FAILS = "Every request to the disk fails."
@@ -51,11 +53,8 @@ _BAD = {
 """States (kernel drivers/scsi/scsi_sysfs.c: sdev_states) in which a disk serves nothing: severity, title, impact."""
 _ELSEWHERE = frozenset({"new", "resetting", "connecting", "deleting", "deleting (no IO)"})
 """States of NVMe controllers that session-down judges by how long they last."""
-_HAS_SIZE = frozenset({"disk", "nvme", "mmc", "pmem"})
+_HAS_SIZE = frozenset({"disk", "nvme", "mmc", "pmem", "dm"})
 """Kinds that have a capacity as long as they work; a loop device has none without a file."""
-_MAPPED = frozenset({"dm", "bcache", "drbd", "zvol", "loop"})
-"""Kinds of volumes, which no disk change makes writable."""
-_WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -183,10 +182,14 @@ def _said(window: Window) -> Iterator[Verdict]:
             elsewhere.append(row.device)
         elif row.state is not None and row.state not in _GOOD:
             yield Unchecked(f'unknown state "{human.safe(row.state, 40)}"', row.device, gap=Gap.FAULTY)
-        elif row.size == 0 and row.kind in _HAS_SIZE and (users := _users(window, row)):
-            yield _empty(window, row, users)
-        elif row.read_only and row.parent is None and row.kind != "md" and (holder := _holder(window, row)):
-            yield _refuses(window, row, holder)
+        elif row.size == 0 and row.kind in _HAS_SIZE and (above := users(window, row)):
+            yield empty(window, row, above)
+        elif (more := beyond(window, row)) > 0:
+            yield cut(window, row, more)
+        elif row.kind == "loop" and (row.backing_file or "").endswith(DELETED) and (holder := holder_of(window, row)):
+            yield unlinked(window, row, holder)
+        elif row.read_only and row.parent is None and row.kind != "md" and (holder := holder_of(window, row)):
+            yield refuses(window, row, holder)
         elif row.state is not None:
             good.append(row.device)
     yield from passed(good, f"{human.plural(len(good), 'disk')} running")
@@ -261,61 +264,6 @@ def _aoe(window: Window, target: AoeTarget) -> Verdict:
     )
 
 
-def _holder(window: Window, row: BlockDevice) -> str:
-    """Return the array, pool or file system that writes to a disk, "" for none."""
-    thing = window.topology.find(row.device, (ThingKind.DEVICE,))
-    above = window.topology.above(thing) if thing is not None else ()
-    known = next((each.name for each in above if each.kinds & _WRITTEN), "")
-    if known:
-        return known
-    parts = (row.device, *(part.device for part in window.where(BlockDevice, "parent", row.device)))
-    below = [thing for part in parts if (thing := window.topology.named(Naming.DEV, part)) is not None]
-    points = {each.name for one in below for each in window.topology.upper(one) if ThingKind.MOUNT in each.kinds}
-    return next(
-        (
-            mount.point
-            for mount in window.rows(MountPoint).values()
-            if mount.access == "rw" and (mount.point in points or (mount.kernel is not None and mount.kernel in parts))
-        ),
-        "",
-    )
-
-
-def _users(window: Window, row: BlockDevice) -> list[str]:
-    """Return the names of everything that is built on a disk, or mounted from it."""
-    thing = window.topology.find(row.device, (ThingKind.DEVICE,))
-    if thing is None:
-        return []
-    parts = {part.device for part in window.where(BlockDevice, "parent", row.device)}
-    every = dict.fromkeys((*window.topology.part_of(thing), *window.topology.affected(thing)))
-    return [each.label for each in every if each.device not in parts]
-
-
-def _empty(window: Window, row: BlockDevice, users: Sequence[str]) -> Finding:
-    """Return the finding of a disk in use whose driver set its capacity to 0, as that of NVMe does after a failure."""
-    return Finding(
-        severity=Severity.CRITICAL,
-        subject=row.device,
-        title="DISK WITHOUT CAPACITY, still in use",
-        cause=f"The kernel reports 0 bytes; {human.listed(users, limit=30)} {'use' if len(users) > 1 else 'uses'} it.",
-        impact=_FAILS,
-        values=(
-            Value("size", "capacity", 0, "bytes"),
-            Value("users", "built on it", human.listed(users, limit=120)),
-            Value("model", "model", row.model),
-        ),
-        evidence=cites(window.cite(row, "size")),
-        advice=(
-            "Find out why the disk lost its capacity: firmware, link or enclosure.",
-            run("journalctl", "-k", note="capacity change")
-            .pipe("grep", "-w", *operands(row.device))
-            .pipe("tail", "-40"),
-            run("smartctl", "-x", f"/dev/{row.device}"),
-        ),
-        refuted_by="a size above 0 in the file size of the disk",
-    )
-
-
 def _found(window: Window, row: BlockDevice, severity: Severity, title: str, impact: str) -> Finding:
     name = row.device.rpartition("/")[2]
     return Finding(
@@ -332,32 +280,6 @@ def _found(window: Window, row: BlockDevice, severity: Severity, title: str, imp
             run("smartctl", "-x", f"/dev/{row.device}"),
         ),
         refuted_by="the state running or live",
-    )
-
-
-def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
-    return Finding(
-        severity=Severity.WARNING,
-        subject=row.device,
-        title="VOLUME WRITE-PROTECTED" if row.kind in _MAPPED else "DISK WRITE-PROTECTED",
-        cause=f"The device refuses writes, and {human.safe(holder, 24)} writes to it.",
-        impact=f"Writes of {human.safe(holder, 24)} to the device fail.",
-        values=(Value("read_only", "writes refused", row.read_only),),
-        evidence=cites(window.cite(row, "read_only")),
-        advice=(
-            *(
-                (
-                    "Find out what made the volume read-only; then make it writable again.",
-                    run("dmsetup", "info", row.dm_name or row.device),
-                )
-                if row.kind in _MAPPED
-                else ("Replace the disk: many flash drives refuse writes when worn out.",)
-            ),
-            run("journalctl", "-k").pipe("grep", "-w", *operands(row.device.rpartition("/")[2])),
-            run("blockdev", "--getro", f"/dev/{row.device}"),
-            *(() if row.kind in _MAPPED else (run("smartctl", "-x", f"/dev/{row.device}"),)),
-        ),
-        refuted_by="0 in the file ro of the device",
     )
 
 
