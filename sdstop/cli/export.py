@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,6 +108,17 @@ def _recorder(watch: Watch, exposition: Exposition) -> Recorder | None:
     return recorder
 
 
+def _import_asyncio() -> None:
+    """Import asyncio without ssl, which takes 4 MB: TLS of the exporter's connections is not that of asyncio."""
+    if "ssl" in sys.modules:
+        return
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # raises ImportError, for which asyncio is prepared
+    try:
+        import asyncio  # noqa: F401
+    finally:
+        del sys.modules["ssl"]
+
+
 def _serve(
     options: argparse.Namespace,
     watch: Watch,
@@ -114,8 +126,8 @@ def _serve(
     played: PlayedFrames | None = None,
     recorder: Recorder | None = None,
 ) -> int:
+    _import_asyncio()
     from sdstop.core.config_error import ConfigError
-    from sdstop.exporters.recorder import RecordedFrames
     from sdstop.exporters.web.guard import RequestGuard
     from sdstop.exporters.web.server import Server, ended_code
 
@@ -150,6 +162,8 @@ def _serve(
         local = _local(options, watch, exposition)
         feed: FrameFeed | None = played or watch.sampler
         if recorder is not None and watch.sampler is not None:
+            from sdstop.exporters.recorder import RecordedFrames
+
             feed = RecordedFrames(watch.sampler, recorder)
         server = Server(exposition, feed, output.say, web, None if served else reload, local)
         if played is not None:

@@ -362,6 +362,8 @@ class Diagnosis(Struct):
         return next((folds for since, folds in reversed(tuple(self.folds)) if since < number), frozenset())
 
     def _judge(self, window: Window, until: float | None) -> Judgement:
+        if not self.rules:  # a check judges its last window alone
+            return Judgement()
         held = self.folded_before(window.now.number)
         if self._kept is None or self._kept[0] is not self.policy:
             self._kept = self.policy, Inapplicable()

@@ -100,7 +100,7 @@ class Session:
         self.listeners: list[Callable[[Look], None]] = []
         """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
-        self._commands = _by_slug(collectors)
+        self._commands = {} if origin.live else _by_slug(collectors)
         self.timeline.name(self._named)
         self._large = LARGE if origin.live else REPLAYED
         self._at_hand = 0.0 if remember == 0 else AT_HAND
