@@ -85,9 +85,9 @@ class Piece(Struct, frozen=True, array_like=True):
     def some(
         self, key: str, moments: Sequence[BlockMoment], wanted: Sequence[int], base: BaseTexts | None = None
     ) -> list[Evidence]:
-        """Return the versions with these places, in ascending order, without a look at the others. Raises Damaged.
+        """Return the versions with these places, in ascending order, without reading the others. Raises Damaged.
 
-        The hash is that of all versions: it proves nothing here. Checksums of the block find what is damaged.
+        The hash is that of all versions, so only the checksums of the block reveal damage.
         """
         runs, begins, found = self._runs(key, base), -1 if self.continues else 0, list[Evidence]()
         try:

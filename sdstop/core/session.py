@@ -225,7 +225,7 @@ class Session:
             self._looks.append(self.look(index, unwanted))
 
     def glance(self, index: int) -> Look | None:
-        """Return what can be said of frame `index` at once, None if its state takes no longer, or for its first frame.
+        """Return a quick view of frame `index`, None if its full state is available at once.
 
         Readings and rates are those of the frame. Findings are those that were found before; no rule has judged it.
         """
