@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import inspect
 import json
 import sys
 import tempfile
@@ -39,12 +40,13 @@ from sdstop.tui.terminal import Options
 from sdstop.tui.views import VIEWS
 
 SIZE = (200, 60)
-LONGEST = 20.0
+LONGEST = 120.0
 
 
 class Stamped(Dashboard):
     """Dashboard that notes when which frame reached the terminal."""
 
+    CSS_PATH = Path(inspect.getfile(Dashboard)).with_name("dashboard.tcss")
     painted: tuple[int, bool] = (0, False)
 
     def _display(self, screen: Any, renderable: Any) -> None:  # as in Textual
