@@ -216,10 +216,12 @@ class StoredTimeline(Timeline):
 
     def _taken_by(self, taken: float, newest: int) -> int | None:
         for place in reversed(range(newest + 1)):
-            if self._places[place].first <= taken:
+            where = self._places[place]
+            if where.first <= taken or where.last < where.first:  # the clock was set back in between
                 times = self._moments(place)[0]
-                within = next((n for n in reversed(range(len(times))) if times[n] <= taken), 0)
-                return self._starts[place] + within
+                within = next((n for n in reversed(range(len(times))) if times[n] <= taken), None)
+                if within is not None or where.first <= taken:
+                    return self._starts[place] + (within or 0)
         return None
 
     def _bound(self, since: float, until: float) -> None:
@@ -228,7 +230,7 @@ class StoredTimeline(Timeline):
             raise LookupError("no frame before the end of the period")
         self._first, self._last = 0, last
         for place in range(self._place(last) + 1):
-            if self._places[place].last >= since:
+            if max(self._places[place].first, self._places[place].last) >= since:
                 times = self._moments(place)[0]
                 within = next((n for n, taken in enumerate(times) if taken >= since - 1e-6), len(times))
                 self._first = min(self._starts[place] + within, last)

@@ -129,6 +129,25 @@ def test_a_capture_of_several_runs_keeps_them_apart(name: str, tmp_path: Path) -
     assert {item.key for item in last.evidence} == {"/proc/diskstats", "/sys/slow"}
 
 
+def test_a_clock_that_jumps_loses_and_reorders_nothing(tmp_path: Path) -> None:
+    given = []
+    for place, frame in enumerate(frames(range(240), START, 1000.0)):
+        jump = -3600.0 if 100 <= place < 170 else 7200.0 if place >= 170 else 0.0
+        given.append(replace(frame, taken=frame.taken + jump))
+    record(tmp_path / "r", ORIGIN, iter(given))
+    timeline = all_of(tmp_path / "r")
+    assert [(frame.number, frame.taken, frame.monotonic) for frame in timeline.frames] == [
+        (frame.number, frame.taken, frame.monotonic) for frame in given
+    ]
+    assert timeline.starts == ()
+    assert timeline.taken_by(START - 3600 + 120) == 120
+    assert timeline.taken_by(START + 50) == 169  # the last frame by then, of those after the clock was set back
+    assert timeline.taken_by(START + 7200 + 200) == 200
+    kept = Session(ORIGIN, (), (), timeline=timeline)
+    kept.feed_all(timeline.frame(index) for index in range(len(timeline)))
+    assert kept.ran_back == pytest.approx(3600.0, abs=2.0)
+
+
 def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sdstop.capture.stored._OPEN_BYTES", 5 << 16)
     large = (Evidence("/sys/large", data=bytes(1 << 16)),)
