@@ -86,11 +86,14 @@ class Watch:
     def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
         """Return a new session that keeps `remember` seconds of frames (None: all)."""
         from sdstop.core.session import Session
+        from sdstop.core.timeline import RING_SECONDS, OpenedTimeline
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
         judges = RULES if rules is None else rules
         config = self.config
         whole = self.recorded if remember is None and self.redactor is None else None
+        if remember is None and self.redactor is not None and not isinstance(self.recorded, OpenedTimeline):
+            remember = RING_SECONDS  # days of redacted frames do not fit into memory
         return Session(
             self.origin, self.collectors, judges, config.thresholds, remember=remember, policy=config.policy,
             timeline=whole,

@@ -13,7 +13,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.coverage import not_recorded, settled, without_source
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Value, Verdict, of_rule, with_members
-from sdstop.core.finding_order import by_cause, urgency
+from sdstop.core.finding_order import by_cause, in_order, urgency
 from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
@@ -213,20 +213,13 @@ def _judgement(
         found_ = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
         findings = guard.call(Part.RULE, "remarks", lambda: with_remarks(found_, window, rules), lambda _: found_)
         findings = policy.applied(findings, window.now.taken)
-    told = _sorted(findings)
+    told = in_order(findings)
     if told and ruled_out:
         good, topology = ruled_out, window.topology
         ruled_out = guard.call(
             Part.RULE, "placement", lambda: qualified(good, told, topology, rules), lambda _: good
         )  # fmt: skip
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
-
-
-def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return findings worst first, each cause followed by the findings it explains."""
-    ids = {finding.id for finding in findings}
-    found = sorted(findings, key=lambda finding: urgency(finding, ids))
-    return tuple(found[led.place] for led in by_cause(found))
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.UNREAD, Outcome.DENIED)
@@ -284,6 +277,8 @@ class Diagnosis(Struct):
     members: dict[str, Episode] = field(default_factory=dict)
     folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
     guard: Guard = field(default_factory=Guard)
+    pause: Callable[[], object] | None = None
+    """Called before each rule; it may wait for something more urgent."""
     _first: int = 0
     _kept: tuple[Policy, Inapplicable[_RuleResult]] | None = None
 
@@ -317,7 +312,7 @@ class Diagnosis(Struct):
         if stay:
             kept = {(finding.rule, finding.subject) for finding in stay}
             good = [v for v in self.now.ruled_out if not any((v.rule, subject) in kept for subject in v.subjects)]
-            self.now = replace(self.now, findings=_sorted([*self.now.findings, *stay]), ruled_out=tuple(good))
+            self.now = replace(self.now, findings=in_order([*self.now.findings, *stay]), ruled_out=tuple(good))
         current |= {finding.id for finding in stay}
         active = current | inside.keys()
         for key, episode in list(self.episodes.items()):
@@ -370,7 +365,14 @@ class Diagnosis(Struct):
         kept = self._kept[1]
         kept.follow(window)
         if until is None:
-            return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy, kept=kept)
+            pause = self.pause
+
+            def unwanted() -> bool:
+                if pause is not None:
+                    pause()
+                return False
+
+            return judge(window, self.rules, self.configured, self.guard, held, unwanted, self.policy, kept)
         rules, found = _in_order(self.rules), dict[int, _RuleResult]()
         start, self._first = self._first, 0
         for at in (*range(start, len(rules)), *range(start)):

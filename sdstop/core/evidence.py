@@ -97,6 +97,9 @@ class RunMark(Struct, frozen=True):
     duration: float | None = None
 
 
+RAN = "ran:"
+"""Prefix of the key of a collector's runs where keys of evidence and of runs are in one list."""
+
 UNDATED = -1_000_000_000.0
 """Time assigned to the first frame if its date is unknown; no real clock reports this value."""
 
