@@ -68,8 +68,12 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     running: Annotated[int, Metric("Running", "Active instances of the resource")]
     failures: Annotated[int, Metric("Failures", "Failed actions of the resource that are not cleaned up")]
     fail_count: Annotated[
-        int | None, Metric("Fail count", "Failures since the last cleanup, as they count towards its threshold")
-    ] = None
+        int | None,
+        Metric(
+            "Fail count", "Failures since the last cleanup, as they count towards its threshold",
+            name="sdstop_cluster_resource_failures_since_cleanup",
+        ),
+    ] = None  # fmt: skip
     failed_ago: Annotated[
         float | None, Metric("Failed ago", "Time since its last failed action", "seconds", export=False)
     ] = None
