@@ -113,7 +113,7 @@ def _storcli(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
                 known = (row.disk, row.good) if isinstance(row, RaidDisk) else known
                 if known[1] is False:
                     faulty.setdefault(known[0], key)
-                elif known[0] in faulty:  # which output is newer is unknown
+                elif known[1] and known[0] in faulty:  # which output is newer is unknown
                     host.defect(key, f"no fault, and one in {faulty[known[0]]}", known[0])
                     continue
                 yield row

@@ -71,21 +71,19 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
         from sdstop.exporters.plugin import narrowed, verdict
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
-        # Rules that remember what vanished judge every frame; the others only the last window. The last output of a
-        # text may be an older one, so that all of them are judged.
+        # Rules that remember what vanished judge every frame; the others only the last window. Where the last
+        # frame may be an older one, all of them are judged.
         remembering = tuple(rule for rule in RULES if rule.remembers)
         seconds = SECONDS - (time.monotonic() - began if lacking else 0.0)
         live = watch.sampler is not None
         present = Presence(remembering, providers_of(watch.collectors))
-        pasted = bool(watch.origin.blocks)
-        session = watch.session(whole(watch), rules=remembering if live else RULES if pasted else ())
+        unordered = watch.recorded is not None and any(frame.unordered for frame in watch.recorded.frames)
+        session = watch.session(whole(watch), rules=remembering if live else RULES if unordered else ())
         seen(watch, session, seconds, lambda look: present.note(look.now))
-        if (
-            present.lost and not live and not pasted
-        ):  # a capture can be read again, and this one has something to remember
+        if present.lost and not live and not unordered:  # a capture can be read again, and has something to remember
             session = seen(watch, watch.session(whole(watch), rules=remembering), seconds)
         head = session.head()
-        judgement = head.judgement if pasted else watch.judge(head.window, seconds - MARGIN)
+        judgement = head.judgement if unordered else watch.judge(head.window, seconds - MARGIN)
         judgement = narrowed(judgement, options.rule, options.subject)
     answer = verdict(session, judgement, strict=options.strict)
     why = f" ({lacking})" if lacking else ""

@@ -68,6 +68,12 @@ def test_what_may_be_older_or_of_another_node_ends_no_finding(text: str, tmp_pat
     assert check(tmp_path / "ticket", text) == CRITICAL
 
 
+def test_a_capture_of_a_text_keeps_the_unknown_order(tmp_path: Path) -> None:
+    (tmp_path / "ticket").write_text(UNKNOWN_ORDER["ssh"])
+    assert cli.execute(["capture", "--from", str(tmp_path / "ticket"), "-o", str(tmp_path / "capture")]) == 0
+    assert cli.execute(["check", "--from", str(tmp_path / "capture")]) == CRITICAL
+
+
 @pytest.mark.parametrize("text", NEWER_BELOW.values(), ids=NEWER_BELOW)
 def test_what_is_shown_to_be_newer_ends_a_finding(text: str, tmp_path: Path) -> None:
     session = judged(text.encode())
