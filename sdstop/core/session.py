@@ -211,7 +211,7 @@ class Session:
         frames = self.timeline.frames
         index = max(0, min(index, len(frames) - 1))
         head = self._head
-        if head is not None and (head.index == index if self.timeline.complete else index == len(frames) - 1):
+        if head is not None and self._is_newest(index, head):
             return head
         ready = self._ready(index)
         if ready is not None:
@@ -238,11 +238,8 @@ class Session:
         frames = self.timeline.frames
         index = max(0, min(index, len(frames) - 1))
         head = self._head
-        if (
-            (head is not None and head.now.number == frames[index].number)
-            or self._lasted < _QUICK
-            or self._ready(index) is not None
-        ):
+        is_newest = head is not None and self._is_newest(index, head)
+        if is_newest or self._lasted < _QUICK or self._ready(index) is not None:
             return None
         host = cache(lambda: EvidenceHost(self.timeline.recall(index, index + 1)[0].evidence))
 
@@ -253,6 +250,10 @@ class Session:
         if window is None:
             return None
         return Look(index, window, self._expected(window), host, self._is_provisional(index), is_glance=True)
+
+    def _is_newest(self, index: int, head: Look) -> bool:
+        """Return whether the newest state is that of a frame; those of a live session that follow it are quiet."""
+        return head.index == index if self.timeline.complete else index == len(self.timeline.frames) - 1
 
     def _ready(self, index: int) -> Look | None:
         """Return the state at a frame if it was made ahead."""
