@@ -46,7 +46,7 @@ def _finding(window: Window, step: int, limits: Limits) -> Finding:
         severity=Severity.INFO,
         subject=_SUBJECT,
         title=f"CLOCK SET {'FORWARD' if step > 0 else 'BACK'} by {size}",
-        cause=f"The time of boot, which the kernel computes from the clock, moved by {size}.",
+        cause=f"The boot time, computed from the clock, moved by {size}.",
         impact="Times of logs and other nodes do not match; clusters can lose quorum.",
         values=(Value("step", "step of the clock", step, "seconds", above=limits["step"] if step > 0 else None),),
         evidence=cites(window.quote(STAT, "btime ")),
