@@ -17,7 +17,7 @@ from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
-from sdstop.core.model import Reading, Rows, schema
+from sdstop.core.model import Reading, Rows, key_of
 from sdstop.core.snapshot import DerivedRows, Run, Snapshot, snapshot
 
 _STILL = 5.0
@@ -210,7 +210,7 @@ class Replay:
                 family = type(reading)
                 key = keys.get(family)
                 if key is None:  # read declarations on the first row: most families have none
-                    key = keys[family] = schema(family).key
+                    key = keys[family] = key_of(family)
                 tables[family][key(reading)] = reading
         except Absent as error:
             if not error.recorded and self.host.defects:  # it was recorded, and its content is lost
