@@ -38,6 +38,7 @@ from sdstop.exporters.prometheus.health import (
     RELOADED,
     TOOK,
     Health,
+    of_otlp,
     of_process,
     of_recorder,
     of_runs,
@@ -52,6 +53,7 @@ from sdstop.readings.disk import Disk
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+    from sdstop.exporters.otlp.pusher import OtlpState
     from sdstop.exporters.recorder import RecorderState
 
 STALE = 60.0
@@ -129,6 +131,8 @@ class Exposition:
         """Samples that were not judged so far; None if all are."""
         self.recorder: Callable[[], RecorderState] | None = None
         """Returns the state of the recorder beside this exporter; None without one."""
+        self.otlp: Callable[[], OtlpState] | None = None
+        """Returns the state of pushes by OTLP; None without an endpoint."""
         self.interval = interval
         self._known = known or session.collectors
         self._lock = RLock()
@@ -266,6 +270,11 @@ class Exposition:
         of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
         yield from (told for told in (*self._own(look, now, WHOLE), *of_families) if told[1])
 
+    def sampled(self) -> tuple[float, list[Told]] | None:
+        """Return the Unix time of the newest sample and its metrics, from any thread; None if it is too old."""
+        with self._lock:
+            return (self._require().now.taken, list(self.shown())) if self.ready else None
+
     def collect(self) -> Iterator[Metric]:
         """Yield the page as prometheus_client families, without process metrics, for custom registries."""
         yield from (_metric(heading, samples) for heading, samples in self.shown())
@@ -322,6 +331,8 @@ class Exposition:
             yield RELOADED, [({}, int(self.reloaded))]
         if self.recorder is not None:
             yield from of_recorder(self.recorder())
+        if self.otlp is not None:
+            yield from of_otlp(self.otlp())
         if FINDINGS in part:
             judgement = look.judgement if self._recent(look, now) else Judgement()
             yield from of_rules(self._health, judgement, session.rules, full=full)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import sdstop
-from sdstop.cli.option_values import address, duration, interval, labels, refresh, size, watching
+from sdstop.cli.option_values import address, duration, endpoint, interval, labels, refresh, size, watching
 from sdstop.core.suggestion import nearest, quoted
 
 if TYPE_CHECKING:
@@ -175,6 +175,7 @@ def _export_options(parser: Parser) -> None:
         metavar="FILE",
         help="TLS and authentication file (Prometheus web-config format)",
     )
+    add("--otlp", type=endpoint, metavar="URL", help="also push the metrics to this OTLP/HTTP endpoint, every minute")
     add("--play", action="store_true", help="serve the frames of --from at the pace at which they were recorded, once")
     add("--once", action="store_true", help="print the metrics once, after 2 s, and exit")
     add(
