@@ -1,6 +1,6 @@
 """Samples of the metrics page in the data model of the OpenTelemetry SDK.
 
-Names, descriptions and units are those of the headings of the page: a receiver that writes for Prometheus stores the same
+Names, descriptions and units are those of the page's headings: a receiver that writes for Prometheus stores the same
 names. Counters are cumulative and monotonic sums whose start is unknown (0): the kernel started most of them.
 
 Format: https://opentelemetry.io/docs/specs/otel/metrics/data-model/; units are those of UCUM.

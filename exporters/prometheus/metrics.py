@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Limits
 from sdstop.core.guard import Part
+from sdstop.core.joins import ThingKind
 from sdstop.core.model import Label, Reading, schema
 from sdstop.core.session import Look, Session
 from sdstop.core.snapshot import Run
@@ -97,6 +99,14 @@ def _tallied(found: Mapping[type[Reading], Collector]) -> dict[type[Reading], Co
     return {family: found[of] for family, of in tallies.OF.items() if of in found}
 
 
+def _is_of_disks(family: type[Reading]) -> bool:
+    """Return whether a family has a row for each block device, multipath map or path."""
+    labels = {column.name for column in schema(family).columns if isinstance(column.mark, Label)}
+    return "device" in labels or any(
+        each.kind in (ThingKind.MULTIPATH_MAP, ThingKind.PATH) for each in family.things.values()
+    )
+
+
 def subjects_of(judgement: Judgement) -> frozenset[str]:
     """Return the names in the subjects of the findings and their members: `md0/sdc` has both."""
     return frozenset(
@@ -169,8 +179,8 @@ class Exposition:
         exclude, include = chosen.exclude.get(name), chosen.include.get(name)
         if chosen.profile != FULL and name in VIRTUAL:
             exclude = exclude or VIRTUAL[name]
-        of_disks = any(column.name == "device" for column in schema(family).columns if isinstance(column.mark, Label))
-        return FamilyLines(family, collector, chosen.most(name, of_disks=of_disks), exclude, include, without)
+        most = chosen.most(name, of_disks=_is_of_disks(family))
+        return FamilyLines(family, collector, most, exclude, include, without)
 
     def feed(self, frame: Frame) -> None:
         """Feed the next frame to the session and show it."""
@@ -192,7 +202,11 @@ class Exposition:
             self._forget()
 
     def _restrict(self, disks: frozenset[str] | None) -> None:
-        """Restrict the disk families to the selected disks, None: all."""
+        """Restrict the disk families to the selected disks, None: all, and leave out what repeats maps for paths."""
+        if self._chosen.profile != FULL and self._chosen.disks == MEMBERS:
+            for family in (BlockDevice, BlockLink):
+                if family in self._series:
+                    self._series[family][1].hide(self._members.paths)
         for family in (Disk, tallies.DiskSaturation):
             if family in self._series:
                 self._series[family][1].restrict(disks)
