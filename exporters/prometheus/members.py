@@ -55,7 +55,8 @@ def paths_of(topology: Topology, maps: Collection[str]) -> tuple[frozenset[str],
 
     Without a privilege, the paths of a map are only devices that it is built on.
     """
-    found, paths = set(), set()
+    found: set[str] = set()
+    paths: set[str] = set()
     for thing in topology.things:
         if thing.device is not None:
             below = {

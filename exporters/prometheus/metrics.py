@@ -204,9 +204,9 @@ class Exposition:
     def _restrict(self, disks: frozenset[str] | None) -> None:
         """Restrict the disk families to the selected disks, None: all, and leave out what repeats maps for paths."""
         if self._chosen.profile != FULL and self._chosen.disks == MEMBERS:
-            for family in (BlockDevice, BlockLink):
-                if family in self._series:
-                    self._series[family][1].hide(self._members.paths)
+            for repeated in (BlockDevice, BlockLink):
+                if repeated in self._series:
+                    self._series[repeated][1].hide(self._members.paths)
         for family in (Disk, tallies.DiskSaturation):
             if family in self._series:
                 self._series[family][1].restrict(disks)
