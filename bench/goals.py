@@ -22,11 +22,21 @@ from measures import Effort, advancing, program, windows
 from scrapes import Target, free_port, scrape
 from subjects import Subject, below, python, sdstop
 
+from sdstop.collectors import BUILTIN
+
 LONG = Effort(seconds=120.0, frames=30, scrapes=120, settle=15.0)
 """Medians of three windows of two minutes; they begin when the first frame's work is over."""
 QUICK = Effort(rounds=1, seconds=4.0, frames=3, settled=3, scrapes=3, starts=2, settle=2.0)
 _SETTLED = 30
 """Frames of limited groups that are not counted: the windows of rules fill."""
+_WINDOWS = 5
+"""Windows of two minutes of `added`, which begin with the first run of each source."""
+ADDED = frozenset({
+    "btrfs-errors", "btrfs-scrubs", "dm-status", "enclosures", "ext4-errors", "fc", "filesystems", "kernel-log",
+    "mapped-raids", "media", "memory-bandwidth", "nvme-paths", "pause", "raid-controllers", "rdma", "scsi-commands",
+    "session-states", "smart", "storage-peers", "suspended", "temperatures",
+})  # fmt: skip
+"""Sources of what disks and the kernel report themselves, of space, of paths, and of measured memory traffic."""
 EVERY = 15.0
 """Seconds between the scrapes of Prometheus in its documentation."""
 
@@ -83,6 +93,30 @@ def idle(scratch: Path, effort: Effort) -> Iterator[Claim]:
         ours, others = (median(values) for values in zip(*found, strict=True))
         yield Claim("idle node, scraped every 15 s", "ms CPU/s", ours, peer, others, 4)
         yield Claim("its memory", "MB", mine.memory(), peer, theirs.memory(), 2)
+
+
+def added(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what health, kernel log, space, paths and memory traffic add to this machine's exporter in ten minutes.
+
+    Two exporters run in the same seconds, one without those sources. Child processes count.
+    """
+    del scratch
+    without = [collector.name for collector in BUILTIN if collector.name not in ADDED]
+    commands = {"all": _export(), "without": _export("--collectors", ",".join(without))}
+    with contextlib.ExitStack() as stack:
+        targets = [
+            Target(stack.enter_context(Subject(name, argv)), port) for name, (argv, port) in commands.items()
+        ]  # fmt: skip
+        for target in targets:
+            target.wait()
+        pause = min(EVERY, effort.seconds)
+        before, began = [target.subject.cpu() for target in targets], time.monotonic()
+        for _ in range(_WINDOWS if effort.rounds > 1 else 1):
+            scrape(targets, max(1, round(effort.seconds / pause)), pause)
+        took = [target.subject.cpu() - start for target, start in zip(targets, before, strict=True)]
+        passed = time.monotonic() - began
+    yield Claim("idle node, all sources", "ms CPU/s", took[0] / passed)
+    yield Claim("of it by health, log, space, paths", "ms CPU/s", (took[0] - took[1]) / passed, target=0.5)
 
 
 def scraped(scratch: Path, effort: Effort) -> Iterator[Claim]:
@@ -175,7 +209,7 @@ def arrays(scratch: Path, effort: Effort) -> Iterator[Claim]:
 
 
 _MEASURES = {
-    "starts": starts, "idle": idle, "watching": watching, "scraped": scraped, "dashboards": dashboards,
+    "starts": starts, "idle": idle, "added": added, "watching": watching, "scraped": scraped, "dashboards": dashboards,
     "groups": groups, "arrays": arrays,
 }  # fmt: skip
 PARTS = tuple(_MEASURES)

@@ -146,8 +146,8 @@ def test_the_topology_of_a_large_node_is_built_and_asked_fast_enough() -> None:
 
 @pytest.mark.bench
 def test_the_goals_are_measured() -> None:
-    said = ran(BENCH / "run.py", "--goals", "--quick", "--only", "starts,idle,groups,arrays")
-    for title in ("starts", "idle", "groups", "arrays"):
+    said = ran(BENCH / "run.py", "--goals", "--quick", "--only", "starts,idle,added,groups,arrays")
+    for title in ("starts", "idle", "added", "groups", "arrays"):
         assert f"\n{title}\n" in said
 
 

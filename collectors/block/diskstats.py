@@ -121,6 +121,33 @@ def read(host: Host) -> Iterable[Reading]:
     return parse(data)
 
 
+_BUSY, _REQUESTS = 0.1, 100.0
+"""Share of time and requests per second above which a device works."""
+
+
+def stirs(before: bytes, now: bytes, seconds: float) -> bool:
+    """Return whether a device has requests in flight, is busy or completes many, or was added or removed.
+
+    A journal that is written every few seconds stays below these limits.
+    """
+    if seconds <= 0:
+        return True
+    old, new = before.split(b"\n"), now.split(b"\n")
+    if len(old) != len(new):
+        return True
+    changed = [(a.split(), b.split()) for a, b in zip(old, new, strict=True) if a != b]
+    try:
+        return any(
+            a[2] != b[2]
+            or int(b[11]) != 0
+            or not 0 <= int(b[12]) - int(a[12]) <= _BUSY * 1000 * seconds
+            or not 0 <= int(b[3]) + int(b[7]) - int(a[3]) - int(a[7]) <= _REQUESTS * seconds
+            for a, b in changed
+        )
+    except (IndexError, ValueError):
+        return True
+
+
 DISKSTATS = Collector(
     "diskstats",
     "Block device counters",
@@ -134,4 +161,5 @@ DISKSTATS = Collector(
     LIVE,
     derives=(Derivation(Disk, DiskActivity, activity),),
     eager=True,
+    stirs=stirs,
 )

@@ -14,6 +14,7 @@ from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, 
 CLASS = "/sys/class/fc_host"
 _UNSUPPORTED = 0xFFFF_FFFF_FFFF_FFFF
 _SPEED = expression(r"(\d{1,4}) Gbit")
+_SPEEDS = expression(r"(\d{1,4}) Gbit")
 _GIGABIT = 125_000_000
 _STATISTICS = {
     "link_failures": "link_failure_count",
@@ -51,6 +52,11 @@ class FcPort(Reading, frozen=True):
     lost_signal: Annotated[int | None, Metric("Signal lost", "Losses of the signal", kind=Kind.COUNTER)]
     invalid_words: Annotated[int | None, Metric("Bad words", "Invalid transmission words", kind=Kind.COUNTER)]
     invalid_crc: Annotated[int | None, Metric("Bad CRC", "Frames with a wrong checksum", kind=Kind.COUNTER)]
+
+    @property
+    def fastest(self) -> int | None:
+        """The fastest supported speed in bytes per second, None if unknown."""
+        return max((int(each) * _GIGABIT for each in _SPEEDS.findall(self.supported or "")), default=None)
 
 
 def read(host: Host) -> Iterable[Reading]:

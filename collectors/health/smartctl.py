@@ -296,6 +296,8 @@ _ROW = expression(
     r"(?P<worst>\d{3}|---) +(?P<thresh>\d{3}|---) +(?:(?:Pre-fail|Old_age) +(?:Always|Offline) +)?"
     r"(?P<now>-|NOW|Past|FAILING_NOW|In_the_past) +(?P<raw>\S.*)"
 )
+_PART = expression(r"Failed Attributes:|Please note the following marginal Attributes:")
+"""Line above the table of `-H`, which has only the attributes that are, or were, below their threshold."""
 _LINE = expression(r"(?P<name>[A-Za-z#][^:=]{1,60}?) *[:=] +(?P<value>\S.*)")
 _ERROR_AT = expression(r"Error \d+ (?:\[\d+\] )?occurred at disk power-on lifetime: (\d+) hours")
 _TEST = expression(r"# ?1  \S.{1,22}?  +(?P<result>(?:Completed|Failed)\S.*?)  +(?P<left>\d\d%|-) +(?P<at>\d+|NOW) ")
@@ -323,16 +325,17 @@ def parse_text(text: str) -> Fields:
     for line in lines:
         if found := _LINE.fullmatch(line.strip()):
             said.setdefault(" ".join(found["name"].lower().split()), found["value"].strip())
-    table = list(_table(lines))
-    return dict(_of_text(said, table, text))
-
-
-def _table(lines: list[str]) -> Iterator[SmartAttribute]:
-    """Yield the attributes. Raises Malformed if the text ends within their table."""
-    heading = next((at for at, line in enumerate(lines) if line.startswith("ID# ATTRIBUTE_NAME")), None)
+    heading = max((at for at, line in enumerate(lines) if line.startswith("ID# ATTRIBUTE_NAME")), default=None)
     if heading is None:
-        return
-    for line in lines[heading + 1 :]:
+        return dict(_of_text(said, [], text))
+    is_part = _PART.match(lines[heading - 1]) is not None
+    fields = dict(_of_text(said, list(_table(lines[heading + 1 :], is_part=is_part)), text))
+    return {name: value for name, value in fields.items() if not (is_part and name == "attributes")}
+
+
+def _table(lines: list[str], *, is_part: bool) -> Iterator[SmartAttribute]:
+    """Yield the attributes below a heading. Raises Malformed if the text ends within their table, unless `is_part`."""
+    for line in lines:
         found = _ROW.fullmatch(line.rstrip())
         if found is None:
             if not line.strip() or line.lstrip().startswith("|"):
@@ -341,7 +344,8 @@ def _table(lines: list[str]) -> Iterator[SmartAttribute]:
         yield SmartAttribute(
             int(found["id"]), found["name"], whole(found["value"]), whole(found["thresh"]), found["raw"], found["now"]
         )
-    raise Malformed("the table of attributes is cut off")
+    if not is_part:
+        raise Malformed("the table of attributes is cut off")
 
 
 def _of_text(said: Mapping[str, str], table: list[SmartAttribute], text: str) -> Iterator[tuple[str, Any]]:

@@ -19,6 +19,15 @@ def _of_block(found: Found) -> str:
     return "" if kind == "target-error" and found["op"] in _PROBES else kind
 
 
+def _of_ata(found: Found) -> str:
+    """Return the kind of an exception: 0xe repairs a lost link, which is an error if requests were in flight."""
+    if not found["frozen"]:
+        return ""
+    if found["action"] == "e":
+        return "link-error" if int(found["active"], 16) else ""
+    return "timeout" if found["action"] == "6" else ""
+
+
 _SCSI = (
     r"(?:sd|scsi|ses|st|sr|ch|osst) (?P<dev>\d{1,4}:\d{1,4}:\d{1,6}:\d{1,20}): "
     r"(?:\[(?P<also>[a-z]\w{0,30})\] )?(?:tag#\d{1,6} )?"
@@ -41,6 +50,8 @@ _NVME_ERRORS = {
     "Unrecovered Read Error": "sense-medium", "Write Fault": "sense-medium",
     "Internal Error": "sense-hardware", "Host Aborted Command": "abort", "Command Abort Requested": "abort",
     "Abort Command Request": "abort", "End-to-end Guard Check Error": "protection-error",
+    "LBA Out of Range": "beyond-end", "Namespace Not Ready": "sense-hardware", "Capacity Exceeded": "no-space",
+    "Namespace is Write Protected": "target-error",
 }  # fmt: skip
 
 PATTERNS = (
@@ -141,12 +152,16 @@ PATTERNS = (
         ": exception Emask",
         _ATA
         + (
-            r"exception Emask 0x[0-9a-f]{1,4} SAct 0x[0-9a-f]{1,8} SErr 0x[0-9a-f]{1,8} action 0x"
+            r"exception Emask 0x[0-9a-f]{1,4} SAct 0x(?P<active>[0-9a-f]{1,8}) SErr 0x[0-9a-f]{1,8} action 0x"
             r"(?P<action>[0-9a-f]{1,3})(?P<frozen> frozen)?"
         ),
-        lambda found: "timeout" if found["frozen"] and found["action"] == "6" else "",
+        _of_ata,
         LogPlace.ATA,
     ),
+    pattern(
+        "qc timeout", _ATA + r"qc timeout (?:after \d{1,9} msecs )?\(cmd 0x[0-9a-f]{1,2}\)", "timeout", LogPlace.ATA
+    ),
+    pattern("NCQ disabled due to", _ATA + r"NCQ disabled due to excessive errors", "link-error", LogPlace.ATA),
     pattern("ICRC", _ATA + r"error: \{ (?:\w{1,6} )*ICRC (?:\w{1,6} )*\}", "link-error", LogPlace.ATA),
     pattern("resetting link", _ATA + r"(?:hard|soft) resetting link", "link-reset", LogPlace.ATA),
     pattern(
@@ -214,5 +229,38 @@ PATTERNS = (
         r"(?P<dev>sd[a-z]{1,4}|nvme\d{1,5}n\d{1,6}|vd[a-z]{1,4}): detected capacity change from \d{1,20} to 0$",
         "device-gone",
         LogPlace.DISK,
+    ),
+    pattern(
+        " limit",
+        DEVICE + r": rw=\d{1,9}, (?:want=\d{1,20}|sector=\d{1,20}, nr_sectors ?= ?\d{1,20}),? limit=\d{1,20}",
+        "beyond-end",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Read Capacity(", _SCSI + r"Read Capacity\(1[06]\) failed: Result: hostbyte=", "capacity-error", LogPlace.SCSI
+    ),
+    pattern(
+        "uplicate IDs",
+        _NVME + r"(?:globally duplicate IDs|duplicate IDs in subsystem) for nsid \d{1,9}",
+        "duplicate-id",
+        LogPlace.NVME,
+    ),
+    pattern(
+        "Temperature Threshold flags",
+        _CM + r"Temperature Threshold flags .{1,60} exceeded for Sensor",
+        "controller-hot",
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "encountered a fatal error",
+        _MEGA + r"\d{1,9} \([\w/]{1,40}\) - Controller encountered a fatal error and was reset",
+        "controller-reset",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "Controller lockup detected",
+        r"hpsa (?P<dev>[0-9a-f]{4}:[0-9a-f:.]{7}): Controller lockup detected",
+        "controller-fault",
+        LogPlace.PCI,
     ),
 )

@@ -62,6 +62,7 @@ KINDS: Mapping[str, MessageKind] = {
         pool_suspended="pool suspension", pool_failed="failed pool", thin_full="full thin pool",
         thin_readonly="read-only thin pool", thin_failed="failed thin pool", snapshot_invalid="invalid snapshot",
         cache_failed="failed cache", split_brain="split brain",
+        journal_missing="missing journal", volume_readonly="read-only volume",
     ),
     **_kinds(
         LogEffect.FAILED, Subject.DEVICE,
@@ -71,6 +72,7 @@ KINDS: Mapping[str, MessageKind] = {
         offline_io="request to an offline disk|requests to an offline disk", integrity_error="integrity error",
         read_unrepaired="unrepaired read error", zfs_io="ZFS I/O error", zfs_checksum="ZFS checksum error",
         vdev_failed="failed vdev", path_failed="failed path",
+        beyond_end="request beyond the end|requests beyond the end", duplicate_id="duplicate identifier",
     ),
     **_kinds(
         LogEffect.DELAYED, Subject.DEVICE,
@@ -80,7 +82,8 @@ KINDS: Mapping[str, MessageKind] = {
         server_silent="silent server", thin_low="low thin pool",
         missed_interrupt="missed interrupt", cache_error="cache I/O error",
         pcie_fatal="fatal PCIe error", pcie_uncorrected="uncorrected PCIe error",
-        port_down="link loss|link losses",
+        port_down="link loss|link losses", capacity_error="failed capacity query|failed capacity queries",
+        controller_hot="temperature alarm",
     ),
     **_kinds(
         LogEffect.NOTICE, Subject.DEVICE,
@@ -109,16 +112,23 @@ KINDS: Mapping[str, MessageKind] = {
         LogEffect.FAILED, Subject.NODE,
         oom_kill="out-of-memory kill", lockup="lockup", kernel_bug="kernel bug", machine_check="fatal machine check",
         memory_uncorrected="uncorrected memory error", overheating="critical temperature",
+        superblock_error="superblock error", request_refused="oversized request",
     ),
     **_kinds(
         LogEffect.DELAYED, Subject.NODE,
         hung_task="hung task", cpu_stall="CPU stall",
         transmit_hang="hung transmit queue", conntrack_full="full connection table",
+        peer_lost="peer without an answer|peers without an answer", bond_down="bond without links|bonds without links",
+        alloc_failure="failed page allocation", neighbors_full="full neighbor table",
+        tcp_memory="lack of TCP memory|lacks of TCP memory",
+        files_full="full table of open files|full tables of open files",
     ),
     **_kinds(
         LogEffect.NOTICE, Subject.NODE,
         cgroup_oom_kill="kill at a cgroup's memory limit|kills at a cgroup's memory limit",
         memory_corrected="corrected memory error", hardware_corrected="corrected hardware error",
+        nic_down="network link loss|network link losses", clock_unstable="unstable clock source",
+        iommu_fault="IOMMU fault",
         cpu_throttled="thermal throttling of a processor|thermal throttlings of processors",
     ),
 }  # fmt: skip

@@ -14,7 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sdstop.collectors.kernel import disk_patterns, filesystem_patterns, node_patterns, stack_patterns
+from sdstop.collectors.kernel import (
+    disk_patterns,
+    filesystem_patterns,
+    network_patterns,
+    node_patterns,
+    stack_patterns,
+)
 from sdstop.collectors.kernel.message import Found, LogPlace, Message, Pattern
 from sdstop.core.expression import expression
 
@@ -25,6 +31,7 @@ PATTERNS = (
     *disk_patterns.PATTERNS,
     *stack_patterns.PATTERNS,
     *filesystem_patterns.PATTERNS,
+    *network_patterns.PATTERNS,
     *node_patterns.PATTERNS,
 )
 _BY_WORD: dict[str, list[Pattern]] = {}

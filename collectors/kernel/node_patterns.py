@@ -154,4 +154,44 @@ PATTERNS = (
         "overheating",
         LogPlace.NODE,
     ),
+    pattern("PANIC at ", r"PANIC at [\w./-]{1,80}:\d{1,6}:\w{1,80}\(\)", "kernel-bug", LogPlace.NODE),
+    pattern("workqueue lockup", r"BUG: workqueue lockup - pool", "cpu-stall", LogPlace.NODE),
+    pattern(
+        "recovery action for",
+        r"Memory failure: 0x[0-9a-f]{1,16}: recovery action for [\w -]{1,60}: \w{1,20}",
+        "memory-uncorrected",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "page allocation failure",
+        r"(?P<also>[ -~]{1,20}?): page allocation failure: order:\d{1,2}",
+        "alloc-failure",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "as unstable because",
+        r"clocksource: timekeeping watchdog on CPU\d{1,5}: Marking clocksource '[\w-]{1,20}' as unstable because",
+        "clock-unstable",
+        LogPlace.NODE,
+    ),
+    pattern("file-max limit", r"VFS: file-max limit \d{1,20} reached", "files-full", LogPlace.NODE),
+    pattern(
+        "equest device [",
+        r"DMAR: \[DMA (?:Read|Write)[\w ]{0,20}\] Request device \[(?P<also>[0-9a-f:.]{7,12})\]",
+        "iommu-fault",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "IO_PAGE_FAULT",
+        r"(?:\S{1,40} [0-9a-f:.]{12}: )?AMD-Vi: Event logged \[IO_PAGE_FAULT (?:device=(?P<also>[0-9a-f:.]{7,12}))?",
+        "iommu-fault",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "change power state",
+        r"\S{1,40} " + _PCI + r": (?:Refused to change power state, currently in D3"
+        r"|Unable to change power state from D3cold to D0, device inaccessible)",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
 )

@@ -231,4 +231,48 @@ PATTERNS = (
         "split-brain",
         LogPlace.DISK,
     ),
+    pattern("super_written gets error", r"md: super_written gets error=-?\d{1,4}", "superblock-error", LogPlace.NODE),
+    pattern(
+        "read superblock of device",
+        r"device-mapper: raid: Failed to read superblock of device at position \d{1,4}",
+        "superblock-error",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "bitmap initialisation failed",
+        r"(?P<dev>md[\w-]{1,60}): bitmap initialisation failed: -\d{1,4}",
+        "array-failed",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "journal device is missing",
+        r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): journal device is missing",
+        "journal-missing",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "over max size limit",
+        r"blk_(?:cloned_rq_check_limits|insert_cloned_request): over max size limit",
+        "request-refused",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "INTEGRITY AEAD ERROR",
+        r"device-mapper: crypt: " + DEVICE + r": INTEGRITY AEAD ERROR",
+        "integrity-error",
+        LogPlace.DISK,
+    ),
+    pattern("is corrupted", _DM + r"(?:data|metadata) block \d{1,20} is corrupted", "integrity-error", LogPlace.NUMBER),
+    pattern(
+        "until repaired",
+        _DM + r"unable to switch (?:cache|pool) to write mode until repaired",
+        lambda found: "cache-failed" if found["target"] == "cache" else "thin-readonly",
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "Entering read-only mode",
+        r"(?P<dev>kvdo\d{1,5}):[\w. -]{1,40}: Entering read-only mode",
+        "volume-readonly",
+        LogPlace.CONTROLLER,
+    ),
 )

@@ -239,5 +239,6 @@ CLIENTS = Collector(
     ),
     10.0,
     deadline=12.0,
+    resting=30.0,
     derives=(Derivation(StorageClient, StorageClientActivity, activity),),
 )

@@ -350,6 +350,26 @@ def fingerprint(host: Host) -> Hashable:
     )
 
 
+_TRAFFIC = 1e6
+"""Bytes per second of all interfaces, in either direction, above which they work."""
+
+
+def stirs(before: bytes, now: bytes, seconds: float) -> bool:
+    """Return whether the interfaces move more than those of an idle node, or one was added or removed."""
+    try:
+        old = {row.interface: row for row in parse_dev(before.decode())}
+        new = {row.interface: row for row in parse_dev(now.decode())}
+    except (Malformed, ValueError):
+        return True
+    if seconds <= 0 or old.keys() != new.keys():
+        return True
+    moved = [(row, old[name]) for name, row in new.items()]
+    return any(
+        not 0 <= sum(getattr(row, name) - getattr(past, name) for row, past in moved) <= _TRAFFIC * seconds
+        for name in ("rx_bytes", "tx_bytes")
+    )
+
+
 NETWORK = Collector(
     "network",
     "Traffic of the network interfaces",
@@ -358,6 +378,7 @@ NETWORK = Collector(
     (Need(PROC_DEV, "bytes, packets, errors and drops of every interface", filled=True),),
     LIVE,
     derives=(Derivation(Traffic, InterfaceActivity, activity),),
+    stirs=stirs,
 )
 
 INTERFACES = Collector(
@@ -380,4 +401,5 @@ INTERFACES = Collector(
     10.0,
     deadline=5.0,
     fingerprint=fingerprint,
+    resting=30.0,
 )

@@ -325,5 +325,6 @@ LINKS = Collector(
     10.0,
     deadline=5.0,
     fingerprint=fingerprint,
+    resting=30.0,
     forms=(proc_bonding.FORM,),
 )

@@ -67,6 +67,12 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     instances: Annotated[int, Metric("Instances", "Configured number of instances")]
     running: Annotated[int, Metric("Running", "Active instances of the resource")]
     failures: Annotated[int, Metric("Failures", "Failed actions of the resource that are not cleaned up")]
+    fail_count: Annotated[
+        int | None, Metric("Fail count", "Failures since the last cleanup, as they count towards its threshold")
+    ] = None
+    failed_ago: Annotated[
+        float | None, Metric("Failed ago", "Time since its last failed action", "seconds", export=False)
+    ] = None
     said: Annotated[str | None, Fact("Said", "Message of its last failed action", export=False, names=Name.TEXT)] = None
     task: Annotated[str | None, Fact("Task", "Its last failed action: start, stop ...", export=False, plain=True)] = (
         None
@@ -333,6 +339,7 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
         names = dict.fromkeys(name.partition(":")[0] for name in (known.name, *known.parts))
         own = [failure for name in names for failure in by_name.get(name, ())]
         last = max(own, key=moment_of, default=None)
+        when = moment_of(last) if last is not None else 0.0
         state = _state(known, own, away, idle)
         broken = [node for node in known.failed if node != "?"] if state == "failed" else []
         broken = list(known.ignored) if state == "ignored" else broken
@@ -345,6 +352,8 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
             instances=known.instances,
             running=len(known.running),
             failures=len(own),
+            fail_count=sum(said.counts.get(name, 0) for name in names) if said.counts else None,
+            failed_ago=said.now - when if said.now >= when > 0 else None,
             said=_words(last) if last is not None else None,
             part=last.resource if last is not None else known.name,
             task=last.task or None if last is not None else None,

@@ -75,7 +75,7 @@ def parse_status(text: str) -> PacemakerStatus:
     nodes, count = root.findall("nodes/node"), root.find("summary/nodes_configured")
     if count is not None and count.get("number", "").isdecimal() and len(nodes) < int(count.get("number", "0")):
         raise Malformed(f"crm_mon: {count.get('number')} nodes configured, {len(nodes)} listed")
-    daemon = root.find("pacemakerd")
+    daemon, updated = root.find("pacemakerd"), root.find("summary/last_update")
     present = leader is not None and leader.get("present") == "true"
     if present and root.find("nodes/node") is None:
         raise Malformed("crm_mon: a designated controller, and no nodes")
@@ -100,16 +100,18 @@ def parse_status(text: str) -> PacemakerStatus:
         ),
         daemon=daemon.get("state") or None if daemon is not None else None,
         stopped=_boolean(options, "stop-all-resources") is True,
+        counts=_counts(root.find("node_history")),
+        now=moment(updated.get("time", "") if updated is not None else ""),
     )  # fmt: skip
 
 
 _READ = frozenset({
-    "action", "active", "blocked", "completed", "disabled", "exitreason", "exitstatus", "expected_up", "failed",
-    "failure_ignored", "fencing-enabled", "health", "interval", "is_dc", "last-rc-change", "maintenance",
+    "action", "active", "blocked", "completed", "disabled", "exitreason", "exitstatus", "expected_up", "fail-count",
+    "failed", "failure_ignored", "fencing-enabled", "health", "interval", "is_dc", "last-rc-change", "maintenance",
     "maintenance-mode", "managed", "multi_state", "name", "no-quorum-policy", "node", "online", "op_key",
     "orphaned", "pending", "present", "rc", "resource", "resource_agent", "role", "standby", "standby_onfail",
-    "state", "status", "stonith-enabled", "stop-all-resources", "target", "target_role", "task", "type", "unclean",
-    "version", "weight", "with_quorum",
+    "state", "status", "stonith-enabled", "stop-all-resources", "target", "target_role", "task", "time", "type",
+    "unclean", "version", "weight", "with_quorum",
 })  # fmt: skip
 """Attributes that are read, apart from `id` of the elements in `_NAMED`."""
 _NAMED = frozenset({"ban", "failure", "group", "resource", "resource_history", "ticket"})
@@ -274,6 +276,28 @@ def _recovered(history: ET.Element | None) -> frozenset[tuple[str, str]]:
             if not last[1]:
                 found.add((resource.get("id", ""), node.get("name", "")))
     return frozenset(found)
+
+
+_INFINITY = 1_000_000
+"""Fail count of a resource that may not run on a node any more, however often it failed there."""
+
+
+def _counts(history: ET.Element | None) -> dict[str, int]:
+    """Return how often each resource failed since its last cleanup, on all nodes; without those that never may again.
+
+    <node name="san1"><resource_history id="vip" migration-threshold="1000000" fail-count="20"/></node>
+    """
+    found: dict[str, int] = {}
+    for node in history if history is not None else ():
+        for resource in node:
+            count = resource.get("fail-count", "")
+            if count.isdecimal() and len(count) <= _DIGITS and int(count) < _INFINITY:
+                name = resource.get("id", "").partition(":")[0]
+                found[name] = found.get(name, 0) + int(count)
+    return found
+
+
+_DIGITS = 7
 
 
 def _managed(resources: ET.Element | None, recovered: frozenset[tuple[str, str]]) -> Iterator[ManagedResource]:

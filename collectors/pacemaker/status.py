@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import calendar
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -126,6 +127,10 @@ class PacemakerStatus(Struct, frozen=True, kw_only=True):
     fencings: tuple[Fencing, ...] = ()
     daemon: str | None = None
     stopped: bool = False
+    counts: Mapping[str, int] = MappingProxyType({})
+    """Failures of each resource since its last cleanup, of all nodes together; "" for none known."""
+    now: float = 0.0
+    """When the status was taken, as `moment` counts; 0 if unknown."""
 
 
 BY_HAND = ("cli-ban-", "cli-standby-")

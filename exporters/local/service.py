@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -48,11 +49,18 @@ class LocalRequest(msgspec.Struct, frozen=True):
 class LocalService:
     """Local socket of one exporter. It owns the path from `open` to `close`."""
 
-    def __init__(self, exposition: Exposition, path: Path, *, wanted: bool = True) -> None:
-        """Answer for this exposition at this path; `wanted`: the operator chose it."""
+    def __init__(
+        self, exposition: Exposition, path: Path, *, wanted: bool = True, let_rest: Callable[[bool], None] | None = None
+    ) -> None:
+        """Answer for this exposition at this path; `wanted`: the operator chose it.
+
+        `let_rest` is called with False when a dashboard attaches, which wants every sample, and with True when the last
+        one has gone.
+        """
         self.path = path
         self.wanted = wanted
         self._exposition = exposition
+        self._let_rest = let_rest or (lambda _: None)
         self._connections: set[LocalConnection] = set()
         self._watching: dict[LocalConnection, int] = {}
         """Number of the last frame sent, by connection."""
@@ -101,7 +109,8 @@ class LocalService:
     def disconnect(self, connection: LocalConnection) -> None:
         """Forget a connection."""
         self._connections.discard(connection)
-        self._watching.pop(connection, None)
+        if self._watching.pop(connection, None) is not None and not self._watching:
+            self._let_rest(True)  # noqa: FBT003  # takes no keyword
 
     def answer(self, connection: LocalConnection, data: bytes) -> bool:
         """Answer a request; return whether the connection stays open."""
@@ -118,6 +127,8 @@ class LocalService:
             connection.send(guard.call(Part.PAGE, "check", lambda: self._check(asked), _error))
             return False
         connection.send(header_line(self._session.origin, self._exposition.interval))
+        if not self._watching:
+            self._let_rest(False)  # noqa: FBT003  # takes no keyword
         self._watching[connection] = -1
         self._send(connection)
         return True

@@ -227,7 +227,7 @@ def of_runs(
     yield SUCCESS, [(by, int(run.outcome in {Outcome.OK, Outcome.ABSENT})) for by, run in ran]
     yield STALE, [(by, int(run.collector not in fresh)) for by, run in ran if run.outcome is not Outcome.ABSENT]
     yield DURATION, [(by, health.durations[run.collector]) for by, run in ran if run.collector in health.durations]
-    yield INTERVAL, [({"collector": c.name}, max(c.longest, interval)) for c in enabled]
+    yield INTERVAL, [({"collector": c.name}, max(c.longest_at_rest, interval)) for c in enabled]
     yield SUCCEEDED, [(by, health.succeeded[run.collector]) for by, run in ran if run.collector in health.succeeded]
     reasons = REASONS.values()
     yield ERRORS, [({"collector": n, "reason": r}, health.errors[n, r]) for n in names for r in reasons]

@@ -146,7 +146,7 @@ class Exposition:
         self.interval = interval
         self._known = known or session.collectors
         self._lock = RLock()
-        self._paces = {collector.name: collector.longest for collector in session.collectors}
+        self._paces = {collector.name: collector.longest_at_rest for collector in session.collectors}
         self._providers = providers_of(session.collectors)
         self._health = Health()
         self._tallies = EventCounters(session.guard)
@@ -184,7 +184,9 @@ class Exposition:
 
     def feed(self, frame: Frame) -> None:
         """Feed the next frame to the session and show it."""
-        self.observe(self.session.feed(frame))
+        look = self.session.feed(frame)
+        if look is not self._look:
+            self.observe(look)
 
     def observe(self, look: Look) -> None:
         """Make this sample the one shown."""

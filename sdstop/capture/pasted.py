@@ -109,7 +109,8 @@ def _block(output: TextOutput, elsewhere: str, moments: list[_Moment], shown: fl
     if not content:
         return replace(block, unused=NO_OUTPUT)
     found = usable(output)
-    data = f"{found.text}\n".encode("utf-8", "surrogatepass")
+    blank = "\n" if output.end and not output.lines[-1].strip() else ""  # some tables end with one
+    data = f"{found.text}\n{blank}".encode("utf-8", "surrogatepass")
     if found.misleads:
         reason = f"incomplete: {found.fault}"
         _add(output, Evidence(output.key, Outcome.FAILED, detail=reason), moments, shown)

@@ -79,7 +79,9 @@ def _local(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
 
     if not _has_socket(options, watch):
         return None
-    return LocalService(exposition, Path(options.socket or SOCKET), wanted=options.socket is not None)
+    let_rest = getattr(watch.sampler, "let_rest", None)
+    path = Path(options.socket or SOCKET)
+    return LocalService(exposition, path, wanted=options.socket is not None, let_rest=let_rest)
 
 
 def _has_socket(options: argparse.Namespace, watch: Watch) -> bool:

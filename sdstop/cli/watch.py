@@ -20,7 +20,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.io_sizes import IO_SIZES
 from sdstop.collectors.fabric.sas import SAS, with_repeated_smp, without_smp
 from sdstop.collectors.health.smart import SMART, without_smart
-from sdstop.core.collector import Collector, texts_of
+from sdstop.core.collector import RESTING, Collector, texts_of
 from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
@@ -51,6 +51,8 @@ PATIENT = frozenset({"tasks-stuck", "io-stalled", "device-hung", "volume-suspend
 """Rules about things that do not move and that wait longer than a live check lasts."""
 HELD = 15.0
 """Seconds of frames held back for redaction; by then every source has reported its names once."""
+_LISTENING = frozenset({DASHBOARD, "export", "record"})
+"""Commands that run for long: their sampler listens to events of block devices, and reads quiet ones seldom."""
 _MARGIN = 60.0
 """Maximum seconds that requests are counted beyond the end of the run."""
 
@@ -291,7 +293,8 @@ def _begin(options: argparse.Namespace) -> Watch:
         collectors,
         host=lambda: _live(root, collectors, gateway),
         interval=interval,
-        hotplug=options.command == DASHBOARD,
+        hotplug=options.command in _LISTENING,
+        rest=RESTING if options.command == "export" and not options.once else 0.0,
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)

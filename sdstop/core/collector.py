@@ -22,6 +22,8 @@ SLOW = 60.0
 """Seconds between runs for sources that are expensive to read or rarely change."""
 QUIET = 600.0
 """Seconds between runs for what changes with events of block devices, as long as there are none."""
+RESTING = 5.0
+"""Seconds between the rounds of all sources on a node at rest (see sdstop.sampler.rest)."""
 ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
 
@@ -120,14 +122,16 @@ class Collector(Struct, frozen=True):
     of seconds after which a run counts as hung. `fingerprint`, if given, is evaluated at every interval and must be
     cheap; when its value changes the collector runs at once (this is how slow collectors notice hot-plug). `quiet` is
     the minimum number of seconds between runs while the kernel reports events of block devices and has reported none
-    since the last run; 0: `pace`. `derives`
+    since the last run; 0: `pace`. `resting` is the minimum number of seconds on a node at rest; 0: `pace`. `derives`
     are families derived from two successive runs. `lacks` receives the tables of a successful run and returns which
     data was denied, "" if none; denied files are reported without it. `eager`: all reads are complete when `read`
     returns, so that the evidence can be collected without parsing; its rows may use other collectors' evidence.
     `option` is the command-line option that the source requires. `devices` is a pattern of names (`md0`,
     `mapper/vg0-home`) of block devices whose state is known from this source: where it was not recorded, rules owe an
     unchecked verdict to each of them that another source shows (see sdstop.core.coverage). `forms` are the text outputs
-    that it reads, by which they are recognized in pasted text.
+    that it reads, by which they are recognized in pasted text. `stirs` receives two successive contents of the first
+    file among the needs, and the seconds between them; it returns whether the node does enough for every source to be
+    read at each interval. It is called in the sampler and must be cheap (see sdstop.sampler.rest).
     """
 
     name: str
@@ -145,11 +149,18 @@ class Collector(Struct, frozen=True):
     devices: str = ""
     forms: tuple[Form, ...] = ()
     quiet: float = 0.0
+    resting: float = 0.0
+    stirs: Callable[[bytes, bytes, float], bool] | None = None
 
     @property
     def longest(self) -> float:
         """Longest number of seconds between runs."""
         return max(self.pace, self.quiet)
+
+    @property
+    def longest_at_rest(self) -> float:
+        """The same for an exporter, whose node may be at rest."""
+        return self.longest if self.stirs is not None else max(self.longest, self.resting, RESTING)
 
     @property
     def is_live(self) -> bool:

@@ -112,7 +112,8 @@ class Frame(Struct, frozen=True):
     `taken` is Unix time if known (`dated`), otherwise seconds counted from UNDATED.
     `ran` is None if the collectors that ran were not recorded (a hand-made capture); all that can run are then assumed.
     `fresh` is set for the first frame of a further run of a recorder: it holds all that is known, and nothing of the
-    frames before it does.
+    frames before it does. `quiet` is set for a sample of a node at rest (see sdstop.sampler.rest): it is kept, and the
+    next frame without the mark, which arrives with it, is judged.
     """
 
     number: int
@@ -121,6 +122,7 @@ class Frame(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     ran: Mapping[str, RunMark] | None = None
     fresh: bool = False
+    quiet: bool = False
 
 
 NO_OUTPUT = "no output"

@@ -119,4 +119,5 @@ def merged(older: Frame, newer: Frame) -> Frame:
     """Return a frame that leads to the same state as two in a row, at the time of the newer one."""
     evidence: dict[str, Evidence] = {item.key: item for item in (*older.evidence, *newer.evidence)}
     ran = None if newer.ran is None else {**(older.ran or {}), **newer.ran}
-    return replace(newer, evidence=tuple(evidence.values()), ran=ran)
+    quiet = older.quiet and newer.quiet
+    return replace(newer, evidence=tuple(evidence.values()), ran=ran, quiet=quiet)

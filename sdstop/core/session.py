@@ -120,7 +120,10 @@ class Session:
         return replay, History(self._providers, KEEP + self._at_hand, large=self._large)
 
     def feed(self, frame: Frame) -> Look:
-        """Add the next frame and evaluate the window that ends with it."""
+        """Add the next frame and evaluate the window that ends with it.
+
+        A quiet frame is not evaluated: the result is that of the last one that was. The first frame always is.
+        """
         start = time.monotonic()
         until = None if self.budget is None else start + self.budget
         frame = self._named(frame)
@@ -136,6 +139,9 @@ class Session:
         self.timeline.append(frame)
         shot = self.memory.recalled(self._replay.feed(frame), self.rules, self._providers)
         self._history.add(shot)
+        if frame.quiet and self._head is not None:
+            self.took = time.monotonic() - start
+            return self._head
         window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
         judgement = self.diagnosis.add(window, until)

@@ -23,6 +23,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.finding_text import fitting
+from sdstop.core.format import duration, plural
 from sdstop.core.history import Window
 from sdstop.readings.cluster import Cluster, ClusterNode
 
@@ -31,6 +32,10 @@ _REMOTE = "ocf:pacemaker:remote"
 _IDLE = frozenset({"stopped", "unpromoted", "starting"})
 """States that follow from a cluster without quorum, without a leader, or with stop-all-resources."""
 _WELL = frozenset({"running", "disabled", "unmanaged", "orphaned"})
+_OFTEN = 3
+"""Failures on record from which a resource that failed again lately fails repeatedly."""
+_LATELY = 600.0
+"""Seconds for which a failure is recent."""
 _LASTING = 20.0
 """Seconds after which a stopped resource is not one that is just being moved."""
 
@@ -179,6 +184,7 @@ def _values(row: ClusterResource) -> tuple[Value, ...]:
         Value("state", "state", row.state),
         Value("running", "running instances", row.running, "", of=row.instances),
         Value("failures", "failed actions on record", row.failures, "", above=0),
+        *((Value("fail_count", "failures since the last cleanup", row.fail_count, ""),) if row.fail_count else ()),
         Value("agent", "agent", row.agent),
         Value("said", "last failure", row.said),
         *((Value("barred", "forbidden nodes", row.barred),) if row.barred else ()),
@@ -210,7 +216,10 @@ def _advice(row: ClusterResource) -> tuple[Advice, ...]:
 
 def _on_record(window: Window, row: ClusterResource) -> Finding:
     """Return a resource that failed and runs again: its failed actions count until they are cleaned up."""
-    count = f"{row.failures} failed action{'s' * (row.failures != 1)} on record"
+    times = max(row.failures, row.fail_count or 0)
+    if times >= _OFTEN and row.failed_ago is not None and row.failed_ago <= _LATELY:
+        return _repeatedly(window, row, times)
+    count = f"{plural(times, 'failed action')} on record"
     return Finding(
         severity=Severity.INFO,
         subject=f"{row.cluster}/{row.resource}",
@@ -223,6 +232,26 @@ def _on_record(window: Window, row: ClusterResource) -> Finding:
         damage=Damage.HYGIENE,
         standing=True,
         refuted_by="no failed actions of the resource in crm_mon -1 -f",
+        view_subject=row.cluster,
+    )
+
+
+def _repeatedly(window: Window, row: ClusterResource, times: int) -> Finding:
+    """Return a resource that runs now, and fails and recovers again and again."""
+    count = f"{times} failures since the last cleanup, the last {duration(row.failed_ago)} ago"
+    why = f": {row.said.partition(': ')[2].rpartition(' (')[0] or row.said}" if row.said else ""
+    return Finding(
+        severity=Severity.WARNING,
+        subject=f"{row.cluster}/{row.resource}",
+        title="RESOURCE FAILS REPEATEDLY",
+        cause=fitting(f"{count}{why}.", f"{count}.", f"{times} failures on record."),
+        impact="Each recovery interrupts the service of this resource.",
+        values=_values(row),
+        evidence=cites(window.cite(row), window.cite(row, "failures")),
+        advice=_advice(row),
+        damage=Damage.AVAILABILITY,
+        refuted_by="an unchanged fail count in crm_mon -1 -f ten minutes later",
+        harmless_if="the failures are those of a test",
         view_subject=row.cluster,
     )
 

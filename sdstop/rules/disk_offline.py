@@ -53,6 +53,8 @@ _ELSEWHERE = frozenset({"new", "resetting", "connecting", "deleting", "deleting 
 """States of NVMe controllers that session-down judges by how long they last."""
 _HAS_SIZE = frozenset({"disk", "nvme", "mmc", "pmem"})
 """Kinds that have a capacity as long as they work; a loop device has none without a file."""
+_MAPPED = frozenset({"dm", "bcache", "drbd", "zvol", "loop"})
+"""Kinds of volumes, which no disk change makes writable."""
 _WRITTEN = frozenset({ThingKind.ARRAY, ThingKind.POOL})
 
 
@@ -183,7 +185,7 @@ def _said(window: Window) -> Iterator[Verdict]:
             yield Unchecked(f'unknown state "{human.safe(row.state, 40)}"', row.device, gap=Gap.FAULTY)
         elif row.size == 0 and row.kind in _HAS_SIZE and (users := _users(window, row)):
             yield _empty(window, row, users)
-        elif row.read_only and row.parent is None and (holder := _holder(window, row)):
+        elif row.read_only and row.parent is None and row.kind != "md" and (holder := _holder(window, row)):
             yield _refuses(window, row, holder)
         elif row.state is not None:
             good.append(row.device)
@@ -266,12 +268,14 @@ def _holder(window: Window, row: BlockDevice) -> str:
     known = next((each.name for each in above if each.kinds & _WRITTEN), "")
     if known:
         return known
-    parts = {row.device, *(part.device for part in window.where(BlockDevice, "parent", row.device))}
+    parts = (row.device, *(part.device for part in window.where(BlockDevice, "parent", row.device)))
+    below = [thing for part in parts if (thing := window.topology.named(Naming.DEV, part)) is not None]
+    points = {each.name for one in below for each in window.topology.upper(one) if ThingKind.MOUNT in each.kinds}
     return next(
         (
             mount.point
             for mount in window.rows(MountPoint).values()
-            if mount.access == "rw" and mount.kernel in parts and mount.kernel is not None
+            if mount.access == "rw" and (mount.point in points or (mount.kernel is not None and mount.kernel in parts))
         ),
         "",
     )
@@ -335,18 +339,25 @@ def _refuses(window: Window, row: BlockDevice, holder: str) -> Finding:
     return Finding(
         severity=Severity.WARNING,
         subject=row.device,
-        title="DISK WRITE-PROTECTED",
-        cause=f"The disk refuses writes, and {human.safe(holder, 24)} writes to it.",
-        impact=f"Writes of {human.safe(holder, 24)} to the disk fail.",
+        title="VOLUME WRITE-PROTECTED" if row.kind in _MAPPED else "DISK WRITE-PROTECTED",
+        cause=f"The device refuses writes, and {human.safe(holder, 24)} writes to it.",
+        impact=f"Writes of {human.safe(holder, 24)} to the device fail.",
         values=(Value("read_only", "writes refused", row.read_only),),
         evidence=cites(window.cite(row, "read_only")),
         advice=(
-            "Replace the disk: many flash drives refuse writes when worn out.",
+            *(
+                (
+                    "Find out what made the volume read-only; then make it writable again.",
+                    run("dmsetup", "info", row.dm_name or row.device),
+                )
+                if row.kind in _MAPPED
+                else ("Replace the disk: many flash drives refuse writes when worn out.",)
+            ),
             run("journalctl", "-k").pipe("grep", "-w", *operands(row.device.rpartition("/")[2])),
             run("blockdev", "--getro", f"/dev/{row.device}"),
-            run("smartctl", "-x", f"/dev/{row.device}"),
+            *(() if row.kind in _MAPPED else (run("smartctl", "-x", f"/dev/{row.device}"),)),
         ),
-        refuted_by="0 in the file ro of the disk",
+        refuted_by="0 in the file ro of the device",
     )
 
 

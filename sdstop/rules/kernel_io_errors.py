@@ -47,7 +47,9 @@ _TITLES: Mapping[str, str] = {
     "member-failed": "MEMBER FAILED", "array-failed": "ARRAY FAILED", "pool-suspended": "POOL SUSPENDED",
     "thin-full": "THIN POOL FULL", "thin-readonly": "THIN POOL READ-ONLY", "thin-failed": "THIN POOL FAILED",
     "snapshot-invalid": "SNAPSHOT INVALID", "cache-failed": "CACHE FAILED", "server-silent": "SERVER DOES NOT ANSWER",
-    "split-brain": "SPLIT BRAIN",
+    "split-brain": "SPLIT BRAIN", "journal-missing": "JOURNAL MISSING", "volume-readonly": "VOLUME READ-ONLY",
+    "beyond-end": "REQUESTS BEYOND THE END", "duplicate-id": "DUPLICATE IDENTIFIER",
+    "capacity-error": "CAPACITY NOT READABLE", "controller-hot": "CONTROLLER TOO HOT",
 }  # fmt: skip
 """Titles of kinds that are more than a number."""
 _LINKS = frozenset(

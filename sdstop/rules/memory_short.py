@@ -1,4 +1,4 @@
-"""Programs wait for memory: pages that they need again were swapped out or dropped."""
+"""Programs wait for memory: pages that they need again were swapped out or dropped; or none is available."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sdstop.collectors.system.pressure import Pressure
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
+    Damage,
     Finding,
     Gap,
     Limits,
@@ -24,10 +25,13 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.readings.cache import Cache
 
 SUBJECT = "memory"
 _MICRO = 1e-6
 _GRACE = 0.5
+_PLENTY = 256 * 1024.0**2
+"""Bytes available that are enough on any node."""
 
 
 class _Shortage(Struct, frozen=True):
@@ -47,7 +51,12 @@ class _Shortage(Struct, frozen=True):
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     seconds = limits["seconds"]
     short = _shortage(window, seconds)
-    if short.seconds + _GRACE < seconds:
+    left = _available(window)
+    node = next(iter(window.rows(Node).values()), None)
+    most = min(limits["available"] * ((node.memory_total if node is not None else None) or 0), _PLENTY)
+    if left is not None and left < most and not ((short.some or 0.0) >= limits["some"] or _is_swapping(short, limits)):
+        yield _full(window, left, most)
+    elif short.seconds + _GRACE < seconds:
         yield Unchecked(f"collecting data: {short.seconds:.0f} of {seconds:g} s", SUBJECT, calm=True, gap=Gap.EARLY)
     elif (short.some or 0.0) >= limits["some"] or _is_swapping(short, limits):
         yield _finding(window, short, limits)
@@ -61,6 +70,44 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked("memory pressure (PSI) unknown", SUBJECT, calm=True, gap=Gap.UNRECORDED)
     else:
         yield RuledOut(SUBJECT, f"in {seconds:g} s, {'; '.join(_said(short))}")
+
+
+def _available(window: Window) -> int | None:
+    """Return the most bytes that were available in a sample, with those that ZFS gives back; None if unknown.
+
+    The kernel does not count the ARC of ZFS as available.
+    """
+    known = [row.memory_available for moment in window.moments(Node) for row in moment.rows.values()]
+    arc = window.get(Cache, ("arc", "arc"))
+    if not known or None in known or (arc is not None and arc.used is None):
+        return None
+    return max(each for each in known if each is not None) + ((arc.used or 0) if arc is not None else 0)
+
+
+def _full(window: Window, left: int, most: float) -> Finding:
+    """Return the finding of a node on which nothing waits for memory yet."""
+    node = next(iter(window.rows(Node).values()), None)
+    used = _used(window)
+    return Finding(
+        severity=Severity.WARNING,
+        subject=SUBJECT,
+        title="MEMORY NEARLY FULL",
+        cause=f"At most {human.quantity(left, 'bytes')} were available in all samples.",
+        impact="Programs soon wait for memory, or the kernel kills one.",
+        values=(
+            Value("available", "memory available, at most", left, "bytes", below=most),
+            Value("total", "memory", node.memory_total if node is not None else None, "bytes"),
+            Value("swap", "swap in use", used, "bytes"),
+        ),
+        evidence=cites(window.quote(MEMINFO, "MemAvailable:")),
+        advice=(
+            "Limit or stop the programs that need the memory, or add memory.",
+            run("ps", "-eo", "pid,rss,comm", "--sort=-rss", note="largest processes").pipe("head"),
+            run("slabtop", "-o", "-s", "c", note="memory of the kernel").pipe("head", "-20"),
+        ),
+        refuted_by="a larger MemAvailable in /proc/meminfo",
+        damage=Damage.AVAILABILITY,
+    )
 
 
 def _used(window: Window) -> int | None:
@@ -164,7 +211,7 @@ def _finding(window: Window, short: _Shortage, limits: Limits) -> Finding:
 
 MEMORY_SHORT = Rule(
     "memory-short",
-    "programs that wait for memory: swapping, or cached pages read repeatedly",
+    "programs that wait for memory: swapping, cached pages read repeatedly; no memory available",
     Severity.CRITICAL,
     _check,
     (Node,),
@@ -172,6 +219,7 @@ MEMORY_SHORT = Rule(
         Threshold("some", 0.4, "share of time with a task waiting for memory (PSI some)", "ratio"),
         Threshold("full", 0.6, "share of time with all tasks waiting for memory, critical (PSI full)", "ratio"),
         Threshold("pages", 100.0, "pages read back from swap, with tasks waiting for I/O", "per_second"),
+        Threshold("available", 0.01, "share of memory available, and less than 256 MiB, that is too little", "ratio"),
         Threshold("seconds", 20.0, "time over which shares and rates are measured", "seconds"),
     ),
     covers=(),

@@ -32,7 +32,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     maps = {row.path: row.mapping for row in window.rows(MultipathPath).values() if row.path is not None}
     good: dict[str, list[str]] = {}
     for paths in _disks(window, maps):
-        used = {path: users for path in paths if (users := _users(window, path))}
+        used = {path: users for path in paths if (users := users_of(window, path))}
         for path, users in used.items():
             yield _finding(window, path, paths, users, maps)
         if not used:
@@ -63,7 +63,7 @@ def _disks(window: Window, maps: dict[str, str]) -> list[list[str]]:
     return [*named.values(), *(paths for paths in grouped.values() if len(paths) > 1)]
 
 
-def _users(window: Window, path: str) -> list[Thing]:
+def users_of(window: Window, path: str) -> list[Thing]:
     """Return the file systems, volumes and arrays on a path or its partitions, without multipath maps."""
     topology = window.topology
     thing = topology.named(Naming.DEV, path)

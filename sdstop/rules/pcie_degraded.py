@@ -45,7 +45,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("upstream port is virtual; slot capability unknown", row.hba, calm=True)
             continue
         if row.port_max_speed is None or row.port_max_width is None or row.max_speed is None or row.max_width is None:
-            yield Unchecked("link capability unknown", row.hba)
+            yield _of_card(row)
             continue
         lanes, speed = min(row.max_width, row.port_max_width), min(row.max_speed, row.port_max_speed)
         narrow = row.width is not None and row.width < lanes
@@ -56,6 +56,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("link speed or width missing", row.hba)
         else:
             yield RuledOut(row.hba, f"link at {_said(row.speed, row.width)}, the best of both ends")
+
+
+def _of_card(row: Hba) -> Verdict:
+    """Return the verdict where the port is unknown: a link at the maximum of the card is the best of both ends."""
+    if None in {row.speed, row.width, row.max_speed, row.max_width}:
+        return Unchecked("link capability unknown", row.hba)
+    now, most = _said(row.speed, row.width), _said(row.max_speed, row.max_width)
+    if now == most:
+        return RuledOut(row.hba, f"link at {now}, the maximum of the card")
+    return Unchecked(f"link at {now}, the card supports {most}; the slot is unknown", row.hba)
 
 
 def _said(speed: float | None, width: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Fibre Channel and RDMA ports: a link that was lost, errors that grow, packets that had to be sent again."""
+"""Fibre Channel and RDMA ports: links lost or slow, errors that grow, packets that had to be sent again."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 
 _HOUR = 3600.0
+_LOST = frozenset({"Linkdown", "DOWN", "Error", "Blocked", "Bypassed", "Deleted"})
+"""States of a port without a link that it may have had."""
+_OTHERS = frozenset({
+    "Unknown", "Not Present", "Offline", "Diagnostics", "Loopback", "Marginal", "NOP", "INIT", "ARMED", "ACTIVE_DEFER",
+})  # fmt: skip
+"""Further states: kernel include/scsi/scsi_transport_fc.h and drivers/infiniband/core/sysfs.c."""
 
 
 class _Port(Struct, frozen=True):
@@ -82,11 +88,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _judge(window: Window, port: _Port, limits: Limits) -> Verdict:
     if port.row.state is None:
         return Unchecked("state of the port not readable", port.name)
-    losses = _total(port, port.lost)
     if port.row.state != port.up:
-        if port.row.state in {"Linkdown", "DOWN", "Error"} and losses:
-            return _down(window, port, losses)
-        return Unchecked(f"state {human.safe(port.row.state)}; never had a link", port.name, calm=True)
+        return _without_link(window, port, port.row.state)
     groups = {"damaged": port.damaged, "lost": port.lost, "repeated": port.repeated}
     grown = {
         name: counter_growth(window, type(port.row), port.key, fields, _HOUR)
@@ -94,10 +97,9 @@ def _judge(window: Window, port: _Port, limits: Limits) -> Verdict:
         if fields
     }
     known = {name: each for name, each in grown.items() if each is not None}
+    slow = _slow(window, port.row) if isinstance(port.row, FcPort) else None
     if not known:
-        if _total(port, (*port.damaged, *port.lost)) is None:
-            return Unchecked(f"{port.row.state}; counters of errors not reported", port.name, calm=True)
-        return Unchecked("growth of errors needs two samples", port.name, calm=True, gap=Gap.EARLY)
+        return slow or _uncounted(port)
     seconds = max(each.seconds for each in known.values())
     new = {name: each.new for name, each in known.items()}
     rate = new.get("repeated", 0) / seconds
@@ -107,7 +109,63 @@ def _judge(window: Window, port: _Port, limits: Limits) -> Verdict:
     if over:
         return _finding(window, port, over[0], new, seconds, limits)
     said = ", ".join(f"{count} {_WORDS[name]}" for name, count in new.items())
-    return RuledOut(port.name, f"{port.row.state}; new: {said}")
+    return slow or RuledOut(port.name, f"{port.row.state}; new: {said}")
+
+
+def _without_link(window: Window, port: _Port, state: str) -> Verdict:
+    """Judge a port that serves nothing: a fault if it had a link."""
+    losses = _total(port, port.lost)
+    if state in _LOST and losses:
+        return _down(window, port, losses)
+    if state not in _LOST and state not in _OTHERS:
+        return Unchecked(f'unknown state "{human.safe(state, 40)}"', port.name, gap=Gap.FAULTY)
+    return Unchecked(f"state {human.safe(state)}; never had a link", port.name, calm=True)
+
+
+def _uncounted(port: _Port) -> Unchecked:
+    if _total(port, (*port.damaged, *port.lost)) is None:
+        return Unchecked(f"{port.row.state}; counters of errors not reported", port.name, calm=True)
+    return Unchecked("growth of errors needs two samples", port.name, calm=True, gap=Gap.EARLY)
+
+
+def _slow(window: Window, row: FcPort) -> Finding | None:
+    """Return the finding of a port below the speed that it supports, None if it has that one.
+
+    Such a port may be connected to an older switch; beside an equal port that is faster it has a bad cable or module.
+    """
+    most = row.fastest
+    if row.speed is None or most is None or row.speed >= most:
+        return None
+    others = [
+        other
+        for other in window.rows(FcPort).values()
+        if other.state == "Online" and other.supported == row.supported and (other.speed or 0) > row.speed
+    ]
+    speed = human.quantity(row.speed, "bytes_per_second")
+    if others:
+        first = others[0]
+        fast = human.quantity(first.speed, "bytes_per_second")
+        title, cause = "PORT SLOWER THAN ITS PEERS", f"{speed}, and {first.port} of the same kind {fast}."
+    else:
+        title = "PORT BELOW ITS SPEED"
+        cause = f"Negotiated {speed}; the adapter supports {human.quantity(most, 'bytes_per_second')}."
+    return Finding(
+        severity=Severity.WARNING if others else Severity.INFO,
+        subject=row.port,
+        title=title,
+        cause=cause,
+        impact="Its paths carry less than the adapter could.",
+        values=(Value("speed", "speed", row.speed, "bytes_per_second", of=most),),
+        evidence=cites(window.cite(row, "speed"), window.cite(row, "supported")),
+        advice=(
+            "Compare the speeds that the switch port and the modules support.",
+            run("grep", "-r", ".", "/sys/class/fc_host", "--include=*speed*"),
+        ),
+        refuted_by="the fastest of supported_speeds in the file speed",
+        harmless_if="the switch or the target supports no more",
+        damage=Damage.SPEED,
+        standing=not others,
+    )
 
 
 _WORDS = {"damaged": "damaged", "lost": "link losses", "repeated": "repeats"}
@@ -183,7 +241,7 @@ def _finding(
 
 STORAGE_PORT_ERRORS = Rule(
     "storage-port-errors",
-    "Fibre Channel or RDMA port that lost its link, receives damaged frames or repeats requests",
+    "Fibre Channel or RDMA port that lost its link, is slow, gets damaged frames or repeats requests",
     Severity.WARNING,
     _check,
     (FcPort,),

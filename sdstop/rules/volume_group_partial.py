@@ -87,6 +87,7 @@ VOLUME_GROUP_PARTIAL = Rule(
     Severity.CRITICAL,
     _check,
     (VolumeGroup, PhysicalVolume, LogicalVolume),
+    either=3,
     many="have missing physical volumes",
     damage=Damage.AVAILABILITY,
     covers=(Covers(VolumeGroup),),

@@ -44,19 +44,22 @@ class Sampler:
         interval: float = 1.0,
         patience: float = PATIENCE,
         hotplug: bool = False,
+        rest: float = 0.0,
     ) -> None:
         """Start sampling every `interval` seconds.
 
         `host` creates the host in the child, by default the live one at `root` for these collectors. A frame waits at
         most `patience` seconds for slow collectors. With `hotplug`, hot-plugged block devices are noticed at once.
+        `rest` is the number of seconds between rounds of all sources on a node at rest, 0: it never rests.
         """
         self._interval = interval
         self._asked = interval
+        self._rests = True
         self._assembly = wire.FrameAssembly()
         self._gone = False
         self._socket, theirs = wire.connected()
         task = WorkerConfig(
-            tuple(collectors), host or (lambda: LiveHost(root, collectors)), interval, patience, hotplug
+            tuple(collectors), host or (lambda: LiveHost(root, collectors)), interval, patience, hotplug, rest
         )
         parent = os.getpid()
         self._pid: int | None = os.fork()
@@ -127,6 +130,8 @@ class Sampler:
                 self._assembly.began = False
                 if self._interval != self._asked:
                     self._request(wire.interval(self._interval))
+                if not self._rests:
+                    self._request(wire.rest(allowed=False))
         return frames
 
     def frames(self, seconds: float | None = None) -> Iterator[Frame]:
@@ -156,6 +161,11 @@ class Sampler:
         """Change the interval, starting with the next round."""
         self._interval = seconds
         self._request(wire.interval(seconds))
+
+    def let_rest(self, allowed: bool) -> None:  # noqa: FBT001  # the only argument
+        """Let the node rest, or have every source read at each interval."""
+        self._rests = allowed
+        self._request(wire.rest(allowed=allowed))
 
     def close(self) -> None:
         """End the sampler within PARTING seconds. Hanging processes are left behind, without resources of this one."""

@@ -88,14 +88,17 @@ class CollectorRunner:
         self._listed: Listed = {}
         self._mark: Hashable = None
 
-    def due(self, now: float, slack: float, noticed: float | None = None) -> bool:
+    def due(self, now: float, slack: float, noticed: float | None = None, *, resting: bool = False) -> bool:
         """Return whether to run now; a live collector runs in every round, regardless of the interval.
 
         `noticed` is the time of the last event of a block device, None if the kernel's events are not received.
+        `resting`: the node is at rest.
         """
         pace = self.collector.pace
         if self.collector.quiet and noticed is not None and self.ran is not None and self.ran > noticed:
             pace = self.collector.quiet
+        if resting:
+            pace = max(pace, self.collector.resting)
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:

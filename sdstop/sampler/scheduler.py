@@ -12,6 +12,7 @@ from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.host import Host
 from sdstop.core.recording import Listed
 from sdstop.sampler.executor import SerialExecutor
+from sdstop.sampler.rest import Rest
 from sdstop.sampler.runner import CollectorRunner, FinishedRun
 
 PATIENCE = 0.25
@@ -19,8 +20,8 @@ PATIENCE = 0.25
 TOGETHER = 0.05
 """Seconds that a frame outside the rounds waits, so that runs that end close together share it."""
 
-Sent = tuple[float, float, list[Evidence], dict[str, RunMark]]
-"""A frame without its number: Unix and monotonic seconds, evidence, runs by collector."""
+Sent = tuple[float, float, list[Evidence], dict[str, RunMark], bool]
+"""A frame without its number: Unix and monotonic seconds, evidence, runs by collector, and whether it is quiet."""
 
 
 class ChangeFilter:
@@ -52,7 +53,9 @@ class Scheduler:
     """Scheduler that launches all due collectors at each interval (a round), and sends a frame for each round.
 
     A frame waits at most `patience` for its round; a run that ends later is in the next frame, or in a separate one if
-    it is urgent. Missed rounds are skipped. The scheduler does not read the node. `pause`, `step` and `rescan` must be
+    it is urgent. Missed rounds are skipped. On a node at rest most rounds are watches: they run only the sources that
+    notice work, and their frames are sent with that of the next round, which is at once if there is work. The scheduler
+    does not read the node. `pause`, `step` and `rescan` must be
     called by one thread; `wake` is called by the thread of any collector.
     """
 
@@ -67,9 +70,10 @@ class Scheduler:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Start with the first round due."""
+        """Start with the first round due; the node does not rest until `rest` has a number of seconds."""
         self.runners = [CollectorRunner(collector, host, self._finish, clock, wall) for collector in collectors]
         self._quick_first = sorted(self.runners, key=lambda runner: runner.collector.pace)
+        self._watchers = [runner for runner in self._quick_first if runner.collector.stirs is not None]
         self._executor = SerialExecutor(clock)
         self._interval = interval
         self._patience = patience
@@ -82,6 +86,13 @@ class Scheduler:
         self._next = clock()
         self._awaited: list[CollectorRunner] = []
         self._send_by: float | None = None
+        self.rest = Rest()
+        self._watching = False
+        """Whether the current round is a watch."""
+        self._whole = -math.inf
+        """Start of the last round that was not one."""
+        self._held: list[Sent] = []
+        """Frames of watches."""
         self._noticed: float | None = None
         """Time of the last event of a block device (monotonic), None if none has been received."""
         self._again: dict[CollectorRunner, bool] = {}
@@ -108,14 +119,24 @@ class Scheduler:
         if now >= self._next:
             if self._send_by is not None:
                 self._emit()
-            self._awaited = self._launch(now)
+            late = now - self._whole >= self.rest.seconds - self._interval / 2
+            self._watching = not late and self.rest.at(now)
+            self._whole = self._whole if self._watching else now
+            self._awaited = self._launch(now, self._watchers if self._watching else self._quick_first)
             self._send_by = now + min(self._patience, self._interval / 2)
             self._next += self._interval * (1 + max(0, math.floor((now - self._next) / self._interval)))
         elif self._send_by is None and any(finished.runner.urgent for finished in tuple(self._finished)):
+            self._watching = False
             self._awaited = [runner for runner in self.runners if runner.busy and runner.urgent]
             self._send_by = now + TOGETHER
         if self._send_by is not None and (now >= self._send_by or not any(f.busy for f in self._awaited)):
-            self._emit()
+            if self._watching and self._work():
+                self._watching, self._whole = False, now
+                self.rest.wake(now)
+                self._awaited = self._launch(now, [each for each in self._quick_first if each not in self._watchers])
+                self._send_by = now + min(self._patience, self._interval / 2)
+            else:
+                self._emit()
         if self._again:
             unsent = {finished.runner for finished in tuple(self._finished)}
             listed: Listed = {}
@@ -141,13 +162,23 @@ class Scheduler:
             if runner.collector.fingerprint is not None:
                 self._want(runner, now, listed, due=False)
 
-    def _launch(self, now: float) -> list[CollectorRunner]:
+    def _work(self) -> bool:
+        """Return whether a watch has noticed work, a result that does not wait, or a run that hangs."""
+        now = self._clock()
+        if any(runner.overdue(now) for runner in self.runners):
+            return True
+        runs = tuple(self._finished)
+        found = [self.rest.noticed(run.runner.collector, run.started, run.evidence) for run in runs]
+        return any(found) or any(run.runner.urgent for run in runs)
+
+    def _launch(self, now: float, runners: Iterable[CollectorRunner]) -> list[CollectorRunner]:
         launched = []
         listed: Listed = {}
-        for runner in self._quick_first:
+        resting = self.rest.at(now)
+        for runner in runners:
             if runner.busy:
                 continue
-            due = runner.due(now, self._interval / 2, self._noticed)
+            due = runner.due(now, self._interval / 2, self._noticed, resting=resting)
             if due or runner.collector.fingerprint is not None:
                 self._start(runner, now, listed, due=due)
                 launched.append(runner)
@@ -176,6 +207,8 @@ class Scheduler:
         ran: dict[str, RunMark] = {}
         evidence: list[Evidence] = []
         runs = [self._finished.popleft() for _ in range(len(self._finished))]
+        for finished in runs:
+            self.rest.noticed(finished.runner.collector, finished.started, finished.evidence)
         for runner in self.runners:
             if runner.overdue(now):
                 runner.urgent = True
@@ -187,7 +220,14 @@ class Scheduler:
             evidence.extend(finished.evidence.values())
         self._awaited = []
         self._send_by = None
-        self._send((self._wall(), now, self._changes.news(evidence), ran))
+        frame = (self._wall(), now, self._changes.news(evidence), ran, self._watching)
+        if self._watching:
+            self._held.append(frame)
+            return
+        held, self._held = self._held, []
+        for each in held:
+            self._send(each)
+        self._send(frame)
 
 
 def _hanging(runner: CollectorRunner) -> list[Evidence]:

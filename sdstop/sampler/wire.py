@@ -2,7 +2,8 @@
 
 A packet starts with a letter. `H` (process number): a worker starts, and all data before are void, even a partial
 frame of a killed worker. `P` and `B`: a part of a batch of evidence, and its last part; `E`: the end of a frame.
-`X`, `N` (text): the reason why a worker ended; a note. To the worker: `R`: read all now; `I` (a double): the interval.
+`X`, `N` (text): the reason why a worker ended; a note. To the worker: `R`: read all now; `I` (a double): the interval;
+`W` (a byte): whether the node may rest.
 """
 
 from __future__ import annotations
@@ -54,9 +55,14 @@ def requested_interval(packet: bytes) -> float:
     return float(struct.unpack("<d", packet[1:])[0])
 
 
+def rest(*, allowed: bool) -> bytes:
+    """Return the request to let the node rest, or not to."""
+    return b"W" + bytes((allowed,))
+
+
 def packets(frame: Sent) -> Iterator[bytes]:
     """Yield a frame as packets; batches of evidence avoid several copies of a large first frame in memory."""
-    taken, monotonic, evidence, ran = frame
+    taken, monotonic, evidence, ran, quiet = frame
     for at in range(0, len(evidence), BATCH):
         rows = [
             (e.key, _NUMBERS[e.outcome], e.data, e.detail, e.taken, e.monotonic, e.duration, e.stderr, e.exit)
@@ -68,7 +74,7 @@ def packets(frame: Sent) -> Iterator[bytes]:
             yield b"P" + batch[start : start + _ROOM]
         yield b"B" + batch[last:]
     marks = [(name, mark.started, mark.duration) for name, mark in ran.items()]
-    yield b"E" + marshal.dumps((taken, monotonic, marks))
+    yield b"E" + marshal.dumps((taken, monotonic, marks, quiet))
 
 
 class FrameAssembly(Struct):
@@ -112,8 +118,9 @@ class FrameAssembly(Struct):
         return None
 
     def _complete(self, end: bytes) -> Frame:
-        taken, monotonic, marks = marshal.loads(end)  # noqa: S302
+        taken, monotonic, marks, quiet = marshal.loads(end)  # noqa: S302
         evidence, self._evidence = tuple(self._evidence), []
         self.trouble = ""
         self.number += 1
-        return Frame(self.number, taken, monotonic, evidence, {name: RunMark(*mark) for name, *mark in marks})
+        ran = {name: RunMark(*mark) for name, *mark in marks}
+        return Frame(self.number, taken, monotonic, evidence, ran, quiet=quiet)

@@ -45,6 +45,7 @@ class WorkerConfig(Struct, frozen=True):
     interval: float
     patience: float
     hotplug: bool
+    rest: float = 0.0
 
 
 def supervise(task: WorkerConfig, connection: socket.socket, parent: int) -> NoReturn:
@@ -137,6 +138,7 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
             connection.send(packet)
 
     scheduler = Scheduler(task.collectors, host, send, wake, task.interval, task.patience)
+    scheduler.rest.seconds = task.rest
     poll = select.poll()
     poll.register(signs, select.POLLIN)
     poll.register(connection, select.POLLIN)
@@ -162,6 +164,8 @@ def run_worker(task: WorkerConfig, host: Host, connection: socket.socket, at_lei
 def _obey(scheduler: Scheduler, request: bytes) -> None:
     if request == wire.RESCAN:
         scheduler.rescan()
+    elif request[:1] == b"W":
+        scheduler.rest.allowed = request[1:] != b"\0"
     else:
         scheduler.interval = wire.requested_interval(request)
 

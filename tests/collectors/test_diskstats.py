@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.block.diskstats import DISKSTATS, parse
+from sdstop.collectors.block.diskstats import DISKSTATS, parse, stirs
 from sdstop.core.evidence import Evidence, Frame
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
@@ -136,3 +136,33 @@ def test_rows_that_did_not_change_are_the_same_objects() -> None:
 def test_absent_without_the_file() -> None:
     with pytest.raises(Absent):
         DISKSTATS.read(EvidenceHost())
+
+
+ROWS = b"""\
+   8       0 sda 1000 0 64000 900 1000 0 64000 900 0 900 1800 0 0 0 0 0 0
+   8      16 sdb 1000 0 64000 900 1000 0 64000 900 0 900 1800 0 0 0 0 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "after", "expected"),
+    [
+        ("a journal", ROWS.replace(b"sdb 1000 0 64000 900 1000", b"sdb 1000 0 64000 900 1100"), False),
+        ("requests", ROWS.replace(b"sdb 1000 0 64000 900 1000", b"sdb 1001 0 64000 900 1100"), True),
+        ("a little busy", ROWS.replace(b"900 0 900 1800", b"900 0 1000 1900", 1), False),
+        ("busy", ROWS.replace(b"900 0 900 1800", b"900 0 1001 1900", 1), True),
+        ("in flight", ROWS.replace(b"900 0 900 1800", b"900 1 900 1800", 1), True),
+        ("another name", ROWS.replace(b"sdb", b"sdc"), True),
+        ("one more", ROWS + ROWS.splitlines(keepends=True)[0].replace(b"sda", b"sdc"), True),
+        ("one gone", ROWS.splitlines(keepends=True)[0], True),
+        ("set back", ROWS.replace(b"900 0 900 1800", b"900 0 100 1800", 1), True),
+        ("no numbers", ROWS.replace(b"900 0 900 1800", b"900 x 900 1800", 1), True),
+        ("cut", ROWS.replace(b"sdb 1000 0 64000 900 1000 0 64000 900 0 900 1800 0 0 0 0 0 0", b"sdb"), True),
+        ("the same", ROWS, False),
+    ],
+    ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
+)
+def test_what_keeps_a_node_from_its_rest(name: str, after: bytes, *, expected: bool) -> None:
+    del name
+    assert stirs(ROWS, after, 1.0) is expected
+    assert stirs(ROWS, after, 0.0) is True

@@ -196,6 +196,55 @@ pcie-fatal 0000:00:01.0 | pcieport 0000:00:01.0: DPC: containment event, status:
 kernel-bug node | BUG: unable to handle page fault for address: 0000000000000008
 hardware-corrected node | mce: [Hardware Error]: Machine check events logged
 machine-check node | mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 7: be00000000800400
+beyond-end sdc1 | sdc1: rw=2048, sector=7814037160, nr_sectors = 8 limit=7814035087
+beyond-end sdc1 | sdc1: rw=0, want=7814037168, limit=7814035087
+capacity-error 6:0:3:0 | sd 6:0:3:0: [sdc] Read Capacity(16) failed: Result: hostbyte=DID_OK driverbyte=DRIVER_OK
+duplicate-id nvme1 | nvme nvme1: globally duplicate IDs for nsid 1
+controller-hot mpt3sas_cm0 | mpt3sas_cm0: Temperature Threshold flags 1 exceeded for Sensor: 0 !!!
+controller-reset 0000:3b:00.0 | megaraid_sas 0000:3b:00.0: 1 (7s) - Controller encountered a fatal error and was reset
+controller-fault 0000:03:00.0 | hpsa 0000:03:00.0: Controller lockup detected: 0x00130000 after 30
+link-error ata7.00 | ata7.00: exception Emask 0x10 SAct 0x40 SErr 0x4050002 action 0xe frozen
+link-error ata7.00 | ata7.00: NCQ disabled due to excessive errors
+timeout ata7.00 | ata7.00: qc timeout (cmd 0xec)
+timeout ata7.00 | ata7.00: qc timeout after 15000 msecs (cmd 0xec)
+beyond-end nvme0n1 | nvme0n1: Read(0x2) @ LBA 12, 8 blocks, LBA Out of Range (sct 0x0 / sc 0x80) DNR
+superblock-error node | md: super_written gets error=-5
+superblock-error node | device-mapper: raid: Failed to read superblock of device at position 1
+array-failed md3 | md3: bitmap initialisation failed: -5
+journal-missing md3 | md/raid:md3: journal device is missing, mount the array read-only
+request-refused node | blk_insert_cloned_request: over max size limit. (2048 > 1024)
+integrity-error dm-3 | device-mapper: crypt: dm-3: INTEGRITY AEAD ERROR, sector 12
+integrity-error 253:3 | device-mapper: verity: 253:3: data block 12 is corrupted
+cache-failed 253:3 | device-mapper: cache: 253:3: unable to switch cache to write mode until repaired.
+volume-readonly kvdo1 | kvdo1:dmsetup: Entering read-only mode
+nic-down node | ixgbe 0000:05:00.0 eth0: NIC Link is Down
+nic-down node | tg3 0000:02:00.0 eth0: Link is down
+nic-down node | e1000e: eth0 NIC Link is Down
+nic-down node | mlx5_core 0000:3b:00.0 ens1f0: Link down
+nic-down node | bond0: (slave eth1): link status definitely down, disabling slave
+nic-down node | bond0: link status definitely down for interface eth1, disabling it
+bond-down node | bond0: now running without any active interface!
+controller-fault 0000:3b:00.0 | mlx5_core 0000:3b:00.0: poll_health:825:(pid 0): Fatal error 3 detected
+controller-fault 0000:3b:00.0 | mlx5_core 0000:3b:00.0: poll_health:800:(pid 0): device's health compromised - reached
+peer-lost node | drbd r0 node2: PingAck did not arrive in time.
+peer-lost node | block drbd0: PingAck did not arrive in time.
+peer-lost node | drbd r0: Remote failed to finish a request within 42000ms > ko-count (7) * timeout (60 * 0.1s)
+session-error rport-7:0-3 |  rport-7:0-3: blocked FC remote port time out: removing target and saving binding
+session-error nbd0 | block nbd0: Connection timed out
+session-error nbd0 | block nbd0: Receive control failed (result -32)
+io-error rbd0 | rbd: rbd0: write 1000 at 3000 result -108
+io-error rbd0 | rbd: rbd0: write at objno 12 0~4096 result -108
+neighbors-full node | neighbour: arp_cache: neighbor table overflow!
+tcp-memory node | TCP: out of memory -- consider tuning tcp_mem
+kernel-bug node | PANIC at zio.c:3456:zio_done()
+cpu-stall node | BUG: workqueue lockup - pool cpus=3 node=0 flags=0x0 nice=0 stuck for 31s!
+memory-uncorrected node | Memory failure: 0x12: recovery action for dirty LRU page: Recovered
+alloc-failure node | kworker/0:1: page allocation failure: order:0, mode:0x20(GFP_ATOMIC), nodemask=(null)
+clock-unstable node | clocksource: timekeeping watchdog on CPU3: Marking clocksource 'tsc' as unstable because the skew
+files-full node | VFS: file-max limit 1024 reached
+iommu-fault node | DMAR: [DMA Read] Request device [05:00.0] PASID ffffffff fault addr ff000000
+iommu-fault node | AMD-Vi: Event logged [IO_PAGE_FAULT device=05:00.0 domain=0x0012 address=0x0 flags=0x0020]
+controller-fault 0000:05:00.0 | nvme 0000:05:00.0: Refused to change power state, currently in D3
 """
 CASES = [tuple(part.strip(" ") for part in line.split(" | ", 1)) for line in UNDERSTOOD.strip().splitlines()]
 
@@ -232,6 +281,12 @@ device-mapper: multipath: version 1.14.0 loaded
 md0: detected capacity change from 3907029168 to 0
 loop0: detected capacity change from 8 to 0
 sdb: detected capacity change from 0 to 3907029168
+ata7.00: exception Emask 0x0 SAct 0x40 SErr 0x0 action 0x0
+ata7: exception Emask 0x10 SAct 0x0 SErr 0x4050002 action 0xe frozen
+ixgbe 0000:05:00.0 eth0: NIC Link is Up 10 Gbps, Flow Control: RX/TX
+loop3: rw=0, want=8, limit=4
+clocksource: Switched to clocksource hpet
+sd 6:0:3:0: [sdc] Write Protect is on
 net_ratelimit: 12 callbacks suppressed
 """
 

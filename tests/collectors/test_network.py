@@ -20,6 +20,7 @@ from sdstop.collectors.network.interfaces import (
     Traffic,
     activity,
     parse_dev,
+    stirs,
 )
 from sdstop.collectors.network.links import LINKS, Bond, BondSlave, InterfaceLink, parse_peers
 from sdstop.collectors.network.paths import (
@@ -42,6 +43,25 @@ DEV = (
     "    lo:    3193   29    0    0    0     0          0         0     3193      29    0    0    0     0       0  0\n"
     "  eth0: 1296582117 1021387 1 12    2     3          4      3140 88120340  611202    5    6    7     8  9   10\n"
 )
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (DEV, False),
+        (DEV.replace("3193   29", "1003193   29").replace("88120340", "89120340"), False),
+        (DEV.replace("3193   29", "1003194   29"), True),
+        (DEV.replace("88120340", "89120341"), True),
+        (DEV.replace("88120340", "8812034"), True),
+        (DEV.replace("eth0", "eth1"), True),
+        (DEV.splitlines()[0], True),
+        ("", True),
+    ],
+    ids=["the-same", "a-little", "received", "sent", "set-back", "another", "none", "empty"],
+)
+def test_what_keeps_a_node_from_its_rest(after: str, *, expected: bool) -> None:
+    assert stirs(DEV.encode(), after.encode(), 1.0) is expected
+    assert stirs(DEV.encode(), after.encode(), 0.0) is True
 
 
 def test_traffic() -> None:

@@ -463,6 +463,42 @@ def test_what_is_stopped_on_purpose_or_runs_somewhere_is_well(resources: str, st
         assert "it was slow once" in str(value(finding, "said"))
 
 
+@pytest.mark.parametrize(
+    ("count", "updated", "is_repeated"),
+    [
+        ("3", "2026-11-21 03:12:09Z", True),
+        ("2", "2026-11-21 03:12:09Z", False),
+        ("20", "2026-11-21 03:22:07Z", True),
+        ("20", "2026-11-21 03:22:08Z", False),
+        ("20", "2026-11-21 03:12:06Z", False),
+        ("20", "", False),
+        ("1000000", "2026-11-21 03:12:09Z", False),
+        ("INFINITY", "2026-11-21 03:12:09Z", False),
+        ("", "2026-11-21 03:12:09Z", False),
+    ],
+)
+def test_a_resource_that_fails_again_and_again(count: str, updated: str, is_repeated: bool) -> None:  # noqa: FBT001
+    """Seen for real: 20 failures in a minute are one failed action in crm_mon, and a fail count of 20."""
+    history = monitors("ip", "store1", ("7", _BEFORE), ("0", _AFTER)).replace(
+        'id="ip"', f'id="ip" fail-count="{count}"'
+    )
+    failed = failure("ip", "store1", "not running", when=_BEFORE)
+    said = judged(status(failures=failed, history=history, updated=updated)).finding("san/ip")
+    assert (said.severity is Severity.WARNING, said.standing) == (is_repeated, not is_repeated)
+    if is_repeated:
+        assert said.title == "RESOURCE FAILS REPEATEDLY"
+        assert f"{count} failures since the last cleanup, the last " in said.cause
+
+
+def test_failures_are_counted_over_all_nodes() -> None:
+    history = "".join(
+        monitors("ip", where, ("0", _AFTER)).replace('id="ip"', f'id="ip" fail-count="{count}"')
+        for where, count in (("store1", "2"), ("store2", "5"))
+    )
+    assert resources(status(history=history))["ip"].fail_count == 7
+    assert resources(status())["ip"].fail_count is None
+
+
 def test_failures_of_other_resources_are_not_its_own() -> None:
     known = resources(status(failures=failure("ip6", "store1", "x") + failure("ip_a", "store1", "y")))
     assert known["ip"].failures == 0

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterable
 
 import pytest
+from msgspec.structs import replace
 
+from sdstop.collectors import BUILTIN
 from sdstop.core import diagnosis
 from sdstop.core.diagnosis import BRIDGE, Diagnosis
 from sdstop.core.evidence import Evidence, Frame, RunMark
@@ -16,7 +18,10 @@ from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, 
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.judging import MOST_WAITING, Judging, merged
+from sdstop.core.session import Session
+from sdstop.rules import RULES
 from tests.core.meters import Speed, frame, session
+from tests.fixtures import opened
 
 
 class Clock:
@@ -176,3 +181,24 @@ def test_a_merged_frame_leads_to_the_same_state() -> None:
     two.feed_all([frames[0], merged(frames[1], frames[2]), frames[3]])
     rows = [given.head().window.rows(Speed)["a"].per_second for given in (one, two)]
     assert rows == [7.0, 7.0]
+
+
+@pytest.mark.parametrize("name", ["clone-convoy", "hot-member", "quiet-node"])
+def test_quiet_frames_are_samples_like_all_others(name: str) -> None:
+    origin, frames = opened(name)
+    every, few = (Session(replace(origin, live=True), BUILTIN, RULES) for _ in range(2))
+    for place, each in enumerate(frames, 1):
+        every.feed(each)
+        quiet = place % 5 != 0 and each is not frames[-1]
+        before = few.latest
+        look = few.feed(replace(each, quiet=quiet))
+        assert (look is before) is (quiet and before is not None)
+    ours, theirs = few.head(), every.head()
+    assert [shot.number for shot in ours.window.snapshots] == [shot.number for shot in theirs.window.snapshots]
+    assert ours.judgement == theirs.judgement
+    assert [frame.number for frame in few.timeline.frames] == [frame.number for frame in frames]
+
+
+def test_merged_frames_are_judged_if_one_of_them_is() -> None:
+    quiet, loud = replace(frame(1, 1), quiet=True), frame(2, 2)
+    assert [merged(a, b).quiet for a, b in ((quiet, loud), (loud, quiet), (quiet, quiet))] == [False, False, True]

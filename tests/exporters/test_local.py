@@ -34,12 +34,14 @@ ASKED = {"rule": None, "subject": None, "strict": False}
 
 
 @contextmanager
-def served(session: Session, path: Path) -> Iterator[tuple[LocalService, Callable[[Callable[[], object]], None]]]:
+def served(
+    session: Session, path: Path, let_rest: Callable[[bool], None] | None = None
+) -> Iterator[tuple[LocalService, Callable[[Callable[[], object]], None]]]:
     """Serve a session at a path, in a thread; yield the service and what calls a function in its loop."""
     exposition = Exposition(session)
     if session.latest is not None:
         exposition.observe(session.head())
-    service, loop = LocalService(exposition, path), asyncio.new_event_loop()
+    service, loop = LocalService(exposition, path, let_rest=let_rest), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
@@ -288,6 +290,19 @@ def test_an_attached_session_judges_the_same(tmp_path: Path) -> None:
         until(lambda: feed.receive() or not feed.alive)
         assert feed.trouble == "the exporter has ended"
         feed.close()
+
+
+def test_the_node_does_not_rest_while_a_dashboard_shows_every_sample(tmp_path: Path) -> None:
+    asked: list[bool] = []
+    with served(session_of("hot-member", 5), tmp_path / "s", asked.append):
+        feeds = [AttachedFrames(str(tmp_path / "s")) for _ in range(2)]
+        until(lambda: asked == [False])
+        feeds.pop().close()
+        with pytest.raises(LocalError, match="just started"):
+            client.check(str(tmp_path / "s"), ASKED)
+        assert asked == [False]
+        feeds.pop().close()
+        until(lambda: asked == [False, True])
 
 
 def test_one_that_does_not_read_gets_the_state_when_it_does(tmp_path: Path) -> None:

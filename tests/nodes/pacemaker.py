@@ -81,7 +81,7 @@ NODES = node("store1", leads=True) + node("store2")
 def status(
     nodes: str = NODES, resources: str = DRBD + TARGET, failures: str = "", *, quorum: bool = True,
     leader: str = "store1", maintenance: bool = False, policy: str = "stop", root: str = "pacemaker-result",
-    bans: str = "", history: str = "",
+    bans: str = "", history: str = "", updated: str = "",
 ) -> str:  # fmt: skip
     """Return what crm_mon prints."""
     dc = (
@@ -90,7 +90,8 @@ def status(
         if leader else '<current_dc present="false"/>'
     )  # fmt: skip
     return (
-        f'<{root} api-version="2.25" request="crm_mon --output-as=xml -1">\n<summary>\n<stack type="corosync"/>\n{dc}\n'
+        f'<{root} api-version="2.25" request="crm_mon --output-as=xml -1">\n<summary>\n<stack type="corosync"/>\n'
+        f"{f'<last_update time={chr(34)}{updated}{chr(34)}/>{chr(10)}' if updated else ''}{dc}\n"
         f'<cluster_options stonith-enabled="true" no-quorum-policy="{policy}" '
         f'maintenance-mode="{str(maintenance).lower()}"/>\n</summary>\n<nodes>\n{nodes}</nodes>\n'
         f"<resources>\n{resources}</resources>\n<failures>\n{failures}</failures>\n"

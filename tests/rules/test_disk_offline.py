@@ -227,6 +227,23 @@ def test_write_protection_below_a_writable_mount(device: str) -> None:
     assert below_mount(device, "rw").ruled_out("sdb").summary
 
 
+@pytest.mark.parametrize(("access", "read_only"), [("rw", 1), ("ro", 1), ("rw", 0)])
+def test_a_mapped_volume_that_refuses_writes_below_a_writable_mount(access: str, read_only: int) -> None:
+    """Read-only snapshots are mounted read-only, and nothing fails on them."""
+    base = "/sys/block/dm-3"
+    files = disk("sda", 0) | {
+        f"{base}/dev": "253:3\n", f"{base}/size": "16\n", f"{base}/ro": f"{read_only}\n",
+        f"{base}/dm/name": "vg0-home\n", f"{base}/dm/uuid": "LVM-abc\n",
+        "/proc/mounts": f"/dev/mapper/vg0-home /home ext4 {access} 0 0\n",
+    }  # fmt: skip
+    said = Judged((BLOCKDEV, MOUNTED), [DISK_OFFLINE], [(0.0, files)])
+    found = [each for each in said.all if isinstance(each, Finding)]
+    assert bool(found) == (access == "rw" and read_only == 1)
+    for finding in found:
+        assert (finding.subject, finding.title) == ("dm-3", "VOLUME WRITE-PROTECTED")
+        check(finding)
+
+
 def test_a_disk_in_use_without_capacity_is_critical() -> None:
     finding = below_mount("/dev/sdb", "rw", size=0).finding("sdb")
     assert (finding.severity, finding.title) == (Severity.CRITICAL, "DISK WITHOUT CAPACITY, still in use")

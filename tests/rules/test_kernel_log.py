@@ -316,6 +316,11 @@ def test_errors_of_xfs_are_only_in_the_log() -> None:
     ("Out of memory: Killed process 1234 (mysqld)", Severity.WARNING),
     ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s", Severity.CRITICAL),
     ("{1}[Hardware Error]: event severity: fatal", Severity.CRITICAL),
+    ("drbd r0: PingAck did not arrive in time", Severity.WARNING),
+    ("bond0: now running without any active interface!", Severity.WARNING),
+    ("swapper/3: page allocation failure: order:0, mode:0x20", Severity.WARNING),
+    ("md: super_written gets error=-5", Severity.WARNING),
+    ("Memory failure: 0x12: recovery action for dirty LRU page: Recovered", Severity.CRITICAL),
 ])  # fmt: skip
 def test_faults_of_the_node(text: str, severity: Severity) -> None:
     def found(age: float) -> Finding:
@@ -330,6 +335,28 @@ def test_faults_of_the_node(text: str, severity: Severity) -> None:
 @pytest.mark.parametrize("text", ["Memory cgroup out of memory: Killed process 1234 (java)", "EDAC MC0: 1 CE"])
 def test_a_limit_of_a_cgroup_and_a_corrected_error_are_normal(text: str) -> None:
     assert isinstance(judged(log((5.0, text)), rules=[KERNEL_FAULTS]).of("kernel"), RuledOut)
+
+
+@pytest.mark.parametrize(("count", "age", "severity"), [
+    (1, 5.0, Severity.INFO), (1, 599.0, Severity.INFO), (1, 601.0, None), (20, 2.0, Severity.WARNING),
+    (19, 2.0, Severity.INFO),
+])  # fmt: skip
+def test_a_lost_network_link_is_mentioned(count: int, age: float, severity: Severity | None) -> None:
+    """Drivers log it at boot, too; a link that is still down is judged by link-degraded."""
+    said = judged(log(*[(age, "ixgbe 0000:05:00.0 eth0: NIC Link is Down")] * count), rules=[KERNEL_FAULTS])
+    found = [each.severity for each in said.all if isinstance(each, Finding)]
+    assert found == ([severity] if severity is not None else [])
+
+
+@pytest.mark.parametrize(("text", "severity"), [
+    ("sd 0:0:0:16: [sdb] Read Capacity(16) failed: Result: hostbyte=DID_OK", Severity.INFO),
+    ("sdb1: rw=2048, sector=77, nr_sectors = 8 limit=16", Severity.WARNING),
+    ("ata1.00: exception Emask 0x10 SAct 0x40 SErr 0x4050002 action 0xe frozen", Severity.INFO),
+    ("md/raid:md3: journal device is missing, mount the array read-only", Severity.CRITICAL),
+])  # fmt: skip
+def test_faults_of_devices(text: str, severity: Severity) -> None:
+    (finding,) = (each for each in on_disks((5.0, text)).all if isinstance(each, Finding))
+    assert finding.severity is severity
 
 
 def test_a_disk_that_is_one_path_of_several_is_at_most_a_warning() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
+from sdstop.collectors.zfs.arc import ARC, ARCSTATS
 from sdstop.core.finding import Severity
 from sdstop.rules.memory_short import MEMORY_SHORT
 from tests.nodes.frames import Files, Judged, value
@@ -124,3 +127,31 @@ def test_a_short_time_is_not_judged() -> None:
 def test_without_pressure_data_nothing_is_said() -> None:
     shown = [(float(n), {k: v for k, v in files(n, n).items() if "pressure" not in k}) for n in range(0, 30, 2)]
     assert Judged((NODE, PRESSURE), [MEMORY_SHORT], shown).silent()
+
+
+def available(kilobytes: Sequence[int], total: int = 64_000_000, arc: int | None = None) -> Judged:
+    """Judge a node with so much memory available, in KiB; `arc` are bytes of ZFS's cache."""
+    more = {} if arc is None else {ARCSTATS: f"9 1 0x01 1 2 3 4\nname type data\nhits 4 1\nmisses 4 1\nsize 4 {arc}\n"}
+    shown = [
+        (float(n), dict(files(0, 0)) | more | {"/proc/meminfo": f"MemTotal: {total} kB\nMemAvailable: {each} kB\n"})
+        for n, each in enumerate(kilobytes)
+    ]
+    return Judged((NODE, PRESSURE, ARC), [MEMORY_SHORT], shown)
+
+
+def test_no_memory_available() -> None:
+    finding = available([200_000] * 24).finding("memory")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "MEMORY NEARLY FULL")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(available([263_000] * 24), id="a quarter of a GiB"),
+        pytest.param(available([200_000] * 23 + [300_000]), id="some in one sample"),
+        pytest.param(available([11_000] * 24, total=1_000_000), id="one percent of a small node"),
+        pytest.param(available([20_000] * 24, arc=30 << 30), id="ZFS gives it back"),
+    ],
+)
+def test_enough_memory_available(said: Judged) -> None:
+    assert "tasks waited" in said.ruled_out("memory").summary

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.dmsetup import STATUS, TABLE
 from sdstop.collectors.devicemapper.status import DM_STATUS
 from sdstop.core.evidence import command_key
@@ -100,3 +103,60 @@ def test_paths_of_a_map_that_differ_in_size(size: int, is_found: bool) -> None: 
         check(said.finding("mpatha"))
     else:
         assert said.ruled_out("mpatha").summary == "2 paths active"
+
+
+# --- a path that the map lacks ----------------------------------------------------------------------------------
+
+
+def beside(
+    *, wwid: str = "naa.600a0980", size: int = 131072, state: str = "running", counted: bool = True,
+    late: int = 0, frames: int = 1, every: float = 60.0,
+) -> Judged:  # fmt: skip
+    """Judge a map with the path sda, and a disk sdb beside it that is found in frame `late`."""
+
+    def disk(name: str, minor: int, wwid: str, size: int, state: str) -> dict[str, str]:
+        base = f"/sys/block/{name}"
+        return {
+            f"list:{base}": "device\nsize\nqueue", f"{base}/dev": f"8:{minor}", f"{base}/size": f"{size}",
+            f"link:{base}/device": f"../../../{minor}:0:0:0", f"{base}/device/wwid": wwid,
+            f"{base}/device/model": "LUN", f"{base}/device/state": state,
+        }  # fmt: skip
+
+    shown = []
+    for number in range(frames):
+        found = number >= late
+        counters = "0 0 0 0 0 0 0 0 0 0 0"
+        shown.append((every * number, {
+            "list:/sys/block": "dm-0\nsda" + ("\nsdb" if found else ""),
+            "/sys/block/dm-0/dm/uuid": "mpath-3600a0980", "/sys/block/dm-0/dm/name": "mpatha",
+            "/sys/block/dm-0/dev": "253:0",
+            **disk("sda", 0, "naa.600a0980", 131072, "running"),
+            **(disk("sdb", 16, wwid, size, state) if found else {}),
+            "/proc/diskstats": f" 8 0 sda {counters}\n" + (f" 8 16 sdb {counters}\n" if counted and found else ""),
+            command_key(STATUS): "mpatha: 0 131072 multipath 2 0 1 0 1 1 A 0 1 2 8:0 A 0 0 1\n",
+            command_key(TABLE): "mpatha: 0 131072 multipath 0 0 1 1 service-time 0 1 2 8:0 1 1\n",
+        }))  # fmt: skip
+    return Judged((DM_STATUS, BLOCKDEV, DISKSTATS), [PATH_FAILED], shown)
+
+
+def test_a_disk_with_the_data_of_a_map_that_does_not_use_it_is_a_lost_path() -> None:
+    """Seen for real: a blacklist left one of two paths out, and all paths of the map were active."""
+    finding = beside().finding("mpatha", NAME)
+    assert (finding.severity, finding.title) == (Severity.WARNING, "PATH NOT IN THE MAP: 1 of 2 used")
+    assert finding.cause == "sdb leads to the same data but is not in the map."
+    assert finding.impact == "If the last path fails, the data is unreachable."
+    check(finding)
+
+
+@pytest.mark.parametrize(
+    "other", [{"wwid": "naa.600a0981"}, {"size": 131080}, {"state": "offline"}, {"counted": False}],
+    ids=["other-data", "other-size", "offline", "gone"],
+)  # fmt: skip
+def test_a_disk_that_is_another_one_or_gone_is_not_missing_in_the_map(other: dict[str, Any]) -> None:
+    assert beside(**other).ruled_out("mpatha", NAME).summary == "1 path active"
+
+
+@pytest.mark.parametrize(("every", "is_found"), [(14.0, False), (15.0, True)])
+def test_a_disk_that_was_just_found_is_not_missing_yet(every: float, *, is_found: bool) -> None:
+    said = beside(late=1, frames=4, every=every)
+    assert isinstance(said.of("mpatha", NAME), Finding if is_found else RuledOut)

@@ -65,6 +65,15 @@ def test_what_one_end_can_is_not_guessed() -> None:
     assert "unknown" in said.unchecked(HBA_ID).reason
 
 
+def test_a_link_below_the_card_in_an_unknown_slot_is_unchecked_with_both_numbers() -> None:
+    said = judged(Card(link=("2.5 GT/s PCIe", "4")), without="80:02.0/max_link")
+    assert said.unchecked(HBA_ID).reason == "link at 2.5 GT/s x4, the card supports 8 GT/s x8; the slot is unknown"
+
+
+def test_a_link_at_the_maximum_of_the_card_is_good_in_any_slot() -> None:
+    assert "maximum of the card" in judged(Card(), without="80:02.0/max_link").ruled_out(HBA_ID).summary
+
+
 def test_a_card_of_a_hypervisor_has_no_link_to_judge() -> None:
     assert judged(Card(link=("2.5 GT/s PCIe", "1"), ids=("0x1af4", "0x1004"))).silent()
 

@@ -7,7 +7,7 @@ import pytest
 from sdstop.collectors.fabric.fc import FC, FcPort
 from sdstop.collectors.fabric.rdma import RDMA, RdmaPort
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Severity
+from sdstop.core.finding import Gap, Severity
 from sdstop.core.host import Absent
 from sdstop.rules.storage_port_errors import STORAGE_PORT_ERRORS
 from tests.nodes.frames import Judged
@@ -106,3 +106,36 @@ def test_a_reset_of_the_counters_is_not_growth() -> None:
     assert judged(fc(invalid_crc_count=500), fc(invalid_crc_count=2)).ruled_out("host7", NAME).summary == (
         "Online; new: 0 link losses"
     )
+
+
+def slow(speed: str, other: str = "", supported: str = "4 Gbit, 8 Gbit, 16 Gbit") -> Judged:
+    """Judge host7 at a speed, and host8 beside it."""
+    files = fc() | {f"{HOST}/speed": f"{speed}\n"}
+    if other:
+        second = {key.replace("host7", "host8"): value for key, value in fc().items()}
+        second |= {"/sys/class/fc_host/host8/speed": f"{other}\n"}
+        second |= {"/sys/class/fc_host/host8/supported_speeds": f"{supported}\n"}
+        files = second | files | {"list:/sys/class/fc_host": "host7\nhost8"}
+    return judged(files, files | {f"{HOST}/statistics/loss_of_sync_count": "1\n"})
+
+
+@pytest.mark.parametrize(("said", "severity"), [
+    (slow("8 Gbit"), Severity.INFO),
+    (slow("8 Gbit", "8 Gbit"), Severity.INFO),
+    (slow("8 Gbit", "16 Gbit"), Severity.WARNING),
+    (slow("8 Gbit", "16 Gbit", "8 Gbit, 16 Gbit, 32 Gbit"), Severity.INFO),
+], ids=["alone", "as its peer", "below its peer", "another kind of port"])  # fmt: skip
+def test_a_port_below_its_speed(said: Judged, severity: Severity) -> None:
+    """An older switch is no fault; beside an equal port, it is not the switch."""
+    assert said.finding("host7", NAME).severity is severity
+
+
+@pytest.mark.parametrize("said", [slow("16 Gbit"), slow("unknown"), slow("16 Gbit", "8 Gbit")])
+def test_a_port_at_its_speed(said: Judged) -> None:
+    assert said.ruled_out("host7", NAME).summary.startswith("Online; new: 0 damaged")
+
+
+def test_a_port_in_a_state_of_no_known_kernel_is_unchecked() -> None:
+    assert judged(fc("Frozen")).unchecked("host7", NAME).gap is Gap.FAULTY
+    assert judged(fc("Offline")).unchecked("host7", NAME).calm
+    assert judged(fc("Blocked", link_failure_count=3)).finding("host7", NAME).severity is Severity.WARNING

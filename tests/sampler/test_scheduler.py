@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from sdstop.core.collector import LIVE, ONCE, SLOW, Collector
+from sdstop.core.collector import LIVE, ONCE, RESTING, SLOW, Collector, Need
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.host import Absent, Host, TimedOut
 from sdstop.core.model import Reading
@@ -74,12 +75,15 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Table]:
 class Table:
     """Rounds on a table: a clock, collectors that are carried out when told, and the frames that came."""
 
-    def __init__(self, collectors: list[Collector], host: Host | None = None, interval: float = 1.0) -> None:
+    def __init__(
+        self, collectors: list[Collector], host: Host | None = None, interval: float = 1.0, rest: float = 0.0
+    ) -> None:
         self.clock = Clock()
         self.frames: list[Sent] = []
         self.rounds = Scheduler(
             collectors, host or Hanging({}), self.frames.append, lambda: None, interval, 0.25, self.clock, self.clock
         )
+        self.rounds.rest.seconds = rest
 
     def runner(self, name: str) -> CollectorRunner:
         return next(runner for runner in self.rounds.runners if runner.collector.name == name)
@@ -397,3 +401,119 @@ class TestDelta:
         delta.news([Evidence("/a", data=b"1", monotonic=1.0), Evidence("/a", data=b"1", monotonic=5.0)])
         assert delta.news([Evidence("/a", Outcome.TIMEOUT, monotonic=4.0)]) == []
         assert delta.news([Evidence("/a", data=b"1", monotonic=6.0)]) == []
+
+
+def watcher(**more: Any) -> Collector:
+    """Return a source that notices work: `/work` above 10 more than before."""
+    made = collector("watcher", path="/work", stirs=lambda before, now, _: int(now) - int(before) > 10, **more)
+    return replace(made, needs=(Need("/work", "work"),))
+
+
+class TestRest:
+    """A node at rest, with a source that notices work."""
+
+    @pytest.fixture
+    def table(self, rounds: Callable[..., Table]) -> Table:
+        slow = collector("slow", 5.0, resting=30.0)
+        return rounds([watcher(), collector("a"), slow], Hanging({"/work": 0, "/x": 1}), rest=RESTING)
+
+    @staticmethod
+    def second(table: Table) -> tuple[set[str], list[Sent]]:
+        """Let a second pass; return the runs that began with it, and the frames."""
+        before = len(table.frames)
+        table.step(after=1.0)
+        began = table.launched()
+        while table.launched():
+            table.step(*table.launched())
+        return began, table.frames[before:]
+
+    def rested(self, table: Table) -> Table:
+        table.clock.now -= 1.0
+        while not table.rounds._watching:
+            self.second(table)
+        return table
+
+    def test_after_a_while_without_work_most_rounds_run_only_what_notices_work(self, table: Table) -> None:
+        assert self.rested(table).clock.now == 110.0  # the first sample, at 100, counts as work
+        seconds = [self.second(table) for _ in range(33)]
+        whole = [place for place, (began, _) in enumerate(seconds) if began != {"watcher"}]
+        assert whole == [3, 8, 13, 18, 23, 28]  # each five seconds after the round at 109
+        assert [place for place in whole if "slow" in seconds[place][0]] == [28]  # its last run was at 105
+
+    def test_each_sample_is_sent_with_the_next_round_and_marked(self, table: Table) -> None:
+        self.rested(table)
+        for _ in range(3):
+            assert self.second(table)[1] == []
+        frames = self.second(table)[1]
+        assert [(frame[1], set(frame[3]), frame[4]) for frame in frames] == [
+            *((at, {"watcher"}, True) for at in (110.0, 111.0, 112.0, 113.0)),
+            (114.0, {"watcher", "a"}, False),
+        ]
+
+    def test_work_is_followed_at_once_by_all_that_is_due_and_the_samples_before_it(self, table: Table) -> None:
+        self.rested(table)
+        self.second(table)
+        host = table.runner("a")._host
+        assert isinstance(host, Hanging)
+        host.files["/work"] = 11
+        began, frames = self.second(table)
+        assert began == {"watcher"}
+        assert [(frame[1], set(frame[3]), frame[4]) for frame in frames] == [
+            (110.0, {"watcher"}, True),
+            (111.0, {"watcher"}, True),
+            (112.0, {"watcher", "a", "slow"}, False),
+        ]
+        assert self.second(table)[0] == {"watcher", "a"}
+
+    def test_a_little_is_no_work(self, table: Table) -> None:
+        self.rested(table)
+        host = table.runner("a")._host
+        assert isinstance(host, Hanging)
+        for step in range(3):
+            host.files["/work"] = 10 * step
+            assert self.second(table)[1] == []
+
+    @pytest.mark.parametrize("content", [Absent("/work"), TimedOut("/work", "late")], ids=["absent", "timeout"])
+    def test_an_unreadable_sample_counts_as_work(self, table: Table, content: object) -> None:
+        self.rested(table)
+        host = table.runner("a")._host
+        assert isinstance(host, Hanging)
+        host.files["/work"] = content
+        self.second(table)
+        assert self.second(table)[0] == {"watcher", "a"}
+
+    def test_a_watch_that_hangs_ends_the_rest(self, rounds: Callable[..., Table]) -> None:
+        host = Hanging({"/work": 0, "/x": 1})
+        table = self.rested(rounds([watcher(deadline=0.5), collector("a")], host, rest=RESTING))
+        table.step(after=1.0)
+        table.step(after=0.3)
+        assert table.launched() == {"watcher"}
+        table.step(after=0.7)
+        assert table.launched() == {"watcher", "a"}
+
+    def test_an_event_sends_what_was_held(self, rounds: Callable[..., Table]) -> None:
+        marked = collector("marked", ONCE, fingerprint=lambda host: host.text("/mark"))
+        host = Hanging({"/work": 0, "/x": 1, "/mark": "1"})
+        table = self.rested(rounds([watcher(), marked], host, rest=RESTING))
+        host.files["/mark"] = "2"
+        before = len(table.frames)
+        table.rounds.look()
+        table.step("marked", after=0.1)
+        table.step(after=0.1)
+        assert [(set(frame[3]), frame[4]) for frame in table.frames[before:]] == [
+            ({"watcher"}, True),
+            ({"marked"}, False),
+        ]
+
+    def test_who_wants_every_sample_gets_it(self, table: Table) -> None:
+        self.rested(table)
+        table.rounds.rest.allowed = False
+        assert self.second(table)[0] == {"watcher", "a", "slow"}
+        table.rounds.rest.allowed = True
+        assert self.second(table)[0] == {"watcher"}
+
+    @pytest.mark.parametrize("others", [(), (watcher(),)], ids=["nothing-notices-work", "no-rest-wanted"])
+    def test_otherwise_every_round_runs_all(self, rounds: Callable[..., Table], others: tuple[Collector, ...]) -> None:
+        table = rounds([collector("a"), *others], Hanging({"/work": 0, "/x": 1}), rest=0.0 if others else RESTING)
+        table.clock.now -= 1.0
+        assert all("a" in self.second(table)[0] and not table.frames[-1][4] for _ in range(30))

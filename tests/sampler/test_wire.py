@@ -25,30 +25,35 @@ MARKS = st.dictionaries(st.text(), st.builds(RunMark, st.floats(allow_nan=False)
 
 
 class TestWire:
-    @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.lists(EVIDENCE, max_size=9), MARKS), max_size=4))
+    @given(
+        st.lists(
+            st.tuples(st.floats(0, 9), st.floats(0, 9), st.lists(EVIDENCE, max_size=9), MARKS, st.booleans()),
+            max_size=4,
+        )
+    )
     def test_frames_come_as_they_went(self, frames: list[Sent]) -> None:
         assembly = wire.FrameAssembly()
         packets = [packet for frame in frames for packet in wire.packets(frame)]
         assert all(len(packet) <= wire.PACKET for packet in packets)
         arrived = [frame for packet in packets if (frame := assembly.add(packet)) is not None]
-        assert arrived == [Frame(n, t, m, tuple(e), r) for n, (t, m, e, r) in enumerate(frames, 1)]
+        assert arrived == [Frame(n, t, m, tuple(e), r, quiet=q) for n, (t, m, e, r, q) in enumerate(frames, 1)]
 
     @given(st.lists(EVIDENCE, min_size=1), st.lists(EVIDENCE), st.data())
     def test_half_a_frame_of_a_killed_worker_is_forgotten(
         self, lost: list[Evidence], kept: list[Evidence], data: st.DataObject
     ) -> None:
         assembly = wire.FrameAssembly()
-        packets = list(wire.packets((1.0, 1.0, lost, {})))
+        packets = list(wire.packets((1.0, 1.0, lost, {}, False)))
         for packet in packets[: data.draw(st.integers(0, len(packets) - 1))]:
             assert assembly.add(packet) is None
         assembly.add(wire.hello(7))
-        arrived = [assembly.add(packet) for packet in wire.packets((2.0, 2.0, kept, {}))][-1]
-        assert arrived == Frame(1, 2.0, 2.0, tuple(kept), {})
+        arrived = [assembly.add(packet) for packet in wire.packets((2.0, 2.0, kept, {}, True))][-1]
+        assert arrived == Frame(1, 2.0, 2.0, tuple(kept), {}, quiet=True)
         assert assembly.worker == 7
 
     def test_a_large_first_frame_comes_whole(self) -> None:
         evidence = [Evidence(f"/{number}", data=b"x" * 50) for number in range(3 * wire.BATCH + 1)]
         assembly = wire.FrameAssembly()
-        arrived = [assembly.add(packet) for packet in wire.packets((1.0, 1.0, evidence, {}))]
+        arrived = [assembly.add(packet) for packet in wire.packets((1.0, 1.0, evidence, {}, False))]
         assert arrived[:-1] == [None] * (len(arrived) - 1)
         assert arrived[-1] == Frame(1, 1.0, 1.0, tuple(evidence), {})

@@ -33,6 +33,18 @@ PAIRS: dict[str, list[Said]] = {
     "pacemaker-pacemaker-stopped@3": [("cause-on-node", "vault/san3", "san3", "PACEMAKER NOT RUNNING")],
     "ceph-osd-down@3": [("cause-on-node", "ceph-b067058c/node2/osd.2", "node2", "OSD NOT RUNNING")],
     "ceph-slow-disk@3": [],
+    "san-target-disabled@2": [
+        ("session-down", "s/session1", "target", "TARGET DISABLED"),
+        ("session-down", "s/session2", "target", "TARGET DISABLED"),
+    ],
+    "san-nvme-target-gone@2": [
+        ("session-down", "s/nvme0", "target", "TARGET NOT EXPORTED"),
+        ("session-down", "s/nvme1", "target", "TARGET NOT EXPORTED"),
+    ],
+    "san-all-links-down-idle@2": [
+        ("session-down", f"s/{name}", "s", "LINK SHUT DOWN AT THE INITIATOR")
+        for name in ("nvme0", "nvme1", "session1", "session2")
+    ],
     "gluster-healthy@3": [],
     "gluster-split-brain@2": [("gluster-split-brain", "pair", "", "SPLIT BRAIN BETWEEN 2 SERVERS")],
     "gluster-glusterd-dead@3": [("gluster-pool-split", "gluster/gfs3", "gfs3", "GLUSTERD NOT RUNNING")],

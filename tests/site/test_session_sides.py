@@ -17,6 +17,10 @@ ROUTE = (
 )
 
 
+NO_ROUTE = {"/proc/net/route": ROUTE.partition("eth1")[0]}
+"""As of a port that is shut down: the kernel keeps its address in /proc/net/fib_trie (seen on Linux 6.1)."""
+
+
 def network(address: str, *, carrier: bool = True) -> dict[str, str]:
     base = "/sys/class/net/eth1"
     return {
@@ -78,6 +82,18 @@ def pair(one: Files, other: Files, later: float = 1.0) -> SiteSession:
         (initiator(), target(portal="0.0.0.0:3260"), "", "SESSION DOWN: BOTH ENDS LOOK READY"),
         (initiator(), target(portal="0.0.0.0:3261"), "vault1", "TARGET NOT EXPORTED"),
         ({**initiator(), **shut("10.9.9.9")}, target(carrier=False), "hyper3", "LINK SHUT DOWN AT THE INITIATOR"),
+        (
+            {**initiator(), **shut("10.20.0.31"), **NO_ROUTE},
+            target(carrier=False),
+            "hyper3",
+            "LINK SHUT DOWN AT THE INITIATOR",
+        ),
+        (
+            {**initiator(), **address("10.20.0.31"), **NO_ROUTE},
+            target(carrier=False),
+            "vault1",
+            "LINK DOWN AT THE TARGET",
+        ),
         (initiator(carrier=False), {**target(), **shut("10.9.9.9")}, "vault1", "LINK SHUT DOWN AT THE TARGET"),
         (initiator(), {**target(), **address("10.9.9.9")}, "vault1", "PORTAL ADDRESS MISSING"),
     ],

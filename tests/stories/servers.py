@@ -30,7 +30,8 @@ _DAYS = 30 * 86_400
 class Server:
     """Modules of each processor, the node of each HBA, lanes of the second one, and errors that were corrected.
 
-    `traffic` are bytes a second between the caches of each processor and memory, as resctrl measures them.
+    `used` is the number of modules that the kernel has, and `step` the seconds by which the clock is set after half a
+    minute. `traffic` are bytes a second between the caches of each processor and memory, as resctrl measures them.
     """
 
     taken: float
@@ -40,11 +41,13 @@ class Server:
     corrected: int
     configured: int
     traffic: tuple[float, float]
+    used: int = _MODULES
+    step: int = 0
 
     def write(self, path: Path) -> None:
         """Write the capture."""
         names = {disk_name(n): disk_number(n) for n in range(_DISKS)}
-        shape = Shape("db7", cpus=32, memory=_MODULES * _GB, system=0.09, iowait=0.04, load=5.0)
+        shape = Shape("db7", cpus=32, memory=self.used * _GB, system=0.09, iowait=0.04, load=5.0, step=self.step)
         Told(shape, self.taken, 5, 13, self._told, names, self._counted).write(path)
 
     def _counted(self, second: int) -> Rows:
@@ -105,5 +108,8 @@ class Server:
 
 STORIES: Stories = {
     "server-lopsided": lambda: Server(_STARTED, (8, 0), (1, 1), 4, 3_700, 2133, (51e9, 11e9)),
+    "server-module-lost": lambda: Server(
+        _STARTED + 900_000, (4, 4), (0, 1), 8, 0, 2400, (14e9, 13e9), used=_MODULES - 1, step=90
+    ),
     "server-even": lambda: Server(_STARTED + 600_000, (4, 4), (0, 1), 8, 0, 2400, (14e9, 13e9)),
 }

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from sdstop.core.evidence import Evidence, Outcome
-from sdstop.tui.device.page import DevicePage, GraphPane
+from sdstop.tui.device.graph_grid import GraphPane
+from sdstop.tui.device.page import DevicePage
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from sdstop.tui.terminal import Depth
 from sdstop.tui.views.disks import Disks
-from tests.fixtures import replayed
+from tests.fixtures import replayed, story
 from tests.tui.screens import LOOKS, SMALL, WIDE, roles, screen
 
 
@@ -80,3 +80,24 @@ async def test_without_backgrounds_marks_and_words_remain(depth: Depth) -> None:
         assert text.isascii()
         assert "*fault" in text
         assert "+ 57 alike" in text
+
+
+async def test_free_lines_show_the_load_of_the_row_under_the_cursor() -> None:
+    async with screen(story("writes-hung").session, (160, 48)) as shown:
+        await shown.press("2")
+        text = await shown.press("g")
+        assert "sdb: Throughput, MiB/s" in text
+        assert "Wait, ms a request" in text
+        assert "nvme0n1: Throughput, MiB/s" in await shown.press("j")
+
+
+async def test_members_that_are_alike_show_the_load_of_their_pool() -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+        await shown.press("2")
+        shown.app.main.shown.main.point(("N58-C3-D16-P3-S1", "+57 disks alike"))
+        assert "N58-C3-D16-P3-S1: Disks together (58), MiB/s" in await shown.press("R")
+
+
+async def test_a_full_table_leaves_no_room_for_graphs() -> None:
+    async with screen(replayed("clone-convoy", "vault3"), (160, 48)) as shown:
+        assert "Throughput, MiB/s" not in await shown.press("2")

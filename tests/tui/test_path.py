@@ -69,7 +69,8 @@ async def test_a_slow_member_wears_the_severity_and_its_array_leads_the_list() -
         assert shown.line("sdd  ").startswith("*")
         assert "its peers take" in text
         assert "Slowest: sdd takes" in text
-        (painted,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("* sdd")]
+        found = (line for line in shown.segments() if "".join(s.text for s in line).startswith("* sdd"))
+        painted = next(found)
         assert any("warn" in roles(s.style) for s in painted)
 
 
@@ -87,6 +88,43 @@ async def test_a_stage_leads_to_its_facts() -> None:
         await shown.press("9", "tab", "j")
         assert "Throughput, MiB/s" in await shown.press("enter")
         assert "Disk activity" in await shown.press("enter")
+
+
+async def test_the_waits_of_the_stages_are_drawn_over_time_on_one_scale() -> None:
+    def loads(device: str, second: int) -> Load:
+        late = second >= 30
+        return Load(reads=100, wait=0.1 if late and device in {"md0", "sdd"} else 0.01)
+
+    node = Node((*MEMBERS, "md0"), loads, raid10("md0", MEMBERS))
+    async with screen(node.session(60), (160, 48)) as shown:
+        text = await shown.press("9")
+        graphs = text.split("Wait of a request at each stage")[1].split("─ Paths")[0].splitlines()
+        assert "0 to 100 ms" in graphs[0]
+        early, late = (sum(bool(line[a:b].strip()) for line in graphs[1:]) for a, b in ((30, 60), (130, 155)))
+        assert early == 3  # the array, the slow disk, the others: a tenth of the scale
+        assert late >= 12  # the array and the slow disk rise
+
+
+async def test_a_stage_without_requests_has_no_wait_now() -> None:
+    async with screen(told("device-hung"), (160, 48)) as shown:
+        graphs = (await shown.press("9")).split("Wait of a request at each stage")[1].split("─ Paths")[0]
+        last = [line for line in graphs.splitlines() if line[:27].strip() == "-"]
+        assert len(last) == 2
+        assert all("⣿" in line[27:60] and not line[80:].strip() for line in last)
+
+
+async def test_a_pool_whose_waits_nobody_reports_shows_its_traffic() -> None:
+    async with screen(told("scaleio-cloud"), (160, 48)) as shown:
+        text = await shown.press("9")
+        assert "rebalance of cloud1/sas10k: Throughput, MiB/s" in text
+        assert "Wait of a request at each stage" not in text
+
+
+async def test_the_list_keeps_its_lines_where_there_is_no_room_for_graphs() -> None:
+    async with screen(told("aoe-flashcache"), SMALL) as shown:
+        text = await shown.press("9")
+        assert "Wait of a request" not in text
+        assert text.count("vmstore/vm0") >= 4
 
 
 async def test_figures_that_contradict_each_other_are_named() -> None:

@@ -141,8 +141,8 @@ def _fault(node: SiteNode, session: StorageSession, target: SiteNode) -> _Fault:
     at = human.safe(target.name, 20)
     port = _port(target, _address(session))
     if port is not None and port.carrier is False:
-        shut = _shut_port(node, _address(session))
-        if shut is not None:
+        shut = _shut_ports(node, _address(session))
+        if shut:
             return _shut(node, shut, "LINK SHUT DOWN AT THE INITIATOR")
         return _without_carrier(target, port, "LINK DOWN AT THE TARGET")
     if there and all(row.enabled == 0 for row in there):
@@ -150,9 +150,9 @@ def _fault(node: SiteNode, session: StorageSession, target: SiteNode) -> _Fault:
         return _Fault(target, "TARGET DISABLED", f"the target is disabled on {at}", steps,
                       tuple((target, row, "") for row in there[:1]))  # fmt: skip
     if there and _lacks_address(target, _address(session)):
-        shut = next(iter(_all_shut(target)), None)
-        if shut is not None:
-            return _shut(target, shut, "LINK SHUT DOWN AT THE TARGET")
+        shut = _all_shut(target)
+        if shut:
+            return _shut(target, shut[:1], "LINK SHUT DOWN AT THE TARGET")
         return _Fault(
             target, "PORTAL ADDRESS MISSING", f"{at} has no interface with the portal's address",
             (run("ip", "-br", "addr", note=f"on {at}"),), tuple((target, row, "") for row in there[:1]),
@@ -191,25 +191,33 @@ def _all_shut(node: SiteNode) -> list[Interface]:
     return [row for row in rows if row.up is False and row.kind in _PORTS]
 
 
-def _shut_port(node: SiteNode, address: str | None) -> Interface | None:
-    """Return the only port that is shut down, of a node without an address in the network of another address."""
+def _shut_ports(node: SiteNode, address: str | None) -> list[Interface]:
+    """Return the ports that are shut down, of a node that has no interface in the network of another address.
+
+    The kernel keeps the address of a port that is shut down, and removes its routes, so that the address belongs to no
+    interface. Without such an address the port is known only if it is the only one: ports without use are shut as well.
+    """
     with suppress(ValueError):
         near = ip_network(
             f"{address}/24" if address is not None and ":" not in address else f"{address}/64", strict=False
         )
-        own = [ip_address(row.address) for row in node.window.rows(NodeAddress).values()]
-        shut = _all_shut(node)
-        if own and len(shut) == 1 and not any(each in near for each in own):
-            return shut[0]
-    return None
+        known = node.window.rows(NodeAddress).values()
+        own = [row for row in known if ip_address(row.address) in near]
+        if own and all(row.interface is None for row in own):
+            return [row for row in node.window.rows(Interface).values() if row.up is False and row.kind != "loopback"]
+        if known and not own and len(_all_shut(node)) == 1:
+            return _all_shut(node)
+    return []
 
 
-def _shut(node: SiteNode, port: Interface, title: str) -> _Fault:
-    name, at = human.safe(port.interface, 16), human.safe(node.name, 20)
-    steps = (
-        run("ip", "link", "set", "dev", port.interface, "up", note=f"on {at}, if it was not shut down on purpose"),
+def _shut(node: SiteNode, ports: Sequence[Interface], title: str) -> _Fault:
+    name, at = human.listed([human.safe(port.interface, 16) for port in ports]), human.safe(node.name, 20)
+    steps = tuple(
+        run("ip", "link", "set", "dev", port.interface, "up", note=f"on {at}, if it was not shut down on purpose")
+        for port in ports[:2]
     )
-    return _Fault(node, title, f"{name} of {at} is shut down", steps, ((node, port, "up"),))
+    words = f"{name} of {at} {'is' if len(ports) == 1 else 'are'} shut down"
+    return _Fault(node, title, words, steps, tuple((node, port, "up") for port in ports[:2]))
 
 
 def _without_carrier(node: SiteNode, port: Interface, title: str) -> _Fault:

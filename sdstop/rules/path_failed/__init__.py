@@ -26,6 +26,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.rules.path_failed.beside import beside_finding, disks_beside
 from sdstop.rules.path_failed.nvme import namespaces
 
 _GRACE = 0.5
@@ -39,6 +40,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         sizes = _sizes(window, row)
         if row.active == row.paths and len(set(sizes.values())) > 1:
             yield _unequal(window, row, sizes)
+            continue
+        if row.active == row.paths and row.paths and (others := disks_beside(window, row)):
+            yield beside_finding(window, row, others)
             continue
         if row.active == row.paths and row.paths:
             yield RuledOut(row.mapping, f"{human.plural(row.paths, 'path')} active")

@@ -10,7 +10,8 @@ from textual.containers import Horizontal
 
 from sdstop.analysis.thing_parts import Part, parts_of, thing_of, with_derived
 from sdstop.core.thing import Thing
-from sdstop.tui.device.graphs import LABELS, Course, courses, graph_lines, shown_seconds
+from sdstop.tui.device.graph_grid import LOWEST, GraphGrid
+from sdstop.tui.device.graphs import Course, courses
 from sdstop.tui.device.identity import identity, title_words
 from sdstop.tui.device.stack import StackLayer, kind_word, layer_line, layers, load_words, peer_lines, siblings
 from sdstop.tui.device.who import BY_PROCESS, DeviceUser, program_words, programs, who_rows
@@ -25,23 +26,8 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 
 WIDE = 110
 """Width from which stack, users and identity are side by side."""
-_TALLEST, _LOWEST = 13, 3
-"""Lines of a graph with its title."""
 _NARROW_BELOW = 4
 """Lines of stack, users and identity together on a narrow screen."""
-
-
-class GraphPane(Pane):
-    """Pane with a graph of the last `past` seconds. A click goes to its moment."""
-
-    past = 0.0
-
-    def time_at(self, x: int, y: int) -> float | None:
-        """Return how many seconds before the shown moment a cell of the graph is; None beside it."""
-        room = max(self.size.width - LABELS - 2, 1)
-        at = x - LABELS - 1
-        inside = 0 <= at < room and self.heads <= y < self.heads + len(self.rows)
-        return (room - 1 - at) * self.past / room if inside else None
 
 
 class DevicePage(Sheet):
@@ -59,8 +45,7 @@ class DevicePage(Sheet):
         self.entry = entry
         self.pane.id = "device-head"
         self.tabs = Pane(cursor=False, id="tabs")
-        self.graphs = [GraphPane(cursor=False, id=f"graph-{at}") for at in range(4)]
-        self.upper, self.lower = Horizontal(id="graphs-upper"), Horizontal(id="graphs-lower")
+        self.graphs = GraphGrid("device-graphs")
         self.stack = Pane("Stack", id="device-stack")
         self.who = Pane("Who does I/O", id="device-who")
         self.known = Pane("Identity", id="device-known")
@@ -74,10 +59,7 @@ class DevicePage(Sheet):
         yield self.status
         yield self.tabs
         yield self.pane
-        with self.upper:
-            yield from self.graphs[:2]
-        with self.lower:
-            yield from self.graphs[2:]
+        yield self.graphs
         with self.below:
             yield self.stack
             yield self.who
@@ -112,7 +94,7 @@ class DevicePage(Sheet):
         shown = courses(scene.window, parts, thing)
         known = layers(scene, thing) if thing is not None else []
         self.fields.display = not shown
-        self.upper.display, self.lower.display = bool(shown), len(shown) > 2
+        self.graphs.display = bool(shown)
         if shown:
             self._load(scene, thing, parts, shown, known, width, room)
         else:
@@ -147,14 +129,8 @@ class DevicePage(Sheet):
         stack = stack_rows(scene, thing, known, width // 3 - 1) if thing is not None else []
         wanted = max(len(stack), len(listed), len(facts)) + 1 if wide else _NARROW_BELOW
         lines = 2 if len(shown) > 2 else 1
-        each = max(min((room - min(wanted, max(room // 3, 1))) // lines, _TALLEST), min(_LOWEST, room // lines))
-        for at, pane in enumerate(self.graphs):
-            pane.display = at < len(shown)
-            if at < len(shown):
-                across = width if at == len(shown) - 1 and at % 2 == 0 else width // 2
-                self._graph(pane, shown[at], scene, across, each)
-        self.upper.styles.height = self.lower.styles.height = each
-        rest = max(room - lines * each, 0)
+        tall = max(room - min(wanted, max(room // 3, 1)), min(LOWEST * lines, room))
+        rest = max(room - self.graphs.draw(shown, scene, width, tall), 0)
         self.below.display, self.brief.display = wide and rest > 1, not wide and rest > 1
         self.below.styles.height = self.brief.styles.height = rest
         if wide:
@@ -164,12 +140,6 @@ class DevicePage(Sheet):
             self.known.put(fact_lines(facts, scene, width // 3), scene.palette)
         else:
             self.brief.put(brief_rows(scene, thing, known, listed, facts, width, rest - 1), scene.palette)
-
-    def _graph(self, pane: GraphPane, course: Course, scene: Scene, width: int, height: int) -> None:
-        past = pane.past = shown_seconds(scene.window)
-        lines = graph_lines(course, scene.now.monotonic, past, width - 1, max(height - 1, 2), scene.palette)
-        pane.title = course.pair.title
-        pane.put([words(line) for line in lines], scene.palette, f"last {past:.0f} s")
 
     def _unloaded(
         self, scene: Scene, parts: Sequence[Part], known: Sequence[StackLayer], width: int, room: int

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 
 from sdstop.analysis.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
 from sdstop.analysis.pool_tree import PoolTree, VdevNode, pool_trees
+from sdstop.analysis.thing_parts import thing_of
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev, VdevLoad
@@ -19,6 +20,8 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, natural, number, percent, quantity, wait
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.rebuild import Rebuild
+from sdstop.tui.device.graph_grid import GraphGrid
+from sdstop.tui.device.graphs import courses
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
@@ -49,7 +52,7 @@ from sdstop.tui.views.devices import (
 )
 from sdstop.tui.views.disk_folds import folded
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
-from sdstop.tui.views.view import Listing, View
+from sdstop.tui.views.view import Listing, View, ViewPlace
 from sdstop.tui.views.volume_state import volume_rows
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
@@ -66,6 +69,8 @@ _DETAIL = 6
 """Lines of the detail, as in the style sheet."""
 _AGAINST = 4
 """Minimum lines for the members against their median, including the title."""
+_GRAPHED = 5
+"""Minimum lines of a graph, including the title."""
 
 
 class ArrayHeading(Struct, frozen=True):
@@ -129,7 +134,7 @@ class VdevRow(Struct, frozen=True):
 
 
 class Disks(View):
-    """Arrays and pools with their members, then all other devices; below, details of the device under the cursor."""
+    """Arrays and pools with their members, then all other devices; below, load and details of the one at the cursor."""
 
     families = (Array, BlockDevice, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
     tables = (_COLUMNS,)
@@ -143,11 +148,14 @@ class Disks(View):
     def compose(self) -> ComposeResult:
         """Lay out the table and the detail."""
         self.unfolded: set[str] = set()
+        self.left = 0
         self.main = LineTable("Arrays and disks", _COLUMNS, id="disks")
         self.against = Pane("Members", id="against", cursor=False)
+        self.graphs = GraphGrid("disk-graphs")
         self.detail = Pane("Device", id="disk-detail", cursor=False)
         yield self.main
         yield self.against
+        yield self.graphs
         yield self.detail
 
     def show(self, scene: Scene) -> None:
@@ -160,14 +168,37 @@ class Disks(View):
         self._share_lines(len(rows))
         self.main.put(rows, scene.palette, _note(scene))
         self._show_against()
+        self._show_graphs()
         self._show_detail()
 
     def _share_lines(self, rows: int) -> None:
-        """Size the table by its rows; the remaining lines show the members against their median."""
-        left = self.room - (_DETAIL if self.detail.display else 0) - rows - self.main.heads
+        """Size the table by its rows; members against their median and graphs share the remaining lines."""
+        left = max(self.room - (_DETAIL if self.detail.display else 0) - rows - self.main.heads, 0)
         members = compared(self.scene, "") if left >= _AGAINST else []
-        self.against.display = bool(block_lines(members, self.scene.palette, self.app.size.width, left - 1))
-        self.main.styles.height = rows + self.main.heads if self.against.display else "1fr"
+        blocks = block_lines(members, self.scene.palette, self.app.size.width, left - 1)
+        self.against.display = bool(blocks)
+        self.against.styles.height = len(blocks) + 1
+        self.left = left - (len(blocks) + 1 if blocks else 0)
+
+    def _show_graphs(self) -> None:
+        """Show the load of the row under the cursor in the lines that are left, else of the first thing that has one.
+
+        A row of members that are alike shows the load of their array or pool.
+        """
+        rows, scene, chosen = self.main.rows, self.scene, self.main.chosen
+        candidates = [*([chosen] if chosen is not None else []), *rows] if self.left >= _GRAPHED else []
+        for candidate in candidates:
+            opens = getattr(candidate.item, "opens", None)
+            if isinstance(opens, ViewPlace) and isinstance(candidate.key, tuple):
+                opens = next((other.item.opens for other in rows if other.key == candidate.key[0]), None)
+            if not isinstance(opens, FactSubject):
+                continue
+            shown = courses(scene.window, opens.parts, thing_of(scene.window, opens.parts))
+            if shown:
+                shown = shown if self.left >= 2 * _GRAPHED else shown[:2]
+                self.graphs.draw(shown, scene, self.app.size.width, self.left, scene.palette.word(opens.name, 40))
+                return
+        self.graphs.display = False
 
     def _show_against(self) -> None:
         """Show the group of the row under the cursor, or the largest one."""
@@ -192,6 +223,7 @@ class Disks(View):
         """Show details of the row under the cursor."""
         if pane is self.main:
             self._show_against()
+            self._show_graphs()
         self._show_detail()
 
     def _show_detail(self) -> None:

@@ -21,11 +21,13 @@ from sdstop.core.format import NONE, mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
+from sdstop.tui.device.graphs import courses, graph_lines, shown_seconds
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.stage_lines import StageRow, heading, note_line, stage_line
+from sdstop.tui.views.stage_waits import HIGHEST, LEAST, wait_graphs
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
@@ -141,7 +143,7 @@ _COLUMNS = (
 
 
 class PathView(View):
-    """The path under the cursor above, the list of paths below."""
+    """The path under the cursor above, the list of paths below; between them its waits over time, if there is room."""
 
     tables = (_COLUMNS,)
 
@@ -154,8 +156,10 @@ class PathView(View):
         """Lay out the panes."""
         self.scene: Scene | None = None
         self.stages = Pane("Path", id="path-stages")
+        self.waits = Pane("Wait of a request at each stage", id="path-waits", cursor=False)
         self.main = LineTable("Paths", _COLUMNS, id="paths", sort="finding")
         yield self.stages
+        yield self.waits
         yield self.main
 
     def show(self, scene: Scene) -> None:
@@ -174,6 +178,7 @@ class PathView(View):
         row, scene = self.main.chosen, self.scene
         item = row.item if row is not None else None
         self.stages.display = isinstance(item, PathRow)
+        self.waits.display = False
         if not isinstance(item, PathRow) or scene is None:
             return
         path = data_path(scene.window, item.subject)
@@ -185,6 +190,29 @@ class PathView(View):
         self.stages.title = f"Path of {scene.palette.word(item.subject.name, 60)}: client to medium"
         self.stages.styles.height = min(len(rows) + 1, total - listed)
         self.stages.put(rows, scene.palette, "own = await minus the stage below")
+        self._show_waits(item, path, scene, total - min(len(rows) + 1, total - listed) - len(self.main.rows) - 2)
+
+    def _show_waits(self, item: PathRow, path: DataPath, scene: Scene, room: int) -> None:
+        """Show the waits over time in the lines that stages and list leave; the traffic if no waits are known."""
+        if room <= LEAST:
+            return
+        width: int = self.app.size.width
+        graphs = wait_graphs(scene, path.stages)
+        if graphs is not None:
+            self.waits.title, note = "Wait of a request at each stage", graphs.note
+            lines = graphs.lines(width, room - 1)
+        else:
+            thing = item.subject.thing
+            course = next(iter(courses(scene.window, item.opens.parts, thing)), None)
+            if course is None or room - 1 < LEAST:
+                return
+            past = shown_seconds(scene.window)
+            self.waits.title = f"{scene.palette.word(item.subject.name, 60)}: {course.pair.title}"
+            note = f"last {past:.0f} s"
+            lines = graph_lines(course, scene.now.monotonic, past, width - 1, min(room - 1, HIGHEST), scene.palette)
+        self.waits.display = True
+        self.waits.styles.height = len(lines) + 1
+        self.waits.put([words(line) for line in lines], scene.palette, note)
 
 
 def _rows(scene: Scene) -> list[Row]:

@@ -89,6 +89,9 @@ links() { local state=$1; shift; on "for i in $*; do ip link set san\$i $state; 
 # ana STATE PORT...: the access that these ports of the target report for the NVMe namespace.
 ana() { local state=$1; shift; on "for p in $*; do echo $state >$NVMET/ports/\$p/ana_groups/1/ana_state; done"; }
 
+# chap 0|1: whether the target asks for a password, which the initiator does not have. Its sessions are dropped.
+chap() { on "echo 0 >$TPG/enable; echo $1 >$TPG/attrib/authentication; echo -n lab >$TPG/auth/userid; echo -n of-the-lab-1234 >$TPG/auth/password; echo 1 >$TPG/enable"; }
+
 # Node 1 is the initiator (the guest itself), node 2 the target: its network namespace, under a host name of its own. Both
 # have one kernel, so each records what is its own there.
 record() {
