@@ -18,7 +18,7 @@ _USERS = frozenset({ThingKind.FILESYSTEM, ThingKind.MOUNT, ThingKind.TARGET, Thi
 class Members:
     """Members in the last window; recomputed only when the topology changes.
 
-    Multipath maps stand for their paths, which have series of their own (sdstop_multipath_path_...).
+    Multipath maps replace their paths, which have series of their own (sdstop_multipath_path_...).
     """
 
     def __init__(self) -> None:
