@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sdstop
 from sdstop.cli.agreement import agree
-from sdstop.cli.option_values import address, duration, interval, labels, refresh, size, watching
+from sdstop.cli.option_values import address, duration, endpoint, interval, labels, refresh, size, watching
 from sdstop.cli.usage import (
     ALIASES,
     COMMANDS,
@@ -115,6 +115,7 @@ def _export_options(parser: Parser) -> None:
         metavar="FILE",
         help="TLS and authentication file (Prometheus web-config format)",
     )
+    add("--otlp", type=endpoint, metavar="URL", help="also push the metrics to this OTLP/HTTP endpoint, every minute")
     add("--play", action="store_true", help="serve the frames of --from at the pace at which they were recorded, once")
     add("--once", action="store_true", help="print the metrics once, after 2 s, and exit")
     add(
