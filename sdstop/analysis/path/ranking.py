@@ -53,7 +53,7 @@ def _accused(window: Window, findings: Iterable[Finding]) -> dict[Hashable, tupl
             found.setdefault(name, mark)
             thing = topology.find(name)
             todo = [thing] if thing is not None else []
-            for each in todo:  # grows while it is read; what is above a thing that has a mark has one, too
+            for each in todo:  # grows while it is read: everything above a marked thing is marked
                 if each not in found:
                     found[each] = mark
                     todo += topology.upper(each)
