@@ -263,7 +263,7 @@ def _cut_off(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding
 
 
 def _unmonitored(bond: Bond, window: Window, slaves: Sequence[BondSlave]) -> Finding:
-    """Return the finding of a bond that does not look at the links of its slaves; they are up whatever happens."""
+    """Return the finding of a bond that does not check the links of its slaves, which thus are always up."""
     return Finding(
         severity=Severity.INFO,
         subject=bond.interface,

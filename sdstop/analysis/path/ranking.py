@@ -53,7 +53,7 @@ def _accused(window: Window, findings: Iterable[Finding]) -> dict[Hashable, tupl
             found.setdefault(name, mark)
             thing = topology.find(name)
             todo = [thing] if thing is not None else []
-            for each in todo:  # grows meanwhile; marks are complete above a thing that has one
+            for each in todo:  # grows while it is read: everything above a marked thing is marked
                 if each not in found:
                     found[each] = mark
                     todo += topology.upper(each)
