@@ -47,6 +47,15 @@ import ssl
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
+def test_the_exporter_starts_without_the_libraries_of_its_extra() -> None:
+    code = (
+        "import sys, sdstop.cli.export, sdstop.exporters.web.server, sdstop.exporters.prometheus.metrics\n"
+        "print(*sorted({'google', 'opentelemetry', 'requests'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "\n", "")
+
+
 def modules_of(package: str) -> list[str]:
     found = pkgutil.iter_modules(importlib.import_module(package).__path__)
     return [f"{package}.{module.name}" for module in found]
