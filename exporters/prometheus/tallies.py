@@ -235,7 +235,7 @@ class EventCounters:
             total = self._totals.get((family, key), 0.0)
             if more or row is None:
                 total += more or 0.0
-                if total:  # of a device that is gone only what it has counted is kept, for its return
+                if total:  # a device can return; one without a count starts at 0
                     self._totals[family, key] = total
                 row = make(*(key if isinstance(key, tuple) else (key,)), total)
             rows[key] = row
