@@ -144,7 +144,7 @@ def main() -> None:
         at = PACE * sample
         items = [Evidence(key, data=body, taken=at, monotonic=at, exit=200)
                  for key, body in zip(keys, bodies, strict=True)]  # fmt: skip
-        child = spent(lambda: [*wire.packets((at, at, delta.news(items), {}))])  # noqa: B023
+        child = spent(lambda: [*wire.packets((at, at, delta.news(items), {}, False))])  # noqa: B023
         frame = Frame(sample + 1, at, at, tuple(items if fresh else items[1:]))
         decoded = spent(lambda: history.add(replay.feed(frame)))  # noqa: B023
         window = history.window(replay.host.evidence)

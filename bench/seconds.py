@@ -46,7 +46,7 @@ def look(host: Host) -> None:
 def sent(number: int, evidence: list[Evidence], ran: tuple[Collector, ...]) -> Sent:
     """Return what the worker sends of a second."""
     marks = {collector.name: RunMark(float(number), 0.01) for collector in ran}
-    return START + number, float(number), evidence, marks
+    return START + number, float(number), evidence, marks, False
 
 
 def carried(frame: Sent, assembly: FrameAssembly) -> Frame:

@@ -2,6 +2,7 @@
 
     python bench/tree.py build DIR --disks 1000
     python bench/tree.py build DIR --disks 400 --members 2
+    python bench/tree.py build DIR --disks 10 --maps 300      # multipath maps of four paths each, beside the disks
     python bench/tree.py advance DIR            # counters move once a second, until interrupted
     python bench/tree.py advance DIR --independent
 
@@ -26,6 +27,8 @@ from random import Random
 MEMBERS = 46
 """Disks of an array."""
 PER_HBA = 250
+PATHS = 4
+"""Paths of a multipath map."""
 DISKSTATS = "proc/diskstats"
 MDSTAT = "proc/mdstat"
 NET_DEV = "proc/net/dev"
@@ -167,8 +170,8 @@ def _udev(sequence: int) -> str:
     )
 
 
-def build(root: Path, disks: int, members: int = MEMBERS) -> None:
-    """Write the tree of a node with arrays of so many members, into a folder that is not there."""
+def build(root: Path, disks: int, members: int = MEMBERS, maps: int = 0) -> None:
+    """Write the tree of a node with arrays of so many members and multipath maps, into a folder that is not there."""
     root.mkdir(parents=True)
     tree = _Builder(root)
     _copy(tree)
@@ -183,6 +186,8 @@ def build(root: Path, disks: int, members: int = MEMBERS) -> None:
         folder = tree.device(f"dm-{number}", (253, number), "virtual")
         tree.attributes(f"{folder}/dm", {"name": f"vg0-vol{number}", "uuid": f"LVM-{number:064d}", "suspended": 0})
         _built_upon(tree, folder, f"dm-{number}", [folders[number]], [disk_name(number)])
+    for number in range(maps):
+        _map(tree, number, disks + PATHS * number, disks // 4 + number)
     _network(tree)
     tree.file(MDSTAT, "".join(status))
     tree.file(DISKSTATS, "".join(f"{row}\n" for row in tree.rows))
@@ -213,6 +218,40 @@ def _disk(tree: _Builder, index: int) -> str:
     tree.link(f"sys/devices/{target}/driver", "sys/bus/scsi/drivers/sd")
     tree.link(f"{folder}/device", f"sys/devices/{target}")
     return folder
+
+
+def _map(tree: _Builder, number: int, first: int, minor: int) -> None:
+    """Write a multipath map of PATHS Fibre Channel paths, two by each of two adapters."""
+    names, folders = [], []
+    wwid = f"3600a0980{number:024x}"
+    for path in range(PATHS):
+        host, port, name = 900 + path // 2, path % 2, disk_name(first + path)
+        target = f"pci0000:80/0000:80:0{1 + path // 2}.0/host{host}/rport-{host}:0-{port}/target{host}:0:{port}"
+        scsi = f"{target}/{host}:0:{port}:{number}"
+        folder = tree.device(name, disk_number(first + path), scsi)
+        tree.attributes(f"sys/devices/{scsi}", {**_SCSI, "vendor": "NETAPP", "model": "LUN", "wwid": f"naa.{wwid[1:]}"})
+        tree.link(f"sys/devices/{scsi}/driver", "sys/bus/scsi/drivers/sd")
+        tree.link(f"{folder}/device", f"sys/devices/{scsi}")
+        names.append(name)
+        folders.append(folder)
+    folder = tree.device(f"dm-{minor}", (253, minor), "virtual")
+    tree.attributes(f"{folder}/dm", {"name": f"mpath{number}", "uuid": f"mpath-{wwid}", "suspended": 0})
+    _built_upon(tree, folder, f"dm-{minor}", folders, names)
+
+
+def dmsetup(disks: int, maps: int, *, table: bool) -> str:
+    """Return what `dmsetup table --target multipath` prints for the maps of a tree, or `dmsetup status`."""
+    lines = []
+    for number in range(maps):
+        devices = ["{}:{}".format(*disk_number(disks + PATHS * number + path)) for path in range(PATHS)]
+        if table:
+            paths = " ".join(f"{device} 1 1" for device in devices)
+            told = f"1 queue_if_no_path 1 alua 1 1 service-time 0 {PATHS} 2 {paths}"
+        else:
+            paths = " ".join(f"{device} A 0 0 1" for device in devices)
+            told = f"2 0 1 0 1 1 A 0 {PATHS} 2 {paths}"
+        lines.append(f"mpath{number}: 0 {_SIZE} multipath {told}\n")
+    return "".join(lines)
 
 
 def _array(tree: _Builder, number: int, start: int, below: Sequence[str]) -> str:
@@ -338,6 +377,7 @@ def main() -> None:
     builder.add_argument("root", type=Path)
     builder.add_argument("--disks", type=int, default=1000)
     builder.add_argument("--members", type=int, default=MEMBERS)
+    builder.add_argument("--maps", type=int, default=0)
     mover = commands.add_parser("advance")
     mover.add_argument("root", type=Path)
     mover.add_argument("--independent", action="store_true")
@@ -345,7 +385,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.command == "build":
         shutil.rmtree(options.root, ignore_errors=True)
-        build(options.root, options.disks, options.members)
+        build(options.root, options.disks, options.members, options.maps)
         return
     counters = Counters(options.root, independent=options.independent, idle=options.idle)
     due = time.monotonic()

@@ -139,6 +139,7 @@ class CaptureWriter:
             "monotonic": frame.monotonic,
             "ran": _ran(frame.ran),
             **({"fresh": True} if frame.fresh else {}),
+            **({"unordered": True} if frame.unordered else {}),
         }
         index, whole = _json_lines(lines), _json_lines([{"frame": frame.number, "kind": "frame", **moment}])
         members = {f"{folder}/{name}": files[name] for name in sorted(files)}

@@ -20,9 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.capture.kind import MAGIC
-from sdstop.capture.recording import APPLICATION, FIRST_VERSION, RAN, TABLES, VERSION, RecordedOrigin
+from sdstop.capture.recording import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
 from sdstop.core.block import Block, GrowingBlock, OpenBlock, stored_text
-from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.evidence import RAN, Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.minute import Minute

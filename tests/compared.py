@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
@@ -21,13 +22,24 @@ def side(
     name: str, frames: Sequence[Frame] | None = None, *, host: str | None = None, moment: bool = False
 ) -> ComparedSide:
     """Return a fixture as a side, or other frames of its origin."""
+    session, loads = _whole(name) if frames is None and host is None else _fed(name, frames, host)
+    return ComparedSide(session, loads, f"fixtures/{name}", moment=moment)
+
+
+@functools.lru_cache(maxsize=16)
+def _whole(name: str) -> tuple[Session, LoadTotals]:
+    """Return a fixture, judged once for all tests: comparisons only read it."""
+    return _fed(name)
+
+
+def _fed(name: str, frames: Sequence[Frame] | None = None, host: str | None = None) -> tuple[Session, LoadTotals]:
     origin, recorded = opened(name)
     origin, chosen = unrolled(origin, list(recorded if frames is None else frames), BUILTIN)
     session = Session(origin if host is None else replace(origin, name=host), BUILTIN, RULES, remember=0.0)
     loads = LoadTotals()
     for frame in chosen:
         loads.add(session.feed(frame).now)
-    return ComparedSide(session, loads, f"fixtures/{name}", moment=moment)
+    return session, loads
 
 
 def pair(before: str, after: str) -> Comparison:

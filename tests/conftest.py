@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import re
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from pathlib import Path
 
 import pytest
 
 from sdstop.cli.command import collect_seldom
+from tests.fixtures import names
 from tests.needs import NEEDS, missing
 
 # What the programs that tests start must not inherit: the size of pytest's own terminal, which readline exports;
@@ -55,10 +57,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Return how many processes share the tests: three for two processors, at most MOST_WORKERS.
+    """Return how many processes share the tests: two for each processor, at most MOST_WORKERS.
 
-    For nearly half of their time tests wait for deadlines, other programs and an idle screen. None (0) share chosen
-    files, tests whose output is shown, and tests with markers `vm`, `clusters` or `bench`, which need all processors.
+    For nearly half of their time tests wait for deadlines, other programs and an idle screen: on two processors, four
+    processes take 249 s and three take 269 s. None (0) share chosen files, tests whose output is shown, and tests with
+    markers `vm`, `clusters` or `bench`, which need all processors.
     """
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
@@ -66,7 +69,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     alone = re.search(r"(?<!not )\b(vm|clusters|bench)\b", config.option.markexpr)
     if chosen or alone or config.option.capture == "no":
         return 0
-    return min(max(2, len(os.sched_getaffinity(0)) * 3 // 2), MOST_WORKERS)
+    return min(len(os.sched_getaffinity(0)) * 2, MOST_WORKERS)
 
 
 def slow_too(config: pytest.Config) -> bool:
@@ -89,6 +92,34 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
         if names := getattr(definitions[-1].func, "needs", ()):
             item.add_marker(pytest.mark.needs(*names))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the tests of one story follow each other, wherever they are: a process has a part of the order.
+
+    Thus most stories are opened and judged by one process, once. What is about no story comes first, as it is: there
+    are the tests that wait.
+    """
+    stories = frozenset(names())
+    items.sort(key=lambda item: story_of(item, stories))
+
+
+def story_of(item: pytest.Item, stories: Collection[str]) -> str:
+    """Return the story that a test has as a parameter or names; "" for others, and for the users of a module's fixture.
+
+    A module's fixture is made again where tests of other modules come in between.
+    """
+    if not isinstance(item, pytest.Function):
+        return ""
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    if any(each[-1].scope in {"class", "module", "package"} for each in definitions):
+        return ""
+    function = inspect.unwrap(item.function)
+    code, known = function.__code__, function.__globals__
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    named = (*parameters, *code.co_consts, *(known.get(name) for name in code.co_names))
+    return next((each for each in named if isinstance(each, str) and each in stories), "")
 
 
 @pytest.hookimpl(trylast=True)

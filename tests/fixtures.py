@@ -75,11 +75,8 @@ def names() -> list[str]:
 
 
 def each_of(stories: Iterable[str | ParameterSet]) -> pytest.MarkDecorator:
-    """Return the parameter `name` for these stories: tests of one story, wherever they are, run one after the other.
-
-    Thus they run in one process, which judges the story once.
-    """
-    return pytest.mark.parametrize("name", list(stories), scope="session")
+    """Return the parameter `name` for these stories; tests/conftest.py has the tests of one story follow each other."""
+    return pytest.mark.parametrize("name", list(stories))
 
 
 def every_story() -> pytest.MarkDecorator:

@@ -32,6 +32,7 @@ from tests.stories import (
     stalled,
     volumes,
 )
+from tests.stories.archive import pack_folder
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -59,13 +60,17 @@ STORIES: Stories = (
 
 
 def main() -> None:
-    """Write the fixtures that are named."""
+    """Write the fixtures that are named, or pack them."""
     parser = argparse.ArgumentParser(description="Write the synthetic fixtures.")
+    parser.add_argument("--pack", action="store_true", help="pack the files of fixtures that were written by hand")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(STORIES)} (default: all)")
     parser.add_argument("-o", "--output", type=Path, default=FIXTURES, help="folder to write to")
     arguments = parser.parse_args()
-    for name in arguments.names or STORIES:
-        if name not in STORIES:
+    for name in arguments.names or (() if arguments.pack else STORIES):
+        if arguments.pack and name not in STORIES and (arguments.output / name).is_dir():
+            pack_folder(arguments.output / name)
+            continue
+        if arguments.pack or name not in STORIES:
             parser.error(f'unknown story "{name}"')
         STORIES[name]().write(arguments.output / name)
 

@@ -139,6 +139,14 @@ def _can_limit_io() -> bool:
         return False
 
 
+def _receives_otlp() -> bool:
+    """Return whether the VictoriaMetrics of this machine is 1.92 or later, which has an endpoint for OTLP."""
+    if shutil.which("victoria-metrics") is None:
+        return False
+    done = subprocess.run(["victoria-metrics", "-help"], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    return b"-opentelemetry." in done.stdout + done.stderr
+
+
 CLONE = {"x86_64": 56, "aarch64": 220}
 """Number of the system call clone() by processor (arch/*/entry/syscalls, include/uapi/asm-generic/unistd.h)."""
 NEEDS = {
@@ -155,6 +163,7 @@ NEEDS = {
         Need("I/O limits", _can_limit_io, "run as root with a control group controller io or blkio"),
         Need("zones", lambda: Path("/usr/share/zoneinfo/Europe/Berlin").is_file(), "apt-get install tzdata", "tzdata"),
         Need("clone", lambda: os.uname().machine in CLONE, f"run on {' or '.join(CLONE)}"),
+        Need("OTLP receiver", _receives_otlp, "put a victoria-metrics of 1.92 or later first in PATH"),
         Need("kernel log", _has_kernel_log, "run as root on a kernel whose log is in /dev/kmsg"),
         Need("bonding", lambda: _succeeds("unshare", "--net", "ip", "link", "add", "bond7", "type", "bond"),
              "boot a kernel with the module bonding"),

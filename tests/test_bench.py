@@ -145,6 +145,15 @@ def test_the_topology_of_a_large_node_is_built_and_asked_fast_enough() -> None:
 
 
 @pytest.mark.bench
+def test_hours_of_devices_that_are_added_and_removed_leave_nothing_behind() -> None:
+    parts = [json.loads(line) for line in ran(BENCH / "soak.py", "--hours", "4").splitlines()]
+    assert len(parts) == 6
+    settled, last = parts[0], parts[-1]  # the longest history of a source has 2048 samples, 34 minutes
+    assert (last["threads"], last["descriptors"]) == (settled["threads"], settled["descriptors"])
+    assert last["resident"] - settled["resident"] <= 3.0  # MB in 200 minutes with 200 new devices
+
+
+@pytest.mark.bench
 def test_the_goals_are_measured() -> None:
     said = ran(BENCH / "run.py", "--goals", "--quick", "--only", "starts,idle,added,groups,arrays")
     for title in ("starts", "idle", "added", "groups", "arrays"):

@@ -30,6 +30,32 @@ def test_starts_without_the_libraries_of_the_screen(module: str) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, "\n", "")
 
 
+def test_an_exporter_without_certificate_and_recorder_imports_neither_tls_nor_databases() -> None:
+    code = """
+import sys
+from sdstop.cli import export
+export._import_asyncio()
+import asyncio, sdstop.exporters.local.service, sdstop.exporters.web.server, sdstop.rules, sdstop.sampler
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
+Session(Origin("n", live=True), BUILTIN, sdstop.rules.RULES)
+print(sorted({"ssl", "_ssl", "_hashlib", "sqlite3", "sdstop.exporters.recorder"} & set(sys.modules)))
+import ssl
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
+
+
+def test_the_exporter_starts_without_the_libraries_of_its_extra() -> None:
+    code = (
+        "import sys, sdstop.cli.export, sdstop.exporters.web.server, sdstop.exporters.prometheus.metrics\n"
+        "print(*sorted({'google', 'opentelemetry', 'requests'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "\n", "")
+
+
 def modules_of(package: str) -> list[str]:
     found = pkgutil.iter_modules(importlib.import_module(package).__path__)
     return [f"{package}.{module.name}" for module in found]

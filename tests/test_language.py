@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.cli import arguments
+from sdstop.cli.arguments import parse
+from sdstop.cli.usage import COMMANDS
 from tests.language import (
     ALLOWED,
     CODE,
@@ -93,10 +94,10 @@ SAMPLES = {
 def helps() -> list[Text]:
     """Return `--help` of every command."""
     texts = []
-    for command in arguments.COMMANDS:
+    for command in COMMANDS:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
-            arguments.parse(command, ["--help"])
+            parse(command, ["--help"])
         assert "--help" in printed.getvalue()
         texts.append(Text("--help", f"sdstop {command} --help", 1, printed.getvalue(), user=True))
     return texts

@@ -156,13 +156,16 @@ def _number(word: str, scale: int, base: int) -> int | None:
 
 
 def space(rows: Iterable[tuple[DfRow, str]]) -> Iterator[FilesystemSpace]:
-    """Yield the file systems of lines with their keys; `df` and `df -i` of one mount point are one row."""
+    """Yield the file systems of lines with their keys; `df` and `df -i` of one mount point are one row.
+
+    Of several outputs, the one that shows more in use counts.
+    """
     found: dict[str, list[tuple[DfRow, str]]] = {}
     for row, key in rows:
         found.setdefault(row.point, []).append((row, key))
     for point, lines in found.items():
-        sizes = next((row for row, _ in lines if not row.inodes), None)
-        inodes = next((row for row, _ in lines if row.inodes), None)
+        sizes = max((row for row, _ in lines if not row.inodes), key=_fullness, default=None)
+        inodes = max((row for row, _ in lines if row.inodes), key=_fullness, default=None)
         first = sizes or inodes
         if first is None:
             continue
@@ -180,6 +183,10 @@ def space(rows: Iterable[tuple[DfRow, str]]) -> Iterator[FilesystemSpace]:
             told=next(key for row, key in lines if row is first),
             needle=f" {point}",
         )
+
+
+def _fullness(row: DfRow) -> float:
+    return -1.0 if row.share is None else row.share
 
 
 def mounts_of(output: FormOutput) -> Iterator[MountPoint]:

@@ -83,9 +83,13 @@ def _is_current(said: CephStatus) -> bool:
 def _checks(host: Host, answers: Mapping[str, str], said: CephStatus, name: str, key: str) -> Iterator[CephCheck]:
     """Yield the active checks, with the things that they name if the detailed answer has the same check."""
     none = printed.PrintedHealth("", ())
-    detailed = parsed_or(host, ceph.HEALTH, answers, "health", printed.health_of, none) if said.checks else none
+    wanted = said.checks or "health" in answers
+    detailed = parsed_or(host, ceph.HEALTH, answers, "health", printed.health_of, none) if wanted else none
     named = {check.code: check for check in detailed.checks}
     origin = key_of(ceph.HEALTH, answers.get("health"))
+    if said.health == "HEALTH_OK" and detailed.word in {"HEALTH_WARN", "HEALTH_ERR"}:
+        host.defect(origin, f"{detailed.word}, and {said.health} in {key}", name)
+        yield from (_check(check, check.details, name, origin) for check in detailed.checks)
     for check in said.checks:
         more = named.get(check.code)
         details = check.details if more is None else more.details

@@ -117,6 +117,7 @@ class MappingNames:
     def __init__(self, host: Host) -> None:
         self._host = host
         self.mappings: Mapping[str, dmtable.Mapping] = {}
+        self._scanned: dict[str | None, str] = {}
         self._numbers = dmtable.numbered(host.maybe(PARTITIONS) or "")
         for said in of_others(host, INFO, "info"):
             self.mappings = dmtable.mappings(said.text)
@@ -148,8 +149,14 @@ class MappingNames:
         return self._host.target(told) or path
 
     def _number(self, told: str) -> str | None:
-        names = self._host.names(BLOCK)
-        return next((device_name(n) for n in names if self._host.maybe(f"{BLOCK}/{n}/dev") == told), None)
+        """Return a device that /proc/partitions lacks; the file of each device is read at most once."""
+        while told not in self._scanned and (name := next(self._unscanned, None)) is not None:
+            self._scanned[self._host.maybe(f"{BLOCK}/{name}/dev")] = device_name(name)
+        return self._scanned.get(told)
+
+    @cached_property
+    def _unscanned(self) -> Iterator[str]:
+        return iter(self._host.names(BLOCK))
 
 
 def of_others(host: Host, argv: Sequence[str], what: str) -> list[DmsetupOutput]:

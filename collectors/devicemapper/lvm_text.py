@@ -231,6 +231,7 @@ def read(host: Host) -> Iterable[Reading]:
     known = False
     for program in PROGRAMS:
         best: list[Reading] = []
+        every: list[Reading] = []
         nameless: list[tuple[str, Malformed]] = []
         for output in outputs(host, program):
             known = True
@@ -242,7 +243,8 @@ def read(host: Host) -> Iterable[Reading]:
                 (nameless if isinstance(error, _UnnamedReport) else faults).append((output.key, error))
                 continue
             best = max(best, each, key=_known)
-        found += best
+            every += each
+        found += _with_faults(host, best, every)
         faults += [] if best else nameless  # other columns of volumes that are known
     if not known:
         raise Absent("cmd:lvs", "none recorded; never run on a live node", recorded=False)
@@ -253,6 +255,32 @@ def read(host: Host) -> Iterable[Reading]:
     if not recorded(host, "status"):
         found += thin_pools([row for row in found if isinstance(row, LogicalVolume)])
     return found
+
+
+_Row = LogicalVolume | VolumeGroup | PhysicalVolume
+
+
+def _with_faults(host: Host, best: Sequence[Reading], every: Sequence[Reading]) -> Iterator[Reading]:
+    """Yield the rows of the best report; those that are faulty in another report are taken from that one."""
+    faults = {_identity(row): row for row in every if isinstance(row, _Row) and _is_faulty(row)}
+    for row in best:
+        other = faults.get(_identity(row)) if isinstance(row, _Row) else None
+        if other is None or not isinstance(row, _Row) or _is_faulty(row):
+            yield row
+            continue
+        host.defect(row.told or "", f"no fault, and one in {other.told}", _identity(row)[1])
+        yield other
+
+
+def _identity(row: _Row) -> tuple[str, str]:
+    name = row.path if isinstance(row, LogicalVolume) else row.group if isinstance(row, VolumeGroup) else row.device
+    return row.family, name
+
+
+def _is_faulty(row: _Row) -> bool:
+    if isinstance(row, LogicalVolume):
+        return row.health not in {None, "ok", "writemostly"}
+    return bool(row.partial if isinstance(row, VolumeGroup) else row.missing)
 
 
 def _readings(program: str, output: RecordedOutput) -> Iterator[Reading]:

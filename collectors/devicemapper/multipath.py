@@ -68,7 +68,9 @@ class MultipathPath(Reading, frozen=True):
     device: Annotated[str | None, Fact("Device", "Kernel name of the map", names=Name.DEVICE)]
     state: Annotated[str, State("State", "State of the path in the kernel: active, failed")]
     group: Annotated[int, Metric("Group", "Its priority group, counted from 1", export=False)]
-    group_state: Annotated[str | None, State("Group state", "State of its priority group: active, enabled, disabled")]
+    group_state: Annotated[
+        str | None, State("Group state", "State of its priority group: active, enabled, disabled", detail=True)
+    ]
     fails: Annotated[int | None, Metric("Failures", "How often the path has failed since the table was loaded")]
     origin: Annotated[str, Fact("Origin", "Key of its evidence", export=False, names=Name.EVIDENCE)] = ""
 

@@ -175,7 +175,7 @@ OLD_FORM = Form(
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return the maps and their paths of each output; of one map that is in several the last counts.
+    """Return the maps and their paths of each output; of one map in several, the one with fewer active paths counts.
 
     A map whose paths have no state in the kernel (`undef`) is left out. Raises Absent without an output, Malformed if
     none is understood.
@@ -206,6 +206,12 @@ def read(host: Host) -> Iterable[Reading]:
             active = sum(path.state == ACTIVE for path in each.paths)
             queues = None if each.queues is None else int(each.queues)
             line = f"{each.name} "
+            before = found.get(each.name, [None])[0]
+            if isinstance(before, MultipathState) and before.active != active:
+                said = f"{active} active paths, and {before.active} in {before.origin}"
+                host.defect(output.key, said, each.name)
+                if before.active is not None and before.active < active:
+                    continue
             state = MultipathState(each.name, each.device, len(each.paths), active, queues, output.key, line)
             found[each.name] = [state, *each.paths]
     if not known:

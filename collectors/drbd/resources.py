@@ -96,14 +96,33 @@ def _status(host: Host) -> tuple[str, int, list[Resource]]:
 
 
 def _printed(host: Host, texts: Sequence[FormOutput]) -> tuple[str, int, list[Resource]]:
-    """Return what recorded texts have, of the one with the most details where several have a resource."""
+    """Return what recorded texts have, of the one with the most details where several have a resource.
+
+    Where they show other states of it, those of the one with more trouble.
+    """
     found: dict[str, Resource] = {}
     for output in sorted(texts, key=lambda each: "--statistics" in each.words or "--verbose" in each.words):
         printed = status_text.parse(output.text, is_whole=not output.output.fault)
         for name, reason in printed.defects.items():
             host.defect(output.key, reason, name)
-        found.update((resource.name, resource) for resource in printed.resources)
+        for resource in printed.resources:
+            before = found.get(resource.name)
+            if before is not None and _trouble(before) != _trouble(resource):
+                host.defect(output.key, "other states in another output", resource.name)
+                if len(_trouble(before)) > len(_trouble(resource)):
+                    continue
+            found[resource.name] = resource
     return texts[-1].key, _NINE, list(found.values())
+
+
+def _trouble(resource: Resource) -> tuple[str, ...]:
+    """Return the states of disks and connections that are not the usual ones."""
+    here = [volume.disk for volume in resource.volumes]
+    peers = [state for peer in resource.peers for state in (peer.state, *(volume.disk for volume in peer.volumes))]
+    return tuple(state for state in (*here, *peers) if state not in _USUAL_STATES)
+
+
+_USUAL_STATES = frozenset({"UpToDate", "Connected"})
 
 
 def _said(key: str, output: Output) -> str:

@@ -214,7 +214,7 @@ def _flag(row: Mapping[str, Any], key: str) -> bool | None:
 
 
 _DEVICE = expression(
-    r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: ro:(?P<role>\w+)/(?P<far>\w+) ds:(?P<own>\w+)/(?P<peer>\w+)"
+    r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: (?:ro|st):(?P<role>\w+)/(?P<far>\w+) ds:(?P<own>\w+)/(?P<peer>\w+)"
     r"(?: [ABC ] (?P<io>\w)(?P<flags>[\w-]*))?)?"
 )
 _OUT = expression(r"\boos:(\d{1,19})\b")

@@ -141,6 +141,7 @@ ERRORS_FORM = Form(
     versions="smp_utils 0.92 and later",
     goes_on=r"  [A-Za-z][\w ]+: \d+|Report phy error log re(?:sponse|sult).*",
     several=Several.JOINED,
+    about=r"phy identifier: (\d+)",
 )
 
 

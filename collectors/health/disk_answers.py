@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from sdstop.collectors.health import smartctl
+from sdstop.collectors.health import smartctl, smartctl_text
 from sdstop.collectors.health.readings import (
     ANSWERED,
     FAILED,
@@ -16,6 +16,7 @@ from sdstop.collectors.health.readings import (
     UNSUPPORTED,
     DiskHealth,
 )
+from sdstop.collectors.health.smart_fields import Fields
 from sdstop.core.host import Denied, Malformed, Output
 
 BLOCK = "/sys/block"
@@ -26,13 +27,13 @@ def unknown(device: str, state: str, reason: str, told: str = "") -> DiskHealth:
     return DiskHealth(device=device, state=state, reason=reason, told=told or f"list:{BLOCK}")
 
 
-def row_of(device: str, key: str, output: Output, parse: Callable[[str], smartctl.Fields]) -> DiskHealth:
+def row_of(device: str, key: str, output: Output, parse: Callable[[str], Fields]) -> DiskHealth:
     """Return the row of an output. Raises Denied if a privilege is missing."""
     text = output.text
     said = smartctl.messages(text) or smartctl.messages(output.stderr.decode("utf-8", "replace"))
-    if smartctl.is_asleep(said):
+    if smartctl_text.is_asleep(said):
         return unknown(device, STANDBY, "asleep; not woken up", key)
-    if output.exit and smartctl.is_denied([*said, output.stderr.decode("utf-8", "replace")]):
+    if output.exit and smartctl_text.is_denied([*said, output.stderr.decode("utf-8", "replace")]):
         raise Denied(key, "requires root; run with sudo")
     try:
         fields = parse(text)

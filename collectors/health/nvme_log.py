@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sdstop.collectors.health.smartctl import HOUR, Fields, spares
+from sdstop.collectors.health.smart_fields import HOUR, Fields, spares
 from sdstop.core.expression import expression
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_number, json_whole, whole

@@ -103,11 +103,20 @@ def _answers(host: Host, programs: Sequence[str], asked: Sequence[tuple[str, ...
 def _storcli(host: Host, drivers: Sequence[str]) -> Iterator[Reading]:
     asked = [(program, *words) for program in PROGRAMS for words in QUESTIONS] if _present(host, drivers) else []
     found, failed = 0, ""
+    faulty: dict[str, str] = {}
     for program, key, text in _answers(host, _RECORDED, asked):
         for controller in storcli.parse(text):
             found += 1
             failed = failed or controller.failed
-            yield from _of_storcli(controller, key, program.rpartition("/")[2])
+            for row in _of_storcli(controller, key, program.rpartition("/")[2]):
+                known = (row.volume, row.whole) if isinstance(row, RaidVolume) else ("", None)
+                known = (row.disk, row.good) if isinstance(row, RaidDisk) else known
+                if known[1] is False:
+                    faulty.setdefault(known[0], key)
+                elif known[1] and known[0] in faulty:  # which output is newer is unknown
+                    host.defect(key, f"no fault, and one in {faulty[known[0]]}", known[0])
+                    continue
+                yield row
     if not found:
         raise Absent(
             f"list:{DRIVERS}", _no_answer(host, drivers, "storcli or perccli"), recorded=bool(host.names(DRIVERS))
@@ -118,13 +127,18 @@ def _no_answer(host: Host, drivers: Sequence[str], programs: str) -> str:
     return f"{programs} is not installed" if _present(host, drivers) else "no such RAID controller"
 
 
+_VOLUMES = ("VD LIST", "Virtual Drives")
+"""Tables of volumes of `/cN show all` and of `/cN/vall show`."""
+_DISKS = ("PD LIST", "Drive Information")
+
+
 def _of_storcli(controller: storcli.Controller, key: str, tool: str) -> Iterator[Reading]:
     name = f"c{controller.number}"
     basics, version, status = controller.part("Basics"), controller.part("Version"), controller.part("Status")
-    if basics or status or controller.rows("VD LIST", "PD LIST"):
+    if basics or status or controller.rows(*_VOLUMES, *_DISKS):
         yield _controller(controller, name, basics, version, status, key)
     groups = dict[str, str]()
-    for row in controller.rows("VD LIST"):
+    for row in controller.rows(*_VOLUMES):
         volume = _volume(name, row, {}, key)
         if volume is not None:
             groups.setdefault(str(row.get("DG/VD", "")).partition("/")[0], volume.volume)
@@ -138,7 +152,7 @@ def _of_storcli(controller: storcli.Controller, key: str, tool: str) -> Iterator
             more = controller.part(f"{section.strip()} - Detailed Information") or _flat(controller, section.strip())
             for row in rows if isinstance(rows, list) else ():
                 yield _disk(name, row, section.strip(), more, {}, key, tool)
-    for row in controller.rows("PD LIST"):
+    for row in controller.rows(*_DISKS):
         yield _disk(name, row, "", {}, groups, key, tool)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from sdstop.collectors.health import nvme_log, smartctl
+from sdstop.collectors.health import nvme_log, smartctl, smartctl_text
 from sdstop.collectors.health.disk_answers import BLOCK, row_of, unknown
 from sdstop.collectors.health.readings import (
     ANSWERED,
@@ -18,6 +18,7 @@ from sdstop.collectors.health.readings import (
     UNREAD,
     DiskHealth,
 )
+from sdstop.collectors.health.smart_fields import Fields
 from sdstop.core.expression import expression
 from sdstop.core.host import Denied, Host, Output, TimedOut, Unreadable
 
@@ -26,7 +27,7 @@ _INNER = expression(r"-d[ _]?(?P<type>(?:sat\+)?(?:megaraid|cciss|aacraid|3ware|
 
 
 def recorded_rows(host: Host, own: Sequence[tuple[str, ...]]) -> Iterator[DiskHealth]:
-    """Yield the disks in recorded output of smartctl and nvme with any options; of several, the best one.
+    """Yield the disks in recorded output of smartctl and nvme with any options; several of a disk are one row.
 
     The output of our own commands counts only without a list of disks: that of a disk that was pulled or fell asleep
     since is old.
@@ -42,8 +43,7 @@ def recorded_rows(host: Host, own: Sequence[tuple[str, ...]]) -> Iterator[DiskHe
                 continue
             for row in _of_recorded(host, program, name):
                 before = found.get(row.device)
-                if before is None or _rank(row) > _rank(before):
-                    found[row.device] = row
+                found[row.device] = row if before is None else _merged(host, before, row)
     yield from found.values()
 
 
@@ -63,6 +63,25 @@ def _is_own(name: str, own: Sequence[tuple[str, ...]]) -> bool:
         len(words) == len(argv) and all(asked in {"*", word} for asked, word in zip(argv, words, strict=True))
         for argv in own
     )
+
+
+def _merged(host: Host, before: DiskHealth, row: DiskHealth) -> DiskHealth:
+    """Return the facts of two outputs about a disk, such as `-H` and `-A`; the worse ones where they differ."""
+    best, other = (row, before) if _rank(row) > _rank(before) else (before, row)
+    if other.state != ANSWERED or best.state != ANSWERED:
+        return best
+    if best.passed is not None and other.passed is not None and best.passed != other.passed:
+        said = f"assessment {_said(best)}, and {_said(other)} in {other.told}"
+        host.defect(best.told, said, best.device)
+    if other.passed is False and best.passed is not False:
+        other = replace(other, form=best.form, protocol=best.protocol, attributes=best.attributes)
+        best, other = other, best
+    lacking = {name: getattr(other, name) for name in best.__struct_fields__ if getattr(best, name) is None}
+    return replace(best, **lacking)
+
+
+def _said(row: DiskHealth) -> str:
+    return "passed" if row.passed else "failed"
 
 
 def _rank(row: DiskHealth) -> tuple[bool, bool, int]:
@@ -135,8 +154,8 @@ def _documents(text: str) -> list[str]:
 
 def _parsed(device: str, key: str, output: Output, program: str) -> DiskHealth:
     """Return the row of an output that others recorded, as JSON or text."""
-    parsers: dict[tuple[str, bool], Callable[[str], smartctl.Fields]] = {
-        ("smartctl", True): smartctl.parse_json, ("smartctl", False): smartctl.parse_text,
+    parsers: dict[tuple[str, bool], Callable[[str], Fields]] = {
+        ("smartctl", True): smartctl.parse_json, ("smartctl", False): smartctl_text.parse_text,
         ("nvme", True): nvme_log.parse_json, ("nvme", False): nvme_log.parse_text,
     }  # fmt: skip
     try:

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.collectors.health import nvme_log, smartctl
+from sdstop.collectors.health import nvme_log, smartctl, smartctl_text
 from sdstop.collectors.health.disk_answers import BLOCK, row_of, unknown
 from sdstop.collectors.health.readings import (
     ANSWERED,
@@ -30,6 +30,7 @@ from sdstop.collectors.health.readings import (
     DiskHealth,
 )
 from sdstop.collectors.health.recorded_health import recorded_rows
+from sdstop.collectors.health.smart_fields import Fields
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
@@ -177,7 +178,7 @@ def _asked(host: Host, device: str) -> DiskHealth:
     """Return the row of a disk. Raises Absent without a program, and Denied."""
     if host.rests(device):
         return unknown(device, SILENT, "did not answer the last time; left alone")
-    wanted: tuple[tuple[tuple[str, ...], Callable[[str], smartctl.Fields]], ...] = ((ASK, smartctl.parse_json),)
+    wanted: tuple[tuple[tuple[str, ...], Callable[[str], Fields]], ...] = ((ASK, smartctl.parse_json),)
     if _NVME.fullmatch(device):
         wanted = (*wanted, (ASK_NVME, nvme_log.parse_json))
     absent: Absent | None = None
@@ -232,8 +233,9 @@ TEXT = Form(
     first=r"smartctl \d\.\d[^\n]* \[[^\n]*\]",
     reads="assessment, attributes, self-tests, health logs of ATA, SCSI and NVMe disks",
     versions="smartmontools 6 and 7, with -H, -A, -a or -x",
-    fault=smartctl.fault,
+    fault=smartctl_text.fault,
     several=Several.JOINED,
+    about=r"(?mi)^Serial number: +(\S+)",
 )
 DOCUMENT = Form(
     key="cmd:smartctl --json -a",
@@ -250,6 +252,7 @@ LOG = Form(
     goes_on=r"[\w /#()-]+(?:\[\d+\])?\s*: ?.*",
     fault=nvme_log.fault,
     several=Several.JOINED,
+    about=r"Smart Log for NVME device: ?(\w+)",
 )
 
 SMART = Collector(

@@ -71,15 +71,26 @@ _COLOUR = expression(r"\x1b\[[0-9;]*[A-Za-z]")
 _LEVEL = expression(r"<\d{1,3}>|([a-z]{3,8}\d?) {0,8}:[a-z]{3,8} {0,8}: ")
 """Level of dmesg -r, or facility and level of dmesg -x; only lines of the facility `kern` are from the kernel."""
 _BOOT = expression(r"\[ {0,12}(\d{1,10}\.\d{1,9})(?: {0,3}<[ \d.+-]{1,20}>)?\](?:\[ {0,12}[TC]\d{1,8}\])? ?")
-_CTIME = expression(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\] ?")
+_MONTH = r"[^\W\d_]{3,5}\.?|\d{1,2}\u6708"
+_CTIME = expression(rf"\[[^\W\d_]{{1,4}}\.? {{1,2}}({_MONTH}) {{1,2}}(\d{{1,2}}) (\d\d:\d\d:\d\d) (\d{{4}})\] ?")
 _MINUTE = expression(r"\[([A-Z][a-z]{2}) ?(\d{1,2}) (\d\d:\d\d)\] ?")
 _DELTA = expression(r"\[ {0,12}\+(\d{1,8}\.\d{1,9})\] ?")
 _ISO = expression(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)? ")
-_SYSLOG = expression(r"(?:(\d{4}) )?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?: (\d{4}))? ")
+_SYSLOG = expression(
+    r"(?:(\d{4}) )?([^\W\d_]{3,5}\.?|\d{1,2}\u6708) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?: (\d{4}))? "
+)
 _SOURCE = expression(r"(\S{1,253}) ([\w./-]{1,60})(?:\[\d{1,10}\])?:(?: |$)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
+_OTHER_NAMES = (
+    "jän janv ene gen 1月", "févr fév fev feb 2月", "mär märz mars mrt maa 3月", "avr avril abr apr 4月",
+    "mai mag may mei maj 5月", "juin jun giu jui 6月", "juil jul lug 7月", "août ago aou aug 8月", "sept set sep 9月",
+    "okt ott out oct 10月", "nov 11月", "dez déc dic dec 12月",
+)  # fmt: skip
+"""Names of the months in other languages, as glibc abbreviates them: German, French, Spanish, Italian ..."""
+_MONTHS = {name.lower(): number for number, name in enumerate(_NAMES, 1)} | {
+    name: number for number, names in enumerate(_OTHER_NAMES, 1) for name in names.split()
+}
 _NO_YEAR = 2000
 """Year of dates without one: a leap year."""
 
@@ -173,7 +184,7 @@ def _seconds(shown: str) -> float:
 
 
 def _local(month: str, day: str, clock: str, year: str) -> float:
-    return _seconds(f"{year or _NO_YEAR}-{_MONTHS.get(month, 1):02}-{int(day):02} {clock}")
+    return _seconds(f"{year or _NO_YEAR}-{_MONTHS.get(month.lower().rstrip('.'), 1):02}-{int(day):02} {clock}")
 
 
 def _offset(zone: str) -> float:

@@ -32,19 +32,20 @@ DMESG = Form(
     key="cmd:dmesg",
     first=(
         r"(?:<\d{1,3}>|[a-z]{3,8}\d? {0,8}:[a-z]{3,8} {0,8}: )?(?:\x1b\[[0-9;]*m)?"
-        r"\[(?: {0,12}\d{1,10}\.\d{6}|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}"
+        r"\[(?: {0,12}\d{1,10}\.\d{6}"
+        r"|[^\W\d_]{1,4}\.? {1,2}(?:[^\W\d_]{3,5}\.?|\d{1,2}\u6708) [ \d]\d \d\d:\d\d:\d\d \d{4}"
         r"|[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d)"
         r"[^\]\n]{0,30}\]"
     ),
     reads="errors, timeouts and resets of devices; other messages are not kept",
-    versions="util-linux 2.23 and later, with -T, -x, -H, -J, --time-format iso, or without; Linux 4.18 and later",
+    versions="util-linux 2.23 and later in all languages, with -T, -x, -H, -J, --time-format iso, or none; Linux 4.18",
     goes_on=r"(?:<\d{1,3}>|[a-z]{3,8}\d? {0,8}:[a-z]{3,8} {0,8}: )?(?:\x1b\[[0-9;]*m)?\[.{5,40}\].*| {4,}.*",
     fault=fault,
     by_line=True,
     several=Several.JOINED,
 )
 _DATE = (
-    r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,20}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,20}|(?:[^\W\d_]{3,5}\.?|\d{1,2}\u6708) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
     r"|\[ {0,12}\d{1,10}\.\d{6}\])"
 )
 _SOURCES = r"(?:kernel|zed|multipathd|iscsid)(?:\[\d{1,10}\])?: "

@@ -378,6 +378,7 @@ DETAIL = Form(
     fault=detail_fault,
     whole=True,
     several=Several.JOINED,
+    about=r"(?m)^ *(/dev/\S+):$",
 )
 EXAMINE = Form(
     key="cmd:mdadm -E",
@@ -387,4 +388,5 @@ EXAMINE = Form(
     versions=_VERSIONS,
     fault=examine_fault,
     several=Several.JOINED,
+    about=r"(?m)^ *(/\S+):$",
 )

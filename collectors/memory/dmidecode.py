@@ -101,6 +101,7 @@ FORM = Form(
     versions="dmidecode 2.9 and later",
     fault=fault,
     several=Several.JOINED,
+    about=r"Handle (0x[0-9A-Fa-f]{4})",
 )
 
 

@@ -9,21 +9,19 @@ from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
+from sdstop.collectors.network.connections import SOCKETS, asked, bracketed, connections, established
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
-from sdstop.core.expression import expression
-from sdstop.core.host import Absent, Failed, Host
+from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.core.text import whole_total
 
 PORTS = {2049: "nfs", 445: "smb", 139: "smb", 3260: "iscsi", 10809: "nbd", 4420: "nvme-tcp"}
-SOCKETS = ("/proc/net/tcp", "/proc/net/tcp6")
 ROUTES = "/proc/net/route"
 ADDRESSES6 = "/proc/net/if_inet6"
 ASK = tuple(f"ss -tinO state established ( {' or '.join(f'sport = :{port}' for port in sorted(PORTS))} )".split())
 _KEY = command_key(ASK)
-_ESTABLISHED = "01"
 
 
 class StorageClient(Reading, frozen=True):
@@ -53,7 +51,7 @@ class StorageClient(Reading, frozen=True):
     def source(self, field: str = "") -> Source | None:
         """Return the output line of one of the client's connections."""
         del field
-        return Source(_KEY, f"{_bracketed(self.client)}:")
+        return Source(_KEY, f"{bracketed(self.client)}:")
 
 
 class StorageClientActivity(Reading, frozen=True):
@@ -81,70 +79,25 @@ class ClientConnection(Struct, frozen=True):
     sent: int | None
 
 
-_LINE = expression(r"\s*\d{1,12}\s+\d{1,12}\s+(\S{3,60}):(\d{1,5})\s+(\S{3,60}):\d{1,5}\s(.*)", re.ASCII)
-
-
 def served(text: str) -> bool:
-    """Return whether /proc/net/tcp (net/ipv4/tcp_ipv4.c: get_tcp4_sock) lists a client of one of PORTS.
-
-    sl  local_address rem_address   st tx_queue rx_queue ...
-     0: 0100007F:0801 0200007F:9C40 01 00000000:00000000 ...
-    """
-    for line in text.splitlines()[1:]:
-        words = line.split(None, 4)
-        if len(words) > 3 and words[3] == _ESTABLISHED:
-            port = words[1].rpartition(":")[2]
-            if len(port) == 4 and re.fullmatch(r"[0-9A-Fa-f]{4}", port) and int(port, 16) in PORTS:
-                return True
-    return False
+    """Return whether /proc/net/tcp lists a client of one of PORTS."""
+    return any(each.local in PORTS for each in established(text))
 
 
 def parse_connections(text: str) -> list[ClientConnection]:
-    """Parse the output of `ss -tinO state established` (iproute2 5.x and 6.x), one connection per line.
-
-    Recv-Q Send-Q  Local Address:Port   Peer Address:Port Process
-    0      0           192.0.2.1:2049     192.0.2.31:812  cubic wscale:7,7 ... bytes_acked:123 bytes_received:456 ...
-
-    `bytes_acked` is omitted while it is 0. Other lines are skipped.
-    """
+    """Parse the output of ss: see `connections`. `bytes_acked` is omitted while it is 0."""
     found = []
-    for line in text.splitlines():
-        match = _LINE.fullmatch(line)
-        if match is None:
-            continue
-        address, client = _plain(match[1]), _plain(match[3])
-        if address is not None and client is not None and 0 < int(match[2]) < 65536:
-            more = match[4]
-            told = "bytes_" in more or "segs_in" in more
-            found.append(
-                ClientConnection(
-                    address,
-                    int(match[2]),
-                    client,
-                    _count(more, "bytes_received", told=told),
-                    _count(more, "bytes_acked", told=told),
-                )
-            )
+    for each in connections(text):
+        if each.address is not None and each.peer is not None and 0 < each.port < 65536:
+            told = "bytes_" in each.counters or "segs_in" in each.counters
+            counts = (_count(each.counters, name, told=told) for name in ("bytes_received", "bytes_acked"))
+            found.append(ClientConnection(each.address, each.port, each.peer, *counts))
     return found
 
 
 def _count(text: str, name: str, *, told: bool) -> int | None:
     match = re.search(rf"(?:^| ){name}:(\d{{1,20}})(?: |$)", text, re.ASCII)
     return int(match[1]) if match else 0 if told else None
-
-
-def _plain(text: str) -> str | None:
-    """Return an address without brackets, scope and IPv4-mapped prefix; None if it is invalid."""
-    try:
-        address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return str(mapped or address)
-
-
-def _bracketed(address: str) -> str:
-    return f"[{address}]" if ":" in address else address
 
 
 def parse_routes(text: str) -> list[tuple[ipaddress.IPv4Network, str]]:
@@ -183,11 +136,7 @@ def read(host: Host) -> Iterable[Reading]:
     if not any(served(host.maybe(path) or "") for path in SOCKETS) and not host.recorded("ss"):
         host.read(SOCKETS[0])
         raise Absent(SOCKETS[0], "no NFS, SMB, iSCSI, NBD or NVMe/TCP clients connected")
-    output = host.run(ASK)
-    if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise Failed(_KEY, f"exit {output.exit}: {said[:200]}")
-    return _rows(host, [row for row in parse_connections(output.text) if row.port in PORTS])
+    return _rows(host, [row for row in parse_connections(asked(host, ASK)) if row.port in PORTS])
 
 
 def _rows(host: Host, connections: list[ClientConnection]) -> Iterator[StorageClient]:

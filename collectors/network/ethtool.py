@@ -103,6 +103,7 @@ SETTINGS = Form(
     goes_on=_GOES_ON,
     fault=fault,
     several=Several.JOINED,
+    about=r"Settings for (\S+):",
 )
 DRIVER = Form(
     key="cmd:ethtool -i",

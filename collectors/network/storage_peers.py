@@ -9,10 +9,11 @@ from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
+from sdstop.collectors.network.connections import SOCKETS, asked, bracketed, connections, established
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
-from sdstop.core.host import Absent, Failed, Host
+from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source
 from sdstop.core.text import whole_total
@@ -22,7 +23,6 @@ SERVED = {2049: "nfs", 445: "smb", 3260: "iscsi", 4420: "nvme-tcp", 10809: "nbd"
 """Ports of a server that this node is a client of."""
 REPLICATED = {(7788, 7799): "drbd", (6800, 7568): "ceph"}
 """Ranges of ports between nodes of a cluster: either end may have such a port."""
-SOCKETS = ("/proc/net/tcp", "/proc/net/tcp6")
 _RANGES = " or ".join(
     f"( {end} >= :{low} and {end} <= :{high} )" for low, high in REPLICATED for end in ("dport", "sport")
 )
@@ -30,10 +30,7 @@ ASK = tuple(
     f"ss -tinO state established ( {' or '.join(f'dport = :{port}' for port in sorted(SERVED))} or {_RANGES} )".split()
 )
 _KEY = command_key(ASK)
-_ESTABLISHED = "01"
 _PACE = 60.0
-_LOOPBACK = re.compile(r"[0-9A-Fa-f]{6}7F|0{24}01000000|0{16}FFFF0000[0-9A-Fa-f]{6}7F", re.ASCII)
-"""Addresses of this node as /proc/net/tcp and tcp6 print them."""
 
 
 class StoragePeer(Reading, frozen=True):
@@ -68,7 +65,7 @@ class StoragePeer(Reading, frozen=True):
     @property
     def shown(self) -> str:
         """Address as ss prints it."""
-        return f"[{self.peer}]" if ":" in self.peer else self.peer
+        return bracketed(self.peer)
 
 
 class PeerConnection(Struct, frozen=True):
@@ -82,7 +79,6 @@ class PeerConnection(Struct, frozen=True):
     round_trip: float | None
 
 
-_LINE = expression(r"\s*\d{1,12}\s+\d{1,12}\s+\S{3,60}:(\d{1,5})\s+(\S{3,60}):(\d{1,5})\s(.*)", re.ASCII)
 _SEGMENTS = expression(r"(?:^| )segs_out:(\d{1,20})(?: |$)", re.ASCII)
 _RETRANSMITTED = expression(r"(?:^| )retrans:\d{1,10}/(\d{1,20})(?: |$)", re.ASCII)
 _ROUND_TRIP = expression(r"(?:^| )rtt:(\d{1,9}(?:\.\d{1,6})?)/", re.ASCII)
@@ -99,44 +95,23 @@ def service_of(local: int, remote: int) -> tuple[str, int | None] | None:
 
 
 def connected(text: str) -> bool:
-    """Return whether /proc/net/tcp (net/ipv4/tcp_ipv4.c: get_tcp4_sock) lists a connection to storage elsewhere.
-
-    sl  local_address rem_address   st tx_queue rx_queue ...
-     0: 0200007F:9C40 0100007F:0CBC 01 00000000:00000000 ...
-    """
-    for line in text.splitlines()[1:]:
-        words = line.split(None, 4)
-        if len(words) > 3 and words[3] == _ESTABLISHED:
-            ports = [words[place].rpartition(":")[2] for place in (1, 2)]
-            if _LOOPBACK.fullmatch(words[2].partition(":")[0]):
-                continue
-            if all(re.fullmatch(r"[0-9A-Fa-f]{4}", port) for port in ports):
-                local, remote = (int(port, 16) for port in ports)
-                if service_of(local, remote) is not None:
-                    return True
-    return False
+    """Return whether /proc/net/tcp lists a connection to storage elsewhere."""
+    away = (each for each in established(text) if not each.loopback)
+    return any(service_of(each.local, each.remote) is not None for each in away)
 
 
 def parse(text: str) -> list[PeerConnection]:
-    """Parse the output of `ss -tinO state established` (iproute2 5.x and 6.x), one connection per line.
-
-    Recv-Q Send-Q  Local Address:Port   Peer Address:Port Process
-    0      0           192.0.2.31:812      192.0.2.1:3260  cubic rtt:0.31/0.12 segs_out:812 retrans:0/3 ...
-
-    `retrans` is omitted while nothing was sent again. Other lines are skipped.
-    """
+    """Parse the output of ss: see `connections`. `retrans` is omitted while no segment was sent again."""
     found = []
-    for line in text.splitlines():
-        match = _LINE.fullmatch(line)
-        service = service_of(int(match[1]), int(match[3])) if match is not None else None
-        peer = _plain(match[2]) if match is not None else None
-        if match is None or service is None or peer is None:
+    for each in connections(text):
+        service = service_of(each.port, each.peer_port)
+        if service is None or each.peer is None or ipaddress.ip_address(each.peer).is_loopback:
             continue
-        segments = _SEGMENTS.search(match[4])
-        again, trip = _RETRANSMITTED.search(match[4]), _ROUND_TRIP.search(match[4])
+        segments = _SEGMENTS.search(each.counters)
+        again, trip = _RETRANSMITTED.search(each.counters), _ROUND_TRIP.search(each.counters)
         found.append(
             PeerConnection(
-                peer,
+                each.peer,
                 *service,
                 int(segments[1]) if segments is not None else None,
                 int(again[1]) if again is not None else 0 if segments is not None else None,
@@ -146,28 +121,13 @@ def parse(text: str) -> list[PeerConnection]:
     return found
 
 
-def _plain(text: str) -> str | None:
-    """Return an address without brackets, scope and IPv4-mapped prefix; None if invalid or of this node."""
-    try:
-        address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    plain = mapped or address
-    return None if plain.is_loopback else str(plain)
-
-
 def read(host: Host) -> Iterable[Reading]:
     """Return a row for each peer and service. Raises Absent, without running ss, if there is none."""
     if not any(connected(host.maybe(path) or "") for path in SOCKETS):
         host.read(SOCKETS[0])
         raise Absent(SOCKETS[0], "no connection to storage over TCP")
-    output = host.run(ASK)
-    if output.exit:
-        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise Failed(_KEY, f"exit {output.exit}: {said[:200]}")
     grouped: dict[tuple[str, str], list[PeerConnection]] = {}
-    for row in parse(output.text):
+    for row in parse(asked(host, ASK)):
         grouped.setdefault((row.peer, row.service), []).append(row)
     return [_peer(*key, rows) for key, rows in grouped.items()]
 

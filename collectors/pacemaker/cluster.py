@@ -21,7 +21,7 @@ from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import outputs
-from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.readings.cluster import Cluster, ClusterNode
 
@@ -68,8 +68,12 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     running: Annotated[int, Metric("Running", "Active instances of the resource")]
     failures: Annotated[int, Metric("Failures", "Failed actions of the resource that are not cleaned up")]
     fail_count: Annotated[
-        int | None, Metric("Fail count", "Failures since the last cleanup, as they count towards its threshold")
-    ] = None
+        int | None,
+        Metric(
+            "Fail count", "Failures since the last cleanup, as they count towards its threshold",
+            name="sdstop_cluster_resource_failures_since_cleanup",
+        ),
+    ] = None  # fmt: skip
     failed_ago: Annotated[
         float | None, Metric("Failed ago", "Time since its last failed action", "seconds", export=False)
     ] = None
@@ -177,13 +181,19 @@ def _asked(host: Host) -> tuple[str, str]:
     """Return the evidence key and the crm_mon output, recorded or current."""
     exact = [
         name for name in host.recorded("crm_mon")
-        if any(word in name for word in ("--output-as=xml", "--as-xml", "-X"))
+        if any(word in name for word in ("--output-as=xml", "--output-as xml", "--as-xml", "-X"))
     ]  # fmt: skip
     recorded = exact or _texts(host)
     if recorded and " ".join(MON) not in recorded:
         name = recorded[-1] if not exact else recorded[0]
-        key = f"cmd:{name}" if " " in name else f"slug:{name}"
-        return key, _said(key, host.recorded_output(name))
+        key = _key(name)
+        text = _said(key, host.recorded_output(name))
+        for other in recorded[:-1] if not exact else ():  # which is newer is unknown
+            older = host.recorded_output(other).text
+            if _lost(older) > _lost(text):
+                host.defect(_key(other), f"more nodes online in {key}")
+                key, text = _key(other), older
+        return key, text
     output = host.run(MON, 5.0)
     if output.exit != 0 and "option" in output.stderr.decode("utf-8", "replace"):
         try:
@@ -193,6 +203,18 @@ def _asked(host: Host) -> tuple[str, str]:
         except Unreadable:
             pass  # The first answer has the reason.
     return command_key(MON), _said(command_key(MON), output)
+
+
+def _key(name: str) -> str:
+    return f"cmd:{name}" if " " in name else f"slug:{name}"
+
+
+def _lost(text: str) -> int:
+    """Return the number of nodes that are not online in a status as text."""
+    try:
+        return sum(not member.online for member in crm_mon_text.parse(text).status.members)
+    except Malformed:
+        return 0
 
 
 def _texts(host: Host) -> list[str]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from sdstop.collectors.pacemaker.crm_mon_actions import ban, failed_action, fencing_action, ticket
+from sdstop.collectors.pacemaker.crm_mon_resources import ResourceList
 from sdstop.collectors.pacemaker.status import (
-    BY_HAND,
     Ban,
     Failure,
     Fencing,
@@ -22,7 +24,6 @@ from sdstop.collectors.pacemaker.status import (
     PacemakerNode,
     PacemakerStatus,
     Ticket,
-    moment,
 )
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
@@ -37,47 +38,14 @@ _TITLES = {
     "node attributes": "", "migration summary": "", "operations": "", "daemon status": "end", "pcsd status": "end",
     "warnings": "warnings",
 }  # fmt: skip
-_DC = expression(r"Current DC: (NONE|\S+)(?: \([^)]*\))?(?: \(version (\S+)\)| \(unknown\))?(?: - (.*))?")
 _VERSION = expression(r"\(version ([^)]+)\)")
 _NODES = expression(r"(\d{1,6}) nodes? configured")
 _INSTANCES = expression(r"(\d{1,9}) resource instances? configured(?: \((.*)\))?")
 _OLD_INSTANCES = expression(r"(\d{1,9}) resources? configured")
 _LISTED = expression(r"(Online|OFFLINE|RemoteOnline|RemoteOFFLINE|GuestOnline|GuestOFFLINE|Containers): \[ (.*?) ?\]")
 _NODE = expression(r"(Node|RemoteNode|GuestNode) ([^\s:]+)(?: \([^)]*\))*: (.*)")
-_RESOURCE = expression(
-    r"(?P<name>[^\s()]+)(?: \([^)]*\))?\s*"
-    r"\((?P<agent>(?:ocf|lsb|systemd|service|stonith|upstart|heartbeat|nagios):[^)\s]*)\):\s*(?P<rest>.*)"
-)
-_GROUP = expression(r"Resource Group: (\S+?):?(?: \((?P<flags>[^)]*)\))?:?")
-_CLONE = expression(
-    r"(?P<kind>Clone Set|Master/Slave Set): (?P<name>\S+) \[(?P<inner>\S+)\](?P<flags>(?: \([^)]*\))*):?(?: \(.*)?"
-)
-_BUNDLE = expression(r"(?:Container bundle|Docker container)(?: set)?: (?P<name>\S+)(?P<rest>.*)")
-_ROLES = expression(
-    r"(Started|Promoted|Unpromoted|Masters|Slaves|Stopped|Starting|Stopping|Promoting|Demoting)(?: \(([^)]*)\))?: "
-    r"\[ (.*?) ?\]"
-)
-_ROLE_OF = {"Masters": "Master", "Slaves": "Slave"}
-_STATE = expression(
-    r"(?P<orphan>ORPHANED )?(?P<failed>FAILED ?)?(?P<role>Started|Stopped|Promoted|Unpromoted|Master|Slave|Starting|"
-    r"Stopping|Promoting|Demoting|Migrating|Unknown)?(?P<rest>.*)"
-)
-_FRIENDLY = expression(
-    r"(?P<resource>[^\s:]+)(?::\d+)? (?:\S+-interval )?(?P<task>[a-z_-]+) on (?P<node>\S+) "
-    r"(?P<rest>(?:returned|could not|is|was|did) .*|'.*|\(.*)"
-)
-_TECHNICAL = expression(
-    r"(?P<key>\S+)_(?P<task>[a-z-]+)_\d{1,12} on (?P<node>\S+) '(?P<status>[^']*)' \(-?\d{1,9}\): (?P<rest>.*)"
-)
-_ISO = r"\d{4}-\d\d-\d\d[ T][\d:]{8}(?:\.\d+)?(?: ?[+-]\d\d:?\d\d|Z)?"
-_WHEN = expression(rf"\bat ([A-Z][a-z]{{2}} [A-Z][a-z]{{2}} [ \d]\d [\d:]{{8}} \d{{4}}|{_ISO})")
-_FENCING = expression(
-    r"(?P<action>[\w-]+) of (?P<target>\S+?) (?P<state>failed|successful|pending)(?: \([^)]*\))?(?:: (?P<rest>.*))?"
-)
-_COMPLETED = expression(r"(?:completed|last-failed|last-successful)='([^']*)'")
-_BAN = expression(r"(\S+)\s+prevents (\S+) from (?:running|becoming promoted|being promoted) on (\S+)")
-_TICKET = expression(r"([^\s:]+):?\s+(granted|revoked)(?:\s+(\[?standby\]?))?.*")
-_STARTED, _STOPPED = "Started", "Stopped"
+
+Action = TypeVar("Action", Failure, Fencing)
 
 
 class PrintedStatus(Struct, frozen=True):
@@ -109,41 +77,15 @@ class _LineValues(Struct):
     listing: bool = False
     """Whether any list of resources was seen."""
     members: dict[str, PacemakerNode] = field(default_factory=dict)
-    resources: list[_Instance] = field(default_factory=list)
+    resources: ResourceList = field(default_factory=ResourceList)
     failures: list[Failure] = field(default_factory=list)
     fencings: list[Fencing] = field(default_factory=list)
     bans: list[Ban] = field(default_factory=list)
     tickets: list[Ticket] = field(default_factory=list)
     stray: str = ""
     section: str = ""
-    containers: list[_Container] = field(default_factory=list)
     node: str = ""
     """Node below which resources are listed (crm_mon -n)."""
-
-
-class _Instance(Struct, frozen=True):
-    """An instance of a resource, or several in one role on the nodes of a list."""
-
-    name: str
-    agent: str
-    role: str
-    nodes: tuple[str, ...]
-    flags: frozenset[str]
-    failed: bool = False
-    orphaned: bool = False
-    container: _Container | None = None
-
-
-class _Container(Struct, frozen=True):
-    """The group, clone or bundle that holds instances."""
-
-    name: str
-    indent: int
-    inner: str = ""
-    group: str = ""
-    many: bool = False
-    promotable: bool = False
-    flags: frozenset[str] = frozenset()
 
 
 def parse(text: str) -> PrintedStatus:
@@ -187,7 +129,7 @@ def parse(text: str) -> PrintedStatus:
 def _read(found: _LineValues, words: str, line: str) -> None:
     title = _title(words, line)
     if title is not None:
-        found.section, found.containers, found.node = title, [], ""
+        found.section, found.resources.containers, found.node = title, [], ""
         found.complete = found.complete or title == "all"
         found.listing = found.listing or title in {"all", "active"}
     elif found.section == "end" or _summary(found, words):
@@ -196,23 +138,25 @@ def _read(found: _LineValues, words: str, line: str) -> None:
         found.node = node
         found.section = found.section or "nodes"
     elif found.section == "failures":
-        _failed_action(found, words)
+        _noted(found, words, found.failures, failed_action(words))
     elif found.section == "fencing":
-        _fenced(found, words)
+        _noted(found, words, found.fencings, fencing_action(words))
     elif found.section in {"bans", "tickets"}:
-        _constraint(found, words)
+        found.bans.extend(filter(None, [ban(words)]))
+        found.tickets.extend(filter(None, [ticket(words)]))
     elif found.section in {"all", "active"} or (found.section == "nodes" and found.node):
         indent = len(line) - len(line.lstrip())
-        found.containers = [each for each in found.containers if each.indent < indent]
-        if not _resource(found, words, indent) and not words.startswith(("No active res", "No inactive res", "No res")):
+        known = found.resources.read(words, indent, found.node)
+        if not known and not words.startswith(("No active res", "No inactive res", "No res")):
             found.stray = found.stray or words
 
 
-def _constraint(found: _LineValues, words: str) -> None:
-    if (ban := _BAN.match(words)) is not None:
-        found.bans.append(Ban(ban[1], ban[2], ban[3], ban[1].startswith(BY_HAND)))
-    elif (ticket := _TICKET.match(words)) is not None:
-        found.tickets.append(Ticket(ticket[1], "standby" if ticket[3] else ticket[2]))
+def _noted(found: _LineValues, words: str, actions: list[Action], action: Action | None) -> None:
+    """Keep an action, or the line that was not understood."""
+    if action is not None:
+        actions.append(action)
+    else:
+        found.stray = found.stray or words
 
 
 def _title(words: str, line: str) -> str | None:
@@ -301,134 +245,11 @@ def _member(found: _LineValues, name: str, kind: str, *, online: bool) -> None:
     )  # fmt: skip
 
 
-def _flags(words: str | None) -> frozenset[str]:
-    return frozenset(word.strip() for part in re.findall(r"\(([^)]*)\)", words or "") for word in part.split(","))
-
-
-def _resource(found: _LineValues, words: str, indent: int) -> bool:
-    """Read a line of a list of resources; return whether it is understood. Opens containers."""
-    containers = found.containers
-    above = containers[-1] if containers else None
-    if (group := _GROUP.fullmatch(words)) is not None:
-        name = re.sub(r":\d{1,6}$", "", group[1])
-        containers.append(
-            _Container(name, indent, group=name, many=above is not None and above.many, flags=_flags(words))
-        )
-        return True
-    if (clone := _CLONE.fullmatch(words)) is not None:
-        flags = _flags(clone["flags"])
-        promotable = clone["kind"] != "Clone Set" or "promotable" in flags
-        containers.append(
-            _Container(clone["name"], indent, inner=clone["inner"], many=True, promotable=promotable, flags=flags)
-        )
-        return True
-    if (bundle := _BUNDLE.fullmatch(words)) is not None:
-        flags = _flags(bundle["rest"])
-        containers.append(_Container(bundle["name"], indent, inner=bundle["name"], many=True, flags=flags))
-        return True
-    if re.fullmatch(r"Replica\[\d+\].*|Resources:?", words):
-        return True
-    if (roles := _ROLES.fullmatch(words)) is not None and above is not None and above.inner:
-        role = _ROLE_OF.get(roles[1], roles[1])
-        found.resources.append(
-            _Instance(above.inner, "", role, tuple(roles[3].split()), _flags(f"({roles[2] or ''})"), container=above)
-        )
-        return True
-    one = _RESOURCE.fullmatch(words)
-    if one is None:
-        return False
-    each = _instance(one, above, found.node)
-    if (above is None or not above.many) and (
-        each.role in _OF_CLONES or any(each.name == other.name for other in found.resources)
-    ):
-        return False  # the first line of its clone is missing
-    found.resources.append(each)
-    return True
-
-
-def _instance(one: re.Match[str], above: _Container | None, node: str) -> _Instance:
-    state = _STATE.match(one["rest"])
-    if state is None:  # never: every part of the pattern is optional
-        raise Malformed(f"crm_mon: state of a resource: {one['rest'][:60]!r}")
-    rest = state["rest"]
-    flags = _flags(rest)
-    listed = re.search(r"\[ (.*?) ?\]", rest)
-    alone = re.sub(r"\([^)]*\)|\[.*?\]", " ", rest).split()
-    nodes = tuple(listed[1].split()) if listed else tuple(alone[:1])
-    role = state["role"] or ""
-    if not nodes and node and role != _STOPPED:
-        nodes = (node,)
-    return _Instance(
-        re.sub(r":\d{1,9}\Z", "", one["name"]) if above is not None and above.many else one["name"],
-        one["agent"].replace("::", ":"),
-        role,
-        nodes,
-        flags,
-        failed=state["failed"] is not None,
-        orphaned=state["orphan"] is not None,
-        container=above,
-    )
-
-
-_OF_CLONES = frozenset({"Promoted", "Unpromoted", "Master", "Slave", "Promoting", "Demoting"})
-"""Roles that only instances of a clone have."""
-_PENDING = {"Starting": "Starting", "Stopping": "Stopping", "Promoting": "Promoting", "Demoting": "Demoting"}
-_INACTIVE = frozenset({_STOPPED, "Starting", ""})
-
-
-def _failed_action(found: _LineValues, words: str) -> None:
-    old = _TECHNICAL.fullmatch(words)
-    if old is not None:
-        reason = re.search(r"exitreason='([^']*)'", old["rest"])
-        when = re.search(r"last-rc-change='([^']*)'", old["rest"])
-        found.failures.append(
-            Failure(
-                old["key"],
-                old["task"],
-                old["node"],
-                old["status"],
-                reason[1] if reason else "",
-                when[1] if when else "",
-            )
-        )
-        return
-    one = _FRIENDLY.fullmatch(words)
-    if one is None:
-        found.stray = found.stray or words
-        return
-    rest = one["rest"]
-    when = _WHEN.search(rest)
-    told = rest[: when.start()] if when is not None else rest
-    status = re.search(r"returned '([^']*)'", told) or re.search(r"could not be executed \(([^)]*)\)", told)
-    after = told[status.end() :] if status is not None else told
-    reason = re.search(r"because '(.*)'", after) or re.search(r"\((.*)\)", after)
-    found.failures.append(
-        Failure(
-            one["resource"], one["task"], one["node"], status[1] if status else "", reason[1] if reason else "",
-            when[1] if when is not None else "",
-        )
-    )  # fmt: skip
-
-
-_OUTCOMES = {"successful": "success"}
-
-
-def _fenced(found: _LineValues, words: str) -> None:
-    one = _FENCING.match(words)
-    if one is None:
-        found.stray = found.stray or words
-        return
-    when = _COMPLETED.search(one["rest"] or "")
-    state = _OUTCOMES.get(one["state"], one["state"])
-    found.fencings.append(Fencing(one["target"], one["action"], state, moment(when[1]) if when else 0.0))
-
-
 def _status(found: _LineValues) -> PrintedStatus:
     defect = _lacking(found)
-    if defect and found.section in {"all", "active"} and found.resources:
-        last = found.resources[-1]  # a text that was cut may lack other instances
-        found.resources = [each for each in found.resources if each.name != last.name]
-    resources = list(_managed(found))
+    if defect and found.section in {"all", "active"} and found.resources.instances:
+        found.resources.without_last()
+    resources = list(found.resources.managed())
     if defect:
         away = {member.name for member in found.members.values() if member.unclean or not member.online}
         resources = [
@@ -462,52 +283,6 @@ def _unlisted(found: _LineValues, names: set[str]) -> Iterator[ManagedResource]:
             yield ManagedResource(name, "", 1, (), (), blocked=False, managed=True, expected=True)
 
 
-def _managed(found: _LineValues) -> Iterator[ManagedResource]:
-    by_name: dict[str, list[_Instance]] = {}
-    for each in found.resources:
-        by_name.setdefault(each.name, []).append(each)
-    members: dict[str, list[str]] = {}
-    for each in found.resources:
-        if each.container is not None and each.container.group:
-            own = members.setdefault(each.container.name, [])
-            own.extend([each.name] if each.name not in own else [])
-    for name, every in by_name.items():
-        first = every[0]
-        box = first.container
-        group = box.group if box is not None else ""
-        running = tuple(
-            (node, each.role or _STARTED) for each in every if each.role not in _INACTIVE or each.failed
-            for node in each.nodes if each.role != _STOPPED
-        )  # fmt: skip
-        flags = frozenset().union(*(each.flags for each in every))
-        boxed = box.flags if box is not None else frozenset()
-        stopped = sum(len(each.nodes) or 1 for each in every if each.role in _INACTIVE and not each.failed)
-        yield ManagedResource(
-            name,
-            next((each.agent for each in every if each.agent), ""),
-            len(running) + stopped,
-            running,
-            tuple(dict.fromkeys(
-                node for each in every if each.failed and "failure ignored" not in each.flags
-                for node in (each.nodes or ("?",))
-            )),
-            "blocked" in flags,
-            not any("unmanaged" in each.flags or "maintenance" in each.flags for each in every)
-            and not {"unmanaged", "maintenance"} & boxed,
-            "disabled" not in boxed and not all("disabled" in each.flags for each in every),
-            box is not None and box.promotable and not any(flag.startswith("target-role:") for flag in boxed | flags),
-            box is not None and box.many,
-            group,
-            tuple(members[group][: members[group].index(name)]) if group else (),
-            all(each.orphaned for each in every),
-            next((each.role for each in every if each.role in _PENDING), "")
-            or next((flag for flag in flags if flag.endswith("ing") and flag[:1].isupper()), ""),
-            ignored=tuple(dict.fromkeys(
-                node for each in every if "failure ignored" in each.flags for node in each.nodes
-            )),
-        )  # fmt: skip
-
-
 def _lacking(found: _LineValues) -> str:
     """Return which part of a status is missing or not understood, "" if none is."""
     if found.stray:
@@ -517,10 +292,7 @@ def _lacking(found: _LineValues) -> str:
         return f"{found.nodes} nodes configured, {len(found.members)} listed"
     if not found.listing:
         return "no list of resources"
-    listed = sum(
-        max(len(each.nodes), 1) for each in found.resources
-        if "disabled" not in each.flags and "disabled" not in (each.container.flags if each.container else ())
-    )  # fmt: skip
+    listed = found.resources.enabled
     if found.instances is not None and listed < found.instances - found.disabled:
         return f"{found.instances} resource instances configured, {listed} listed"
     return ""

@@ -82,13 +82,14 @@ def read(host: Host) -> Iterator[Reading]:
 
 def _ask(host: Host) -> tuple[Any, str, Any, str]:
     """Return the raw objects and statistics, each with its evidence key."""
-    asked, posed = http_key("GET", INSTANCES), http_key("POST", STATISTICS, QUERY)
+    asked = http_key("GET", INSTANCES)
     try:
         reply = host.get(INSTANCES)
     except Absent as absent:
         if absent.recorded:  # recorded on a node without a gateway
             raise
-        return _recorded(host, absent, asked, posed)
+        return _recorded(host, absent, asked)
+    posed = http_key("POST", STATISTICS, QUERY)
     said = _objects(_good(reply, asked))
     try:
         numbers = decode(_good(host.request("POST", STATISTICS, QUERY), posed))
@@ -113,7 +114,7 @@ def _good(reply: Reply, key: str) -> bytes:
     return reply.body
 
 
-def _recorded(host: Host, absent: Absent, asked: str, posed: str) -> tuple[Any, str, Any, str]:
+def _recorded(host: Host, absent: Absent, asked: str) -> tuple[Any, str, Any, str]:
     """Return the recorded objects from captures without /api/instances: lists by type, or scli text."""
     found: dict[str, Any] = {}
     origin = ""
@@ -129,6 +130,7 @@ def _recorded(host: Host, absent: Absent, asked: str, posed: str) -> tuple[Any, 
             found[name] = listed
         origin = origin or http_key("GET", path)
     if found:
+        posed = http_key("POST", STATISTICS, QUERY)
         try:
             return found, origin, decode(_good(host.request("POST", STATISTICS, QUERY), posed)), posed
         except Absent:

@@ -85,15 +85,35 @@ def _status(host: Host, *, optional: bool) -> list[tuple[str, zpool_status.PoolS
 
 
 def _recorded(host: Host) -> list[tuple[str, zpool_status.PoolStatus]]:
-    """Return the pools of all recorded outputs; of one in several, that with the most devices."""
+    """Return the pools of all recorded outputs; of one in several, that with the most devices, or the worse state."""
     found: dict[str, tuple[str, zpool_status.PoolStatus]] = {}
     for form, parse in ((zpool_json.FORM, zpool_json.parse), (zpool_status.FORM, zpool_status.parse)):
         for output in outputs(host, form):
             for pool in parse(output.text):
                 known = found.get(pool.name)
-                if known is None or len(known[1].vdevs) < len(pool.vdevs):
-                    found[pool.name] = (output.key, pool)
+                if known is not None and _differ(known[1], pool):
+                    host.defect(output.key, f"other states in {known[0]}", pool.name)
+                    if _troubled(known[1]) >= _troubled(pool):
+                        continue
+                elif known is not None and len(known[1].vdevs) >= len(pool.vdevs):
+                    continue
+                found[pool.name] = (output.key, pool)
     return list(found.values())
+
+
+def _states(pool: zpool_status.PoolStatus) -> dict[str, str]:
+    return {"": pool.state} | {vdev.name: vdev.state for vdev in pool.vdevs}
+
+
+def _differ(one: zpool_status.PoolStatus, other: zpool_status.PoolStatus) -> bool:
+    """Return whether two outputs show different states; options can change the names of devices."""
+    mine, theirs = _states(one), _states(other)
+    return any(mine[name] and theirs[name] and mine[name] != theirs[name] for name in mine.keys() & theirs.keys())
+
+
+def _troubled(pool: zpool_status.PoolStatus) -> int:
+    """Return the number of devices that are not in service, and of the pool itself."""
+    return sum(state not in {"ONLINE", "AVAIL", "INUSE", ""} for state in _states(pool).values())
 
 
 def _asked(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:

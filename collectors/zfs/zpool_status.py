@@ -379,7 +379,9 @@ def _tree(lines: list[str], pool: str) -> tuple[list[StatusVdev], list[str]]:
         if (depth > above[-1][0] + _STEP or not _GROUP.match(above[-1][1])) if above else depth > _STEP:
             stray.append(text.strip())  # the line of the vdev above it is missing
             continue
-        found.append((depth, _vdev(row, tuple(name for _, name in above), group, slow=slow, line=line.strip())))
+        vdev = _vdev(row, tuple(name for _, name in above), group, slow=slow, line=line.strip())
+        stray += [text.strip()] if vdev.read is None and vdev.note[:1].isdecimal() else []  # not three counts
+        found.append((depth, vdev))
         above.append((depth, row[1]))
     inner = {place for place, (depth, vdev) in enumerate(found[:-1]) if _above(found[place + 1], depth, vdev)}
     return [replace(vdev, leaf=place not in inner) for place, (_, vdev) in enumerate(found)], stray

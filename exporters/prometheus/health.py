@@ -24,6 +24,7 @@ from sdstop.core.snapshot import Run, Snapshot
 from sdstop.exporters.prometheus.exposition import Heading, Told, label
 
 if TYPE_CHECKING:
+    from sdstop.exporters.otlp.pusher import OtlpState
     from sdstop.exporters.recorder import RecorderState
 
 REASONS = {
@@ -107,6 +108,12 @@ RECORDED_CAPTURES = Heading(
     "sdstop_recorder_captures_total", "counter", "Captures of new critical findings that were written."
 )
 
+OTLP = Heading("sdstop_otlp_success", "gauge", "Whether the endpoint accepted the newest push by OTLP (1 = yes).")
+OTLP_PUSHED = Heading("sdstop_otlp_pushes_total", "counter", "Pushes by OTLP that the endpoint accepted.")
+OTLP_FAILED = Heading(
+    "sdstop_otlp_failures_total", "counter", "Pushes by OTLP that were refused, or failed within their deadline."
+)
+
 CPU = Heading(
     "process_cpu_seconds_total",
     "counter",
@@ -122,9 +129,11 @@ STARTED = Heading("process_start_time_seconds", "gauge", "Unix timestamp of the 
 MAX_FDS = Heading("process_max_fds", "gauge", "Maximum number of open file descriptors.")
 
 OF_RECORDER = (RECORDED, RECORDED_FRAMES, RECORDED_LOST, RECORDED_SIZE, RECORDED_CAPTURES)
+OF_OTLP = (OTLP, OTLP_PUSHED, OTLP_FAILED)
 OF_SOURCES = (
     BUILD, FRAME, TOOK, LATE, ERRED, RELOADED, OUTCOME, RUNNING, DROPPED, ENABLED, APPLICABLE, SUCCESS, STALE,
     DURATION, INTERVAL, SUCCEEDED, ERRORS, *OF_RECORDER,
+    *OF_OTLP,
 )  # fmt: skip
 OF_PROCESS = (CPU, RESIDENT, VIRTUAL, PEAK, STARTED, OPEN_FDS, MAX_FDS)
 
@@ -231,6 +240,13 @@ def of_recorder(state: RecorderState) -> Iterator[Told]:
     yield RECORDED_LOST, [({}, state.lost)]
     yield RECORDED_SIZE, [({}, state.size)]
     yield RECORDED_CAPTURES, [({}, state.captures)]
+
+
+def of_otlp(state: OtlpState) -> Iterator[Told]:
+    """Yield the state of pushes by OTLP."""
+    yield OTLP, [({}, int(state.success))]
+    yield OTLP_PUSHED, [({}, state.pushed)]
+    yield OTLP_FAILED, [({}, state.failed)]
 
 
 def _word(run: Run, fresh: Container[str]) -> str:

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
 from sdstop.core.evidence import Frame
 from sdstop.core.finding import Limits
 from sdstop.core.guard import Part
+from sdstop.core.joins import ThingKind
 from sdstop.core.model import Label, Reading, schema
 from sdstop.core.session import Look, Session
 from sdstop.core.snapshot import Run
@@ -38,6 +40,7 @@ from sdstop.exporters.prometheus.health import (
     RELOADED,
     TOOK,
     Health,
+    of_otlp,
     of_process,
     of_recorder,
     of_runs,
@@ -52,6 +55,7 @@ from sdstop.readings.disk import Disk
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
+    from sdstop.exporters.otlp.pusher import OtlpState
     from sdstop.exporters.recorder import RecorderState
 
 STALE = 60.0
@@ -95,6 +99,14 @@ def _tallied(found: Mapping[type[Reading], Collector]) -> dict[type[Reading], Co
     return {family: found[of] for family, of in tallies.OF.items() if of in found}
 
 
+def _is_of_disks(family: type[Reading]) -> bool:
+    """Return whether a family has a row for each block device, multipath map or path."""
+    labels = {column.name for column in schema(family).columns if isinstance(column.mark, Label)}
+    return "device" in labels or any(
+        each.kind in (ThingKind.MULTIPATH_MAP, ThingKind.PATH) for each in family.things.values()
+    )
+
+
 def subjects_of(judgement: Judgement) -> frozenset[str]:
     """Return the names in the subjects of the findings and their members: `md0/sdc` has both."""
     return frozenset(
@@ -129,6 +141,8 @@ class Exposition:
         """Samples that were not judged so far; None if all are."""
         self.recorder: Callable[[], RecorderState] | None = None
         """Returns the state of the recorder beside this exporter; None without one."""
+        self.otlp: Callable[[], OtlpState] | None = None
+        """Returns the state of pushes by OTLP; None without an endpoint."""
         self.interval = interval
         self._known = known or session.collectors
         self._lock = RLock()
@@ -165,8 +179,8 @@ class Exposition:
         exclude, include = chosen.exclude.get(name), chosen.include.get(name)
         if chosen.profile != FULL and name in VIRTUAL:
             exclude = exclude or VIRTUAL[name]
-        of_disks = any(column.name == "device" for column in schema(family).columns if isinstance(column.mark, Label))
-        return FamilyLines(family, collector, chosen.most(name, of_disks=of_disks), exclude, include, without)
+        most = chosen.most(name, of_disks=_is_of_disks(family))
+        return FamilyLines(family, collector, most, exclude, include, without)
 
     def feed(self, frame: Frame) -> None:
         """Feed the next frame to the session and show it."""
@@ -190,7 +204,11 @@ class Exposition:
             self._forget()
 
     def _restrict(self, disks: frozenset[str] | None) -> None:
-        """Restrict the disk families to the selected disks, None: all."""
+        """Restrict the disk families to the selected disks, None: all, and leave out what repeats maps for paths."""
+        if self._chosen.profile != FULL and self._chosen.disks == MEMBERS:
+            for repeated in (BlockDevice, BlockLink):
+                if repeated in self._series:
+                    self._series[repeated][1].hide(self._members.paths)
         for family in (Disk, tallies.DiskSaturation):
             if family in self._series:
                 self._series[family][1].restrict(disks)
@@ -268,6 +286,11 @@ class Exposition:
         of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
         yield from (told for told in (*self._own(look, now, WHOLE), *of_families) if told[1])
 
+    def sampled(self) -> tuple[float, list[Told]] | None:
+        """Return the Unix time of the newest sample and its metrics, from any thread; None if it is too old."""
+        with self._lock:
+            return (self._require().now.taken, list(self.shown())) if self.ready else None
+
     def collect(self) -> Iterator[Metric]:
         """Yield the page as prometheus_client families, without process metrics, for custom registries."""
         yield from (_metric(heading, samples) for heading, samples in self.shown())
@@ -324,6 +347,8 @@ class Exposition:
             yield RELOADED, [({}, int(self.reloaded))]
         if self.recorder is not None:
             yield from of_recorder(self.recorder())
+        if self.otlp is not None:
+            yield from of_otlp(self.otlp())
         if FINDINGS in part:
             judgement = look.judgement if self._recent(look, now) else Judgement()
             yield from of_rules(self._health, judgement, session.rules, full=full)

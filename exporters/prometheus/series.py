@@ -311,6 +311,7 @@ class FamilyLines:
         self._exclude = exclude
         self._include = include
         self._only: Container[str] | None = None
+        self._hidden: frozenset[str] = frozenset()
         self._preferred: frozenset[str] = frozenset()
         self._left: frozenset[str] = frozenset()
         self._rows: Mapping[Hashable, Reading] | None = None
@@ -324,6 +325,13 @@ class FamilyLines:
         """Export only rows whose first label is in `only`; None: all."""
         if only is not self._only:
             self._only = only
+            self._rows = None
+            self._keys = []
+
+    def hide(self, names: frozenset[str]) -> None:
+        """Leave out the rows whose labels have one of these names."""
+        if names is not self._hidden:
+            self._hidden = names
             self._rows = None
             self._keys = []
 
@@ -384,7 +392,7 @@ class FamilyLines:
         for key, row in rows.items():
             names = {c.name: label(c.base(getattr(row, c.name))) for c in self._label_columns}
             shown = tuple(names.values())
-            if shown and not self._wanted(shown[0]):
+            if shown and not (self._wanted(shown[0]) and self._hidden.isdisjoint(shown)):
                 continue
             if shown in found:
                 left_out.append(row)

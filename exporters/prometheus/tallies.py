@@ -235,7 +235,8 @@ class EventCounters:
             total = self._totals.get((family, key), 0.0)
             if more or row is None:
                 total += more or 0.0
-                self._totals[family, key] = total
+                if total:  # a device can return; one without a count starts at 0
+                    self._totals[family, key] = total
                 row = make(*(key if isinstance(key, tuple) else (key,)), total)
             rows[key] = row
         self.rows[family] = before if rows == before else rows

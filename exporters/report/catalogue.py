@@ -203,6 +203,9 @@ line numbers, times, names of files or hosts, borders, quotes. Two terminals sid
 
 Several outputs can follow each other with prose between them. Later outputs of one command are later frames; rates
 need two of them with a time (`date`, `watch`). Of several nodes in one text, only the one with most outputs is read.
+A later output ends a finding only if the text shows that it is newer: a time, or the same prompt in one terminal. Below
+the header of a mail, after `ssh`, or without prompts it may be older, or of another node; then the findings of both
+stay, and nothing that rests on it counts as good. Where two commands show one thing differently, the fault counts.
 
 Every block of a text is listed with its use: read, and by which source; recorded and not understood, with the reason;
 or unknown, with its plain words. Nothing that rests on an output of which the end is not shown counts as good; end a

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import ssl
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import passwords
 from sdstop.exporters.web.http import PageResponse, Reply, Request
 from sdstop.exporters.web.passwords import Login, LoginCache, login_of
-from sdstop.exporters.web.tls import Tls, context_of
 from sdstop.exporters.web.webconfig import WebConfig, exposed, load
+
+if TYPE_CHECKING:
+    import ssl
+
+    from sdstop.exporters.web.tls import Tls
 
 MOST_WAITING = 16
 """Maximum different passwords waiting to be checked; checks run one at a time."""
@@ -83,6 +87,8 @@ class RequestGuard:
         self.refresh()
         if self._context is None or self._config.tls is None:
             return None
+        from sdstop.exporters.web.tls import Tls  # noqa: PLC0415  # takes 4 MB, and most exporters have no certificate
+
         return Tls(self._context, self._config.tls.client_sans)
 
     def guarded(self, request: Request, answer: Callable[[Request], PageResponse]) -> Reply:
@@ -138,7 +144,11 @@ class RequestGuard:
 
     def _read(self, path: Path) -> None:
         config = load(path)
-        context = None if config.tls is None else context_of(config.tls)
+        context = None
+        if config.tls is not None:
+            from sdstop.exporters.web.tls import context_of  # noqa: PLC0415  # as in `tls`
+
+            context = context_of(config.tls)
         before, self._config, self._context = self._config, config, context
         if config.rate is None:
             self._bucket = None

@@ -7,11 +7,12 @@ import functools
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 
-from sdstop.exporters.web.tls import HandshakeRefused, Tls
+if TYPE_CHECKING:
+    from sdstop.exporters.web.tls import HandshakeRefused, Tls
 
 MOST_CONNECTIONS = 400
 """Maximum open connections; beyond that, the longest silent one without any request yet is closed first."""
@@ -201,6 +202,8 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Buffer received data and answer each complete request."""
         if self._tls is not None:
+            from sdstop.exporters.web.tls import HandshakeRefused  # noqa: PLC0415  # imported by its maker
+
             try:
                 data = self._tls.received(data)
             except HandshakeRefused as refused:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -52,6 +51,8 @@ class LoginCache:
         """Return the cache key of a login."""
         parts = (login.user.encode(), users.get(login.user, "").encode(), login.password)
         text = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+        import hashlib  # noqa: PLC0415  # only needed if passwords are configured
+
         return hashlib.blake2b(text, key=self._secret, digest_size=32).digest()
 
     def known(self, key: bytes) -> bool | None:

@@ -240,7 +240,8 @@ def _clocked(
         taken = moment.taken
         if taken is None:
             taken = last.taken + (monotonic - last.monotonic if frames else step)
-        frames.append(Frame(this, taken, monotonic, evidence[this], ran, moment.fresh))
+        made = Frame(this, taken, monotonic, evidence[this], ran, fresh=moment.fresh, unordered=moment.unordered)
+        frames.append(made)
     first = next((frame for frame in frames if dated(frame.taken)), None)
     if first is not None and not dated(frames[0].taken):  # earlier frames are dated relative to this one
         frames = [

@@ -9,6 +9,7 @@ The manifest, `manifest.json`, describes the capture and lists its frames. All f
 `collectors` are those of the recorder, whether they ran or not. `taken` is Unix time and `monotonic` the node's clock,
 in seconds; `ran` has the start and the duration of each collector that ran (null: it was still hanging). A frame that
 is `fresh` begins a further run of the recorder: it has all that is known, and nothing of the frames before it holds.
+One that is `unordered` may be older than those before it.
 
 The index has a line of JSON for each piece of evidence, and one for each complete frame:
 
@@ -51,18 +52,23 @@ _MOST_LINES = 1_000_000
 
 
 class FrameTime(Struct, frozen=True):
-    """Time of a frame and runs of its collectors, as far as known. `fresh` as in Frame."""
+    """Time of a frame and runs of its collectors, as far as known. `fresh` and `unordered` as in Frame."""
 
     taken: float | None = None
     monotonic: float | None = None
     ran: Mapping[str, RunMark] | None = None
     fresh: bool = False
+    unordered: bool = False
 
     def or_else(self, other: FrameTime) -> FrameTime:
         """Return a copy with missing time and runs taken from another."""
         timed = self if (self.taken, self.monotonic) != (None, None) else other
         return FrameTime(
-            timed.taken, timed.monotonic, other.ran if self.ran is None else self.ran, self.fresh or other.fresh
+            timed.taken,
+            timed.monotonic,
+            other.ran if self.ran is None else self.ran,
+            self.fresh or other.fresh,
+            self.unordered or other.unordered,
         )
 
 
@@ -137,7 +143,9 @@ def read_frame_time(entry: Mapping[str, Any]) -> FrameTime:
                 marks[name] = RunMark(started, finite(mark[1]))
     if taken is not None and not 0 <= taken < _LATEST:
         taken = None
-    return FrameTime(taken, finite(entry.get("monotonic")), marks, entry.get("fresh") is True)
+    return FrameTime(
+        taken, finite(entry.get("monotonic")), marks, entry.get("fresh") is True, entry.get("unordered") is True
+    )
 
 
 def finite(value: object) -> float | None:

@@ -6,15 +6,17 @@
       pool: tank
 
 Recognized output becomes evidence as if it had been recorded. Several outputs of one command are frames in their order,
-unless they are about different things. Output that may have been cut is marked, and where a part of it misleads it is
-not used. Every block of the text is accounted for (Origin.blocks).
+unless they are about different things. Where the text does not show that the later one is of the same node and newer
+(a time, or the same prompt in one terminal), nothing that rests on it counts as good, and findings of both stay.
+Output that may have been cut is marked, and where a part of it misleads it is not used. Every block of the text is
+accounted for (Origin.blocks).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -40,12 +42,21 @@ _FIRST = 120
 """Maximum number of characters of the first line of a block."""
 
 
+UNORDERED = "another output in this text differs; order or node unknown"
+"""Fault of the later of two outputs of which the text does not show that it is the newer one."""
+_Place = tuple[int, str]
+"""Part of the text between changes of the terminal, and the prompt in it; its host, if it shows that."""
+
+
 class _Moment(Struct):
     """Evidence of one time: outputs before the first repeated one, and the node's clock if the text shows it."""
 
     evidence: dict[str, Evidence] = field(default_factory=dict)
     names: dict[str, set[str]] = field(default_factory=dict)
     shown: float | None = None
+    places: dict[str, _Place | None] = field(default_factory=dict)
+    """Terminal of the newest output of each key."""
+    unordered: bool = False
 
 
 def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
@@ -59,10 +70,10 @@ def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[O
     moments, blocks = [_Moment()], list[TextBlock]()
     there = ""
     shown: float | None = None
-    for output in outputs:
+    for output, place in zip(outputs, _places(outputs), strict=True):
         there = (output.typed.host if output.typed is not None else "") or there
         shown = _shown_time(output) or shown
-        block = _block(output, there if host and there.partition(".")[0] != host else "", moments, shown)
+        block = _block(output, there if host and there.partition(".")[0] != host else "", moments, shown, place)
         if block is not None:
             blocks.append(block)
     if not any(moment.evidence for moment in moments):
@@ -77,6 +88,7 @@ def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[O
     notes = [one] if not sampled and len(frames) == 1 else ["the date of the text is unknown"] if taken is None else []
     notes += [said] if said else []
     notes += ["the times between the outputs of one command are unknown"] if untimed else []
+    notes += ["outputs of one command differ; their order or nodes are unknown"] if frames[-1].unordered else []
     unknown = sum(1 for output in outputs if not output.key for line in output.lines if line.strip())
     notes += [f"unrecognized lines, ignored: {unknown}"] if unknown else []
     origin = Origin(name, note="; ".join(notes), collectors=frozenset(), made="pasted text", blocks=tuple(blocks))
@@ -94,7 +106,48 @@ def _host(outputs: Sequence[TextOutput]) -> str:
     return found.most_common(1)[0][0] if found else ""
 
 
-def _block(output: TextOutput, elsewhere: str, moments: list[_Moment], shown: float | None) -> TextBlock | None:
+_MAIL = expression(
+    r"(?im)^\W{0,4}(?:From|Von|De|Sent|Gesendet|Envoy\S|Date|Datum|To|An|Subject|Betreff|Objet): |"
+    r"(?:wrote|writes|schrieb(?: [^\n]{1,80})?|a \S{1,4}crit) ?:\s*$|^\W{0,6}Original Message\W{0,6}$"
+)
+"""Headers and introductions of an older mail below."""
+
+
+def _places(outputs: Sequence[TextOutput]) -> Iterator[_Place | None]:
+    """Yield the terminal of each output, None if its text does not show it: of those in one, the later is newer."""
+    part = 0
+    current: _Place | None = None
+    for output in outputs:
+        asked = output.typed
+        if asked is None:
+            yield current if output.key and current is not None and current[0] == part else None
+            part += _is_mail(output)
+            continue
+        there = bool(output.key and asked.host) and "$" not in asked.host
+        moved = _MOVES.search(asked.asked) is not None and not there
+        part += moved
+        name = asked.host or asked.prompt
+        known = (part, name) if name and not output.alone else None
+        current = known if _REPEATED.search(asked.asked) and not moved else None
+        part += moved or _is_mail(output)
+        yield known
+
+
+def _is_mail(output: TextOutput) -> bool:
+    return not output.key and _MAIL.search(output.text) is not None
+
+
+_REPEATED = expression(r"\b(?:sleep|while|until)\b")
+_MOVES = expression(
+    r"\b(?:ssh|pdsh|clush|ansible|salt|exit|logout|telnet|mosh|screen|tmux|virsh|docker|podman|kubectl|chroot|nsenter"
+    r"|hostname|uname -n)\b"
+)
+"""Commands that run on other nodes or lead to them, and those that show that the node has changed."""
+
+
+def _block(
+    output: TextOutput, elsewhere: str, moments: list[_Moment], shown: float | None, place: _Place | None
+) -> TextBlock | None:
     """Add the evidence of an output to the newest moment, and return its block; None if it has no text."""
     content = output.text
     if not content and not output.key:
@@ -113,13 +166,13 @@ def _block(output: TextOutput, elsewhere: str, moments: list[_Moment], shown: fl
     data = f"{found.text}\n{blank}".encode("utf-8", "surrogatepass")
     if found.misleads:
         reason = f"incomplete: {found.fault}"
-        _add(output, Evidence(output.key, Outcome.FAILED, detail=reason), moments, shown)
+        _add(output, Evidence(output.key, Outcome.FAILED, detail=reason), moments, shown, place)
         return replace(block, unused=reason)
-    _add(output, Evidence(output.key, data=data, fault=found.fault), moments, shown)
+    _add(output, Evidence(output.key, data=data, fault=found.fault), moments, shown, place)
     return block
 
 
-def _add(output: TextOutput, item: Evidence, moments: list[_Moment], shown: float | None) -> None:
+def _add(output: TextOutput, item: Evidence, moments: list[_Moment], shown: float | None, place: _Place | None) -> None:
     """Add evidence to the newest moment, or to a new one if it has other evidence of the same key."""
     moment, form = moments[-1], output.form
     known = moment.evidence.get(item.key)
@@ -130,20 +183,31 @@ def _add(output: TextOutput, item: Evidence, moments: list[_Moment], shown: floa
         others = moment.names.get(item.key, set())
         apart = bool(names and others) and names.isdisjoint(others)
         read = item.outcome is Outcome.OK and known.outcome is Outcome.OK
-        if read and not is_later and (apart or (form is not None and form.several is Several.JOINED)):
+        again = _is_again(output) or bool(names & others)
+        joined = apart or (form is not None and form.several is Several.JOINED and not again)
+        if read and not is_later and joined:
             item = Evidence(item.key, data=known.data + b"\n" + item.data, fault=known.fault or item.fault)
             names |= others
         elif read or item.outcome is known.outcome:
             if len(moments) >= MOST:
                 del moments[0]
-            moment = _Moment()
+            is_newer = is_later or (place is not None and place == moment.places.get(item.key))
+            moment = _Moment(unordered=moment.unordered or not is_newer, places=dict(moment.places))
             moments.append(moment)
+            if moment.unordered:
+                item = replace(item, fault=item.fault or UNORDERED)
         elif known.outcome is Outcome.OK:
             item = replace(known, fault=known.fault or item.detail)
             names = others
     moment.evidence[item.key] = item
+    moment.places[item.key] = place
     moment.names[item.key] = names
     moment.shown = shown if moment.shown is None else moment.shown
+
+
+def _is_again(output: TextOutput) -> bool:
+    """Return whether an output has a command line of its own, which names the device that it shows."""
+    return output.typed is not None and not output.alone and " /" in output.key and "$" not in output.key
 
 
 _PLAIN_WORD = expression(r"[(\[\"'*]?(?:[A-Za-z]{1,24}(?:-[A-Za-z]{1,24}){0,3}|\d{1,4})[)\].,:;%!?\"'*]{0,2}")
@@ -187,7 +251,7 @@ def _frames(moments: Sequence[_Moment], taken: float | None) -> tuple[list[Frame
     ages = [times[-1] - time for time in times] if timed else [0.0] * len(shown)
     last = UNDATED + (ages[0] if ages else 0.0) if taken is None else taken
     frames = [
-        Frame(at, last - age, ages[0] - age, tuple(moment.evidence.values()))
+        Frame(at, last - age, ages[0] - age, tuple(moment.evidence.values()), unordered=moment.unordered)
         for at, (moment, age) in enumerate(zip(moments, ages, strict=True), 1)
     ]
     return frames, not timed and len(frames) > 1

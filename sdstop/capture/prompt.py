@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Collection, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.core.expression import expression
 
@@ -52,7 +53,8 @@ _PREFIXES: dict[str, str] = {
 class TypedCommand(Struct, frozen=True):
     """Command line: the key of its output, "" if that is not supported, and why the output may be incomplete.
 
-    `program` is the first program. `host` is the node, "" if the line does not show it. `asked` is the line itself.
+    `program` is the first program. `host` is the node, "" if the line does not show it. `asked` is the line itself,
+    `prompt` the text before it.
     """
 
     key: str
@@ -63,6 +65,7 @@ class TypedCommand(Struct, frozen=True):
     ends_only: bool = False
     watch: str = ""
     """Rest of a heading of watch: host and time."""
+    prompt: str = ""
 
 
 def typed(line: str, programs: Collection[str]) -> TypedCommand | None:
@@ -81,15 +84,19 @@ def typed(line: str, programs: Collection[str]) -> TypedCommand | None:
         host = strong["host"] or strong["host2"] or strong["host3"] or ""
         if strong["line"] is None:
             return TypedCommand("", "", host=host, ends_only=True)
-        return _command(strong["line"], programs, host)
+        return _after(line, strong.start("line"), _command(strong["line"], programs, host))
     weak = _WEAK.fullmatch(line)
     if weak is None:
         return None
-    found = _command(weak["line"], programs, "")
+    found = _after(line, weak.start("line"), _command(weak["line"], programs, ""))
     if found.key:
         return found
     plain = _NAME.fullmatch(found.program) is not None and line.lstrip()[:1] == "$"
     return found if plain or (found.program in _COMMON and not _is_text(weak["line"])) else None
+
+
+def _after(line: str, start: int, found: TypedCommand) -> TypedCommand:
+    return replace(found, prompt=line[:start].strip())
 
 
 _COMMON = frozenset({

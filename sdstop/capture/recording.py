@@ -27,7 +27,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from sdstop.core.block import BaseTexts, Block, BlockMoment, OpenBlock, block_moments, original_text
-from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.evidence import RAN, Evidence, Frame, Origin, RunMark
 from sdstop.core.format import plural, safe
 from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
@@ -49,9 +49,6 @@ TABLES = {
     " data BLOB NOT NULL)",
 }
 """Statements that create the tables. `first` and `last` are the Unix times of a block's first and last frame."""
-RAN = "ran:"
-"""Prefix of the key of a collector's runs."""
-
 MOST_FRAMES = 100_000
 """Maximum number of frames in a block."""
 _MOST_MINUTES = 200_000
@@ -241,6 +238,10 @@ class Recording:
         """
         return self._known(run, before, names)
 
+    def opened(self, number: int) -> OpenBlock | None:
+        """Return a block whose evidence is read when asked for; None if it is damaged, which is noted, or dropped."""
+        return self._block(number)
+
     def changed(self, since: int, until: int) -> dict[int, str]:
         """Return the names, with their keys, of the evidence that changed in the blocks from one to before another."""
         with self._reading():
@@ -314,6 +315,9 @@ class Recording:
         return [number for (number,) in ([earlier] if earlier and not found else []) + found]
 
     def _block(self, number: int) -> OpenBlock | None:
+        base, opened = self._newest_base
+        if number == base:
+            return opened
         with self._reading():
             row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
         if row is None:

@@ -182,6 +182,7 @@ _UNDERSCORED = (
     "smp_discover",
     "smp_rep_manufacturer",
     "sg_map",
+    "crm_mon",
     "ibv_devinfo",
 )
 

@@ -16,10 +16,12 @@ from typing import cast, overload
 
 from msgspec.structs import replace
 
-from sdstop.capture.recording import RAN, Recording
-from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.capture.recording import Recording
+from sdstop.core.block import OpenBlock
+from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
-from sdstop.core.timeline import RunStart, Timeline
+from sdstop.core.timeline import Moved, RunStart, Timeline
+from sdstop.core.versions import Damaged
 
 _OPEN_BYTES = 24 << 20
 """Bytes of evidence of the blocks that are kept."""
@@ -49,6 +51,8 @@ class StoredTimeline(Timeline):
         self._guard = RLock()
         self._states: OrderedDict[int, tuple[dict[str, Evidence], dict[str, RunMark]]] = OrderedDict()
         """Evidence and last runs known before the blocks asked for last."""
+        self._near: tuple[int, OpenBlock | None] = (-1, None)
+        """The block read last for a single frame."""
         self._shifts: dict[int, float] = {}
         self._first = 0
         self._last = 0
@@ -114,6 +118,59 @@ class StoredTimeline(Timeline):
         first = replace(frame, evidence=tuple(known.values()), ran=ran, fresh=self._is_fresh(at))
         return [self.part(first), *(self.frame(index) for index in range(start + 1, min(stop, len(self))))]
 
+    def moved(self, number: int, index: int) -> Moved | None:
+        """Return the way from the frame with a number to frame `index` and the one before it; None if there is none.
+
+        Of the blocks between them nothing is read but which evidence changed.
+        """
+        base, at = number - 1, self._first + index
+        if not index or not self._first <= base <= self._last or self._is_fresh(at):
+            return None
+        begin, then, place = self._place(base), self._place(at - 1), self._place(at)
+        if self._places[begin].run != self._places[place].run:
+            return None
+        opened, coming = self._opened(then), self._opened(place)
+        if opened is None or coming is None:
+            return None
+        ids = sorted((self._places[begin].id, self._places[then].id))
+        names = self.recording.changed(ids[0], ids[1] + 1)
+        within = at - 1 - self._starts[then]
+        try:
+            known, now = opened.around((key for key in names.values() if not key.startswith(RAN)), within)
+            marks, ran = opened.last_runs(within), coming.runs(at - self._starts[place])
+            if place != then:
+                now = coming.around((), -1)[1]
+        except Damaged:
+            return None
+        older = [name for name, key in names.items() if key not in known and key.removeprefix(RAN) not in marks]
+        before, earlier = self.recording.known(
+            self.recording.runs[self._places[then].run], self._places[then].id, older
+        )
+        known, marks = {**before, **known}, {**earlier, **marks}
+        gone = [
+            key
+            for key in names.values()
+            if (key not in known if not key.startswith(RAN) else key.removeprefix(RAN) not in marks)
+        ]
+        shift = self._shift(self._places[then].run)
+        first, second = self.moment(index - 1), self.moment(index)
+        first = replace(first, evidence=tuple(_shifted(item, shift) for item in known.values()))
+        if opened.moments[within].noted:
+            first = replace(first, ran={name: _shifted_mark(mark, shift) for name, mark in marks.items()})
+        second = replace(second, evidence=tuple(_shifted(item, shift) for item in now.values()))
+        if ran is not None:
+            second = replace(second, ran={name: _shifted_mark(mark, shift) for name, mark in ran.items()})
+        return Moved(self.part(first), gone, self.part(second))
+
+    def _opened(self, place: int) -> OpenBlock | None:
+        """Return a block whose evidence is read when asked for; the last one is kept."""
+        with self._guard:
+            if self._near[0] != place:
+                opened = self.recording.opened(self._places[place].id)
+                whole = opened is not None and len(opened.moments) == self._places[place].frames
+                self._near = place, opened if whole else None
+            return self._near[1]
+
     def whole(self) -> Sequence[Frame]:
         """Return no frames: days of them would have to be read."""
         return ()
@@ -159,10 +216,12 @@ class StoredTimeline(Timeline):
 
     def _taken_by(self, taken: float, newest: int) -> int | None:
         for place in reversed(range(newest + 1)):
-            if self._places[place].first <= taken:
+            where = self._places[place]
+            if where.first <= taken or where.last < where.first:  # the clock was set back in between
                 times = self._moments(place)[0]
-                within = next((n for n in reversed(range(len(times))) if times[n] <= taken), 0)
-                return self._starts[place] + within
+                within = next((n for n in reversed(range(len(times))) if times[n] <= taken), None)
+                if within is not None or where.first <= taken:
+                    return self._starts[place] + (within or 0)
         return None
 
     def _bound(self, since: float, until: float) -> None:
@@ -171,7 +230,7 @@ class StoredTimeline(Timeline):
             raise LookupError("no frame before the end of the period")
         self._first, self._last = 0, last
         for place in range(self._place(last) + 1):
-            if self._places[place].last >= since:
+            if max(self._places[place].first, self._places[place].last) >= since:
                 times = self._moments(place)[0]
                 within = next((n for n, taken in enumerate(times) if taken >= since - 1e-6), len(times))
                 self._first = min(self._starts[place] + within, last)

@@ -1,91 +1,31 @@
-"""Commands and their options. Options are accepted before and after the command; errors are one line with a hint."""
+"""Options of each command. They are accepted before and after the command; errors are one line with a hint."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import sdstop
-from sdstop.cli.option_values import address, duration, interval, labels, refresh, size, watching
-from sdstop.core.suggestion import nearest, quoted
+from sdstop.cli.agreement import agree
+from sdstop.cli.option_values import address, duration, endpoint, interval, labels, refresh, size, watching
+from sdstop.cli.usage import (
+    ALIASES,
+    COMMANDS,
+    DASHBOARD,
+    PROFILES,
+    TIMED,
+    Parser,
+    UsageError,
+    unknown_command,
+    unknown_option,
+)
+from sdstop.core.suggestion import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-DASHBOARD = ""
-"""The command without a name."""
-
-COMMANDS: Mapping[str, str] = {
-    DASHBOARD: "live dashboard of this node or of a capture; text report without a terminal",
-    "report": "one-shot diagnostic report",
-    "capture": "record raw evidence and findings to a file",
-    "record": "record evidence for days, bounded in age and size",
-    "unpack": "write a part of a recording as a capture",
-    "diff": "show what changed from one capture or moment to another",
-    "check": "monitoring check: one line; exit 0 ok, 1 warning, 2 critical, 3 unknown",
-    "export": "Prometheus exporter",
-    "backfill": "write a capture as OpenMetrics with timestamps, for promtool",
-    "fleet": "dashboard of all nodes, from a Prometheus-compatible server",
-    "doctor": "show which sources work and how to enable the others",
-    "rules": "list rules and their thresholds",
-    "config": "show the settings in effect, and the file that has each",
-    "metrics": "list exported metrics",
-}
 _WATCHING = (DASHBOARD, "report", "capture", "check", "export", "doctor")
-_TIMED = ("report", "capture")
-SECONDS = 10.0
-"""Default length of a live run."""
-PROFILES = {"quick": SECONDS, "standard": 60.0, "deep": 60.0}
-"""Length of a live run by profile."""
-ONCE_SECONDS = 2.0
-"""Length of the run of `export --once`: rates need two frames. Slow sources get a little longer."""
-
-MOST_COMPARED = 64
-"""Largest number of captures in one comparison; all of them are in memory."""
-
-
-class UsageError(Exception):
-    """Raised for a wrong command line; one line with the error and a hint."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are raised."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise Usage."""
-        if found := re.fullmatch(r"unrecognized arguments: (\S+)(?: .*)?", message, re.DOTALL):
-            word = found[1]
-            known = self._option_string_actions
-            message = _unknown_option(word, known) if word[0] == "-" else f"unexpected argument {quoted(word)}"
-        elif found := re.fullmatch(r"(argument \S+: invalid choice: '(.*)') \(choose from (.*)\)", message, re.DOTALL):
-            message = found[1] + (
-                _suggestion(found[2], re.findall(r"[\w-]+", found[3])) or f" (choose from {found[3]})"
-            )
-        elif found := re.fullmatch(r"the following arguments are required: (.+)", message):
-            message = f"missing {'option ' if found[1][0] == '-' else ''}{found[1].replace(', ', ' and ')}"
-        raise UsageError(f"{message}; run '{self.prog} --help'")
-
-
-def _suggestion(word: str, known: Iterable[str]) -> str:
-    near = nearest(word, known, 0.7)
-    return f" (did you mean {quoted(near)}?)" if near else ""
-
-
-def _unknown_command(word: str) -> str:
-    known = [*filter(None, COMMANDS), *_ALIASES]
-    if "/" in word or os.path.exists(word):  # noqa: PTH110  # pathlib takes 3 ms
-        import shlex
-
-        return f"unknown command {quoted(word)}; open a capture with --from {shlex.quote(word)}"
-    return f"unknown command {quoted(word)}{_suggestion(word, known)}"
-
-
-def _unknown_option(word: str, known: Iterable[str]) -> str:
-    option = word.partition("=")[0]
-    return f"unknown option {quoted(option)}{_suggestion(option, known)}"
 
 
 def _path(text: str) -> Path:
@@ -118,16 +58,16 @@ def _options(parser: Parser, command: str) -> None:
         add("--instance", metavar="NAME", help="label instance of each sample (default: name of the node)")
     if command == "capture":
         add("-o", dest="output", metavar="PATH", required=True, help="new FILE.tar.gz or directory; never overwrites")
-    if command in _TIMED:
+    if command in TIMED:
         _timed_options(parser)
-    if command in {DASHBOARD, *_TIMED}:
+    if command in {DASHBOARD, *TIMED}:
         add(
             "--io-sizes",
             action="store_true",
             default=None,
             help="count requests by size in the kernel (root)",
         )
-    if command in {*_TIMED, "export", "record"}:
+    if command in {*TIMED, "export", "record"}:
         add("--interval", type=interval, metavar="TIME", help="sampling interval (default 1s)")
     _local_options(parser, command)
     if command == "export":
@@ -175,6 +115,7 @@ def _export_options(parser: Parser) -> None:
         metavar="FILE",
         help="TLS and authentication file (Prometheus web-config format)",
     )
+    add("--otlp", type=endpoint, metavar="URL", help="also push the metrics to this OTLP/HTTP endpoint, every minute")
     add("--play", action="store_true", help="serve the frames of --from at the pace at which they were recorded, once")
     add("--once", action="store_true", help="print the metrics once, after 2 s, and exit")
     add(
@@ -303,25 +244,21 @@ def split(argv: Sequence[str]) -> tuple[str, list[str]]:
                 valued, known = _option_words()
             skip = word in valued
             if not unknown and word.partition("=")[0] not in known:
-                unknown = _unknown_option(word, known)
+                unknown = unknown_option(word, known)
         elif word in COMMANDS and word:
             return word, [*argv[:place], *argv[place + 1 :]]
-        elif word in _ALIASES and not unknown:
+        elif word in ALIASES and not unknown:
             return _aliased(word, argv[place + 1 :])
         else:
-            raise UsageError(f"{unknown or _unknown_command(word)}; run 'sdstop --help'")
+            raise UsageError(f"{unknown or unknown_command(word)}; run 'sdstop --help'")
     return DASHBOARD, list(argv)
-
-
-_ALIASES = ("help", "version")
-"""Words that people type for an option of the same name."""
 
 
 def _aliased(word: str, others: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command and the option for `help`, `help COMMAND` and `version`. Raises UsageError."""
     command, unused = (others[0], others[1:]) if word == "help" and others else (DASHBOARD, others)
     if command not in COMMANDS:
-        raise UsageError(f"{_unknown_command(command)}; run 'sdstop --help'")
+        raise UsageError(f"{unknown_command(command)}; run 'sdstop --help'")
     if unused:
         raise UsageError(f"unexpected argument {quoted(unused[0])}; run 'sdstop --help'")
     return command, [f"--{word}"]
@@ -331,109 +268,5 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
     """Return a command's options. Raises UsageError, and SystemExit after --help or --version."""
     options = _parser(command).parse_args(words)
     options.command = command
-    _agree(options)
+    agree(options)
     return options
-
-
-def _sources(options: argparse.Namespace, sources: list[str]) -> None:
-    """Set the sources that `--from` names. Raises UsageError."""
-    if len(sources) > 1 and options.command not in _SEVERAL:
-        raise UsageError(f"cannot use several --from here ({_ALONE[options.command]}); report and check accept them")
-    if len(sources) > 1 and getattr(options, "format", "") == "json1":
-        raise UsageError("cannot use --format json1 with several --from (it has one host; use json)")
-    if len(sources) > MOST_COMPARED or (len(sources) > 1 and "-" in sources):
-        raise UsageError(f'too many --from ({len(sources)}); at most {MOST_COMPARED} captures, and "-" not among them')
-    options.source = sources[0] if sources else None
-    options.sources = sources
-    if options.source == "-" and options.command in {DASHBOARD, "capture"}:
-        raise UsageError(f"--from - works with report and check only ({_KEYS[options.command]})")
-
-
-def _agree(options: argparse.Namespace) -> None:
-    """Raise Usage for options that contradict each other or have no effect together."""
-    given: Any = vars(options)
-    if options.command == "fleet":
-        if options.alertmanager_config is not None and options.alertmanager is None:
-            raise UsageError("--alertmanager-config requires --alertmanager")
-        return
-    if options.command in {"record", "unpack", "diff"}:
-        return
-    _sources(options, given.get("source") or [])
-    if options.source is None and any(given.get(name) for name in ("since", "until", "at")):
-        raise UsageError("--since, --until and --at require --from (they choose a part of a recording or capture)")
-    _agree_on_source(options)
-    _agree_on_time(options)
-
-
-def _agree_on_source(options: argparse.Namespace) -> None:
-    given: Any = vars(options)
-    if options.source is not None:
-        for name, why in _LIVE.items():
-            if given.get(name) is not None:
-                raise UsageError(f"cannot use --{name.replace('_', '-')} with --from ({why})")
-        if options.command == "capture" and options.collectors is not None:
-            raise UsageError("cannot use --collectors with --from when copying a capture")
-    _check_special(options, given)
-    if given.get("io_sizes") and given.get("root") is not None:
-        raise UsageError("cannot use --io-sizes with --root (it counts on this machine)")
-
-
-def _agree_on_time(options: argparse.Namespace) -> None:
-    given: Any = vars(options)
-    if given.get("play") and (options.source is None or given.get("once")):
-        raise UsageError("cannot use --play " + ("with --once" if options.source else "without --from"))
-    for name in ("listen", "web_config"):
-        if given.get("once") and given.get(name):
-            raise UsageError(f"cannot use --{name.replace('_', '-')} with --once")
-    if options.command in _TIMED and options.duration is None and not given.get("follow"):
-        options.duration = PROFILES[options.profile or "quick"]
-    seconds = ONCE_SECONDS if given.get("once") else given.get("duration")
-    if seconds is not None and (given.get("interval") or 0.0) > seconds:
-        raise UsageError(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
-
-
-def _check_special(options: argparse.Namespace, given: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that --follow or --attach rules out."""
-    if given.get("follow"):
-        _check_followed(options)
-    if given.get("attach"):
-        _check_attached(given)
-
-
-def _check_followed(options: argparse.Namespace) -> None:
-    """Raise UsageError for options that a stream of lines cannot have; without --duration it has no end."""
-    if options.format != "text" or options.output is not None or options.redact is not None:
-        raise UsageError("cannot use --follow with --format, -o or --redact (it writes JSON lines to standard output)")
-    if len(options.sources) > 1:
-        raise UsageError("cannot use several --from with --follow (it follows one node)")
-
-
-def _check_attached(given: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that have no effect on another process's samples."""
-    for name in ("source", "root", "collectors", "io_sizes", "no_smp", "no_smart"):
-        if given.get(name):
-            raise UsageError(f"cannot use --{_WORDS.get(name, name).replace('_', '-')} with --attach")
-
-
-_WORDS = {"source": "from"}
-"""Options whose name in the program is another one."""
-_SEVERAL = frozenset({"report", "check"})
-_ALONE = {
-    DASHBOARD: "the dashboard shows one node",
-    "capture": "a capture holds one node",
-    "export": "an exporter has one node",
-    "doctor": "doctor checks one node",
-    "backfill": "an instance is one node",
-}
-"""Commands that read one node."""
-_KEYS = {DASHBOARD: "the dashboard needs stdin", "capture": "a capture already holds its evidence"}
-_LIVE = {
-    "root": "choose the capture or the directory",
-    "duration": "a capture is always read in full",
-    "profile": "a capture is always read in full",
-    "interval": "a capture keeps its recorded interval",
-    "no_smp": "a capture queries no hardware",
-    "no_smart": "a capture queries no hardware",
-    "io_sizes": "captures contain recorded sizes only",
-}
-"""Options of a live run, and why a capture cannot take them."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from sdstop.cli import output
+from sdstop.cli.choices import exported
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import begin, exported
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import plural
 from sdstop.core.output_file import READABLE

@@ -13,8 +13,9 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import Watch, begin
+from sdstop.cli.watch import Watch
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.ending import end_soon
 from sdstop.core.evidence import Frame

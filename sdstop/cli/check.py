@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
     began = time.monotonic()
     lacking = ""
-    if options.source is None and not (options.root or options.config or options.collectors):
+    if all(given is None for given in (options.source, options.root, options.config, options.collectors)):
         try:
             return _asked(options)
         except LocalError as error:
@@ -54,7 +54,7 @@ def _asked(options: argparse.Namespace) -> int:
 
 def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
     """Sample, or read captures, judge and print. Raises Problem."""
-    from sdstop.cli.watch import begin
+    from sdstop.cli.opening import begin
 
     _check_rules(options.rule or ())
     if len(options.sources) > 1:
@@ -71,16 +71,19 @@ def _judged(options: argparse.Namespace, began: float, lacking: str) -> int:
         from sdstop.exporters.plugin import narrowed, verdict
         from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
-        # Rules that remember what vanished judge every frame; the others only the last window.
+        # Rules that remember what vanished judge every frame; the others only the last window. Where the last
+        # frame may be an older one, all of them are judged.
         remembering = tuple(rule for rule in RULES if rule.remembers)
         seconds = SECONDS - (time.monotonic() - began if lacking else 0.0)
         live = watch.sampler is not None
         present = Presence(remembering, providers_of(watch.collectors))
-        session = watch.session(whole(watch), rules=remembering if live else ())
+        unordered = watch.recorded is not None and any(frame.unordered for frame in watch.recorded.frames)
+        session = watch.session(whole(watch), rules=remembering if live else RULES if unordered else ())
         seen(watch, session, seconds, lambda look: present.note(look.now))
-        if present.lost and not live:  # a capture can be read again, and this one has something to remember
+        if present.lost and not live and not unordered:  # a capture can be read again, and has something to remember
             session = seen(watch, watch.session(whole(watch), rules=remembering), seconds)
-        judgement = watch.judge(session.head().window, seconds - MARGIN)
+        head = session.head()
+        judgement = head.judgement if unordered else watch.judge(head.window, seconds - MARGIN)
         judgement = narrowed(judgement, options.rule, options.subject)
     answer = verdict(session, judgement, strict=options.strict)
     why = f" ({lacking})" if lacking else ""

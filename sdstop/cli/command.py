@@ -9,8 +9,9 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 
-from sdstop.cli.arguments import DASHBOARD, UsageError, parse, split
+from sdstop.cli.arguments import parse, split
 from sdstop.cli.problem import Problem
+from sdstop.cli.usage import DASHBOARD, UsageError
 
 _MODULES = {
     DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "record": "record:run",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import sdstop
 from sdstop.cli import output
-from sdstop.cli.arguments import SECONDS
 from sdstop.cli.config import appearance
+from sdstop.cli.opening import attached, begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import attached, begin
+from sdstop.cli.usage import SECONDS
 from sdstop.core.format import safe, times_in
 from sdstop.core.zone import zone_for
 from sdstop.tui.settings import UiSettings, remembered_columns

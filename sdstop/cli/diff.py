@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import begin
 from sdstop.core.format import times_in
 from sdstop.core.history import KEEP
-from sdstop.core.period import between
 from sdstop.core.zone import zone_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sdstop.analysis.comparison.comparison import Comparison
     from sdstop.analysis.comparison.sides import ComparedSide
+    from sdstop.core.evidence import Frame
 
 CHANGED, WORSE = 3, 4
 """Exit codes with --exit-code: something changed; a finding is new, first seen, or worse."""
@@ -91,9 +93,11 @@ def _side(options: argparse.Namespace, path: str, at: str | None, *, moment: boo
 
     chosen = {"source": path, "sources": [path], "at": at, "collectors": None}
     with begin(argparse.Namespace(**{**vars(options), **chosen})) as watch:
-        frames = list(watch.frames(0.0))
-        if moment:
-            frames = between(frames, frames[-1].taken - _BEFORE, frames[-1].taken)
+        frames: Iterable[Frame] = watch.frames(0.0)
+        timeline = watch.recorded
+        if moment and timeline is not None:
+            newest = len(timeline.frames) - 1
+            frames = timeline.recall(timeline.at(timeline.frames[newest].monotonic - _BEFORE), newest + 1)
         session, loads = watch.session(None if options.screen else 0.0), LoadTotals()
         for frame in frames:
             shot = session.feed(frame).now

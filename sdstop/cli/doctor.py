@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from sdstop.cli import output
+from sdstop.cli.opening import begin
 from sdstop.cli.report import whole
-from sdstop.cli.watch import begin
 from sdstop.core.account import account_rows
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
-from sdstop.cli.arguments import ONCE_SECONDS
+from sdstop.cli.choices import configured, exported
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import Watch, begin, configured, exported
+from sdstop.cli.usage import ONCE_SECONDS
+from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 from sdstop.core.history import KEEP
@@ -22,14 +25,21 @@ from sdstop.exporters.web.played import PlayedFrames
 
 if TYPE_CHECKING:
     from sdstop.exporters.local.service import LocalService
+    from sdstop.exporters.otlp.pusher import Pusher
     from sdstop.exporters.recorder import Recorder
     from sdstop.exporters.web.server import FrameFeed
 
 LISTEN = ("127.0.0.1", 10042)
 
 
+OTLP_INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
+"""Variable of the OpenTelemetry SDK: milliseconds between two pushes."""
+
+
 def run(options: argparse.Namespace) -> int:
     """Serve, or print once. Raises Problem."""
+    if options.once and options.otlp is not None:
+        raise Problem("cannot use --otlp with --once", 2)
     with begin(options) as watch:
         kept = KEEP if _has_socket(options, watch) else 0.0
         exposition = Exposition(watch.session(kept), BUILTIN, exported(options, watch.config), watch.interval)
@@ -105,6 +115,38 @@ def _recorder(watch: Watch, exposition: Exposition) -> Recorder | None:
     return recorder
 
 
+def _import_asyncio() -> None:
+    """Import asyncio without ssl, which takes 4 MB: TLS of the exporter's connections is not that of asyncio."""
+    if "ssl" in sys.modules:
+        return
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # raises ImportError, for which asyncio is prepared
+    try:
+        import asyncio  # noqa: F401
+    finally:
+        del sys.modules["ssl"]
+
+
+def _pusher(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> Pusher | None:
+    """Return the thread that pushes to `--otlp`, None without it. Raises Problem."""
+    if options.otlp is None:
+        return None
+    try:
+        from sdstop.exporters.otlp.pusher import Pusher
+    except ImportError as error:
+        text = f"--otlp needs the OpenTelemetry SDK: pip install 'sdstop[otlp]' ({safe(error)})"
+        raise Problem(text, 2) from error
+    text = os.environ.get(OTLP_INTERVAL) or "60000"
+    if not text.isdecimal() or not 1000 <= int(text) <= 3_600_000:
+        raise Problem(f"invalid {OTLP_INTERVAL}; use milliseconds from 1000 to 3600000", 2)
+    guard = exposition.session.guard
+    try:
+        pusher = Pusher(options.otlp, watch.origin.name, int(text) / 1000, exposition.sampled, guard, output.say)
+    except (ValueError, OSError) as error:
+        raise Problem("--otlp: a variable OTEL_EXPORTER_OTLP_... has an unusable value", 2) from error
+    exposition.otlp = lambda: pusher.state
+    return pusher
+
+
 def _serve(
     options: argparse.Namespace,
     watch: Watch,
@@ -112,8 +154,8 @@ def _serve(
     played: PlayedFrames | None = None,
     recorder: Recorder | None = None,
 ) -> int:
+    _import_asyncio()
     from sdstop.core.config_error import ConfigError
-    from sdstop.exporters.recorder import RecordedFrames
     from sdstop.exporters.web.guard import RequestGuard
     from sdstop.exporters.web.server import Server, ended_code
 
@@ -148,11 +190,16 @@ def _serve(
         local = _local(options, watch, exposition)
         feed: FrameFeed | None = played or watch.sampler
         if recorder is not None and watch.sampler is not None:
+            from sdstop.exporters.recorder import RecordedFrames
+
             feed = RecordedFrames(watch.sampler, recorder)
         server = Server(exposition, feed, output.say, web, None if served else reload, local)
+        pusher = _pusher(options, watch, exposition)
         if played is not None:
             played.start()
         ended = server.run(address, textfile)
+        if pusher is not None:
+            pusher.close()
     except OSError as error:
         host, port = address or LISTEN
         raise Problem(f"cannot listen on {safe(host) or '*'}:{port}: {error.strerror or error}") from error

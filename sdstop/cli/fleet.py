@@ -44,7 +44,7 @@ def _configured(options: argparse.Namespace) -> Configured:
     """Return the thresholds set in the config file. Raises Problem."""
     if options.config is None:
         return {}
-    from sdstop.cli.watch import configured
+    from sdstop.cli.choices import configured
 
     return configured(options).thresholds
 

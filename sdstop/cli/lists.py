@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sdstop.cli import output
-from sdstop.cli.watch import chosen, configured
+from sdstop.cli.choices import chosen, configured
 from sdstop.core.diagnosis import providers_of
 from sdstop.core.format import safe
 from sdstop.exporters.report import catalogue

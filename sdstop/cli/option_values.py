@@ -44,6 +44,15 @@ def address(text: str) -> tuple[str, int]:
     return found[1] or found[2] or "", int(found[3])
 
 
+def endpoint(text: str) -> str:
+    """Return the URL of an OTLP endpoint: `http://collector:4318`, or with a path; it has no credentials."""
+    if re.match(r"[^/?#]*//[^/?#]*@", text):
+        raise argparse.ArgumentTypeError("credentials in a URL are visible; use OTEL_EXPORTER_OTLP_HEADERS")
+    if not re.fullmatch(r"https?://[\w.%:\[\]-]+(?:/[\x21-\x7e]*)?", text, re.ASCII) or re.search(r"[?#]", text):
+        raise argparse.ArgumentTypeError(f"invalid URL {quoted(text)}; use http://HOST:4318 or https://HOST/PATH")
+    return text
+
+
 def size(text: str) -> int:
     """Return bytes: `1GiB`, `500MB`, or a plain number of bytes; at least 1 MiB."""
     found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,3})?) ?(?:([kMGT])(i?)B?|B)?", text.strip())

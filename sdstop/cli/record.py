@@ -12,8 +12,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import begin
 from sdstop.core.ending import end_soon
 from sdstop.core.format import plural, safe
 

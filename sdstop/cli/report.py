@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from sdstop.cli import output
 from sdstop.cli.config import appearance
-from sdstop.cli.watch import Watch, begin, watched
+from sdstop.cli.opening import begin
+from sdstop.cli.watch import Watch, watched
 from sdstop.core.format import times_in
 from sdstop.core.zone import zone_for
 

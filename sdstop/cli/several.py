@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sdstop.cli.choices import configured
+from sdstop.cli.opening import opened
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import configured, opened
 from sdstop.core.format import safe, timestamp
 
 if TYPE_CHECKING:

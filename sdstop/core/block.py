@@ -9,7 +9,7 @@ without the others. Times are kept to the microsecond. Hashes prove that every b
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from math import isfinite
 from typing import TypeVar
@@ -66,40 +66,68 @@ class Piece(Struct, frozen=True, array_like=True):
         self, key: str, moments: Sequence[BlockMoment], base: BaseTexts | None = None
     ) -> Iterator[tuple[int, Evidence]]:
         """Yield the index of the frame and the evidence of each version. Raises Damaged."""
+        if not len(self.frames) == len(self.began) == len(self.skew) == len(self.took):
+            raise Damaged("versions and frames do not fit")
         texts = self._texts(key, base)
-        heads = iter(self.heads)
-        coming = next(heads, None)
         head = None
+        coming = {head.version: head for head in self.heads}
         digest = blake2b(digest_size=8)
         try:
-            for version, (index, began, skew, took, data) in enumerate(
-                zip(self.frames, self.began, self.skew, self.took, texts, strict=True)
-            ):
-                if coming is not None and coming.version == version:
-                    head, coming = coming, next(heads, None)
-                if head is None:
-                    raise Damaged("its first version has no outcome")
+            for version, (index, data) in enumerate(zip(self.frames, texts, strict=True)):
+                head = coming.get(version, head)
                 digest.update(data)
-                moment = moments[index]
-                taken = None if skew is None else moment.taken + (skew + (began or 0)) / _MICRO
-                yield index, Evidence(
-                    key, head.outcome, data, original_text(head.detail), taken,
-                    None if began is None else moment.monotonic + began / _MICRO,
-                    None if took is None else took / _MICRO, head.stderr, head.exit, original_text(head.fault),
-                )  # fmt: skip
+                yield index, self._item(key, version, head, data, moments)
         except (ValueError, IndexError) as error:
             raise Damaged(f"versions and frames do not fit: {error}") from error
         if digest.digest() != self.digest:
             raise Damaged("the hash of its data differs")
 
+    def some(
+        self, key: str, moments: Sequence[BlockMoment], wanted: Sequence[int], base: BaseTexts | None = None
+    ) -> list[Evidence]:
+        """Return the versions with these places, in ascending order, without reading the others. Raises Damaged.
+
+        The hash is that of all versions, so only the checksums of the block reveal damage.
+        """
+        runs, begins, found = self._runs(key, base), -1 if self.continues else 0, list[Evidence]()
+        try:
+            for run in runs:
+                inside = [version for version in wanted if begins <= version < begins + run.count]
+                texts = run.some([version - begins for version in inside]) if inside else []
+                for version, data in zip(inside, texts, strict=True):
+                    head = [each for each in self.heads if each.version <= version][-1]
+                    found.append(self._item(key, version, head, data, moments))
+                begins += run.count
+        except (ValueError, IndexError) as error:
+            raise Damaged(f"versions and frames do not fit: {error}") from error
+        if len(found) != len(wanted):
+            raise Damaged("versions are missing")
+        return found
+
+    def _item(self, key: str, version: int, head: Head | None, data: bytes, moments: Sequence[BlockMoment]) -> Evidence:
+        """Return a version with the data. Raises IndexError and Damaged."""
+        if head is None:
+            raise Damaged("its first version has no outcome")
+        moment = moments[self.frames[version]]
+        began, skew, took = self.began[version], self.skew[version], self.took[version]
+        return Evidence(
+            key, head.outcome, data, original_text(head.detail),
+            None if skew is None else moment.taken + (skew + (began or 0)) / _MICRO,
+            None if began is None else moment.monotonic + began / _MICRO,
+            None if took is None else took / _MICRO, head.stderr, head.exit, original_text(head.fault),
+        )  # fmt: skip
+
+    def _runs(self, key: str, base: BaseTexts | None) -> Sequence[Versions]:
+        """Return the runs of versions; if it continues a text of the base, the first version is that one."""
+        if not self.continues:
+            return self.versions
+        before = base(key) if base is not None else None
+        if before is None or not self.versions:
+            raise Damaged("the text that it continues is missing")
+        return [replace(self.versions[0], first=before), *self.versions[1:]]
+
     def _texts(self, key: str, base: BaseTexts | None) -> Iterator[bytes]:
-        runs = self.versions
-        if self.continues:
-            before = base(key) if base is not None else None
-            if before is None or not runs:
-                raise Damaged("the text that it continues is missing")
-            runs = [replace(runs[0], first=before), *runs[1:]]
-        texts = (text for run in runs for text in run.texts())
+        texts = (text for run in self._runs(key, base) for text in run.texts())
         if self.continues:
             next(texts, None)
         return texts
@@ -167,9 +195,11 @@ class OpenBlock:
         """Inflate the first part. Raises Damaged."""
         self._block = block
         self._base = base
-        self._contents = _decoded(_inflated(block.contents), BlockContents)
+        self._contents = _decoded(_inflated(block.contents), _Parts)
         self.moments = self._contents.moments
-        self._pieces = {original_text(key): piece for key, piece in self._contents.pieces.items()}
+        pieces = self._contents.pieces.items()
+        self._pieces = {original_text(key) if key[:1] == "\0" else key: piece for key, piece in pieces}
+        self._firsts: dict[str, bytes | None] = {}
         self._places = {original_text(key): place for place, key in enumerate(self._contents.large)}
         if len(self._places) != len(block.large) or not self.moments:
             raise Damaged("parts of a block are missing")
@@ -182,13 +212,17 @@ class OpenBlock:
 
     def versions(self, key: str) -> list[tuple[int, Evidence]]:
         """Return the versions of a piece of evidence with the indexes of their frames. Raises Damaged."""
-        piece = self._pieces.get(key) or self._large(key)
+        piece = self._piece(key)
         if piece is None:
             return []
         try:
             return list(piece.evidence(key, self.moments, self._base))
         except Damaged as error:
             raise Damaged(f"{key}: {error}") from error
+
+    def _piece(self, key: str) -> Piece | None:
+        raw = self._pieces.get(key)
+        return self._large(key) if raw is None else _decoded(raw, Piece)
 
     def _large(self, key: str) -> Piece | None:
         if key not in self._places:
@@ -197,13 +231,47 @@ class OpenBlock:
 
     def first_text(self, key: str) -> bytes | None:
         """Return the first version of a large text, for blocks whose base this is. Raises Damaged."""
-        piece = self._large(key)
-        return None if piece is None or piece.continues or not piece.versions else piece.versions[0].first
+        if key not in self._firsts:
+            piece = self._large(key)
+            usable = piece is not None and not piece.continues and piece.versions
+            self._firsts[key] = piece.versions[0].first if piece is not None and usable else None
+        return self._firsts[key]
 
     def latest(self, key: str, index: int | None = None) -> Evidence | None:
         """Return the last version up to a frame, None for one without. Raises Damaged."""
-        found = [item for at, item in self.versions(key) if index is None or at <= index]
-        return found[-1] if found else None
+        return self._near(key, len(self.moments) - 1 if index is None else index, before=True, after=False)[0]
+
+    def around(self, keys: Iterable[str], index: int) -> tuple[dict[str, Evidence], dict[str, Evidence]]:
+        """Return the last versions of some pieces up to a frame, and all versions of the next one. Raises Damaged.
+
+        Other versions are not read, so that a moment takes a fraction of the block's time.
+        """
+        wanted, is_last = set(keys), index == len(self.moments) - 1
+        known, coming = dict[str, Evidence](), dict[str, Evidence]()
+        for key in wanted if is_last else self.keys:
+            before, after = self._near(key, index, before=key in wanted, after=not is_last)
+            known.update({} if before is None else {key: before})
+            coming.update({} if after is None else {key: after})
+        return known, coming
+
+    def _near(self, key: str, index: int, *, before: bool, after: bool) -> tuple[Evidence | None, Evidence | None]:
+        """Return the last version of a piece up to a frame, and that of the next frame, if they are wanted."""
+        piece = self._piece(key)
+        if piece is None:
+            return None, None
+        old = [place for place, at in enumerate(piece.frames) if at <= index][-1:] if before else []
+        new = [place for place, at in enumerate(piece.frames) if at == index + 1][:1] if after else []
+        if not old and not new:
+            return None, None
+        try:
+            found = piece.some(key, self.moments, [*old, *new], self._base)
+        except Damaged as error:
+            raise Damaged(f"{key}: {error}") from error
+        return found[0] if old else None, found[-1] if new else None
+
+    def runs(self, index: int) -> dict[str, RunMark] | None:
+        """Return the collector runs of a frame, None if they are not recorded. Raises Damaged."""
+        return self._ran()[index] if self.moments[index].noted else None
 
     def frames(self) -> list[Frame]:
         """Return all frames. Raises Damaged."""
@@ -221,9 +289,10 @@ class OpenBlock:
             for m, items, marks in zip(self.moments, evidence, ran, strict=True)
         ]
 
-    def last_runs(self) -> dict[str, RunMark]:
-        """Return the last run of each collector. Raises Damaged."""
-        return {name: mark for marks in self._ran() for name, mark in marks.items()}
+    def last_runs(self, index: int | None = None) -> dict[str, RunMark]:
+        """Return the last run of each collector, up to a frame. Raises Damaged."""
+        ran = self._ran()
+        return {name: mark for marks in (ran if index is None else ran[: index + 1]) for name, mark in marks.items()}
 
     def _ran(self) -> list[dict[str, RunMark]]:
         ran: list[dict[str, RunMark]] = [{} for _ in self.moments]
@@ -235,6 +304,15 @@ class OpenBlock:
             except (ValueError, IndexError) as error:
                 raise Damaged(f"runs of {name} and frames do not fit: {error}") from error
         return ran
+
+
+class _Parts(Struct, frozen=True):
+    """A block's contents, whose pieces are decoded when they are asked for: a first block has tens of thousands."""
+
+    moments: list[BlockMoment]
+    ran: dict[str, Marks]
+    pieces: dict[str, msgspec.Raw]
+    large: list[str]
 
 
 class _Times(Struct, frozen=True):

@@ -13,7 +13,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.coverage import not_recorded, settled, without_source
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, Value, Verdict, of_rule, with_members
-from sdstop.core.finding_order import by_cause, urgency
+from sdstop.core.finding_order import by_cause, in_order, urgency
 from sdstop.core.folding import Folds, folded, folds_of
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
@@ -213,9 +213,7 @@ def _judgement(
         found_ = guard.call(Part.RULE, "folding", lambda: folded(placed_, topology, rules, held), lambda _: placed_)
         findings = guard.call(Part.RULE, "remarks", lambda: with_remarks(found_, window, rules), lambda _: found_)
         findings = policy.applied(findings, window.now.taken)
-    ids = {finding.id for finding in findings}
-    findings.sort(key=lambda finding: urgency(finding, ids))
-    told = tuple(findings[led.place] for led in by_cause(findings))
+    told = in_order(findings)
     if told and ruled_out:
         good, topology = ruled_out, window.topology
         ruled_out = guard.call(
@@ -279,14 +277,18 @@ class Diagnosis(Struct):
     members: dict[str, Episode] = field(default_factory=dict)
     folds: deque[tuple[int, Folds]] = field(default_factory=lambda: deque(maxlen=PAST))
     guard: Guard = field(default_factory=Guard)
+    pause: Callable[[], object] | None = None
+    """Called before each rule; it may wait for something more urgent."""
     _first: int = 0
     _kept: tuple[Policy, Inapplicable[_RuleResult]] | None = None
 
-    def add(self, window: Window, until: float | None = None) -> Judgement:
+    def add(self, window: Window, until: float | None = None, *, unordered: bool = False) -> Judgement:
         """Evaluate a window that ends one frame later than the previous one.
 
-        No rule is started after `until` (seconds of time.monotonic), except the first.
+        No rule is started after `until` (seconds of time.monotonic), except the first. An `unordered` frame ends no
+        finding: it may be the older one.
         """
+        before = self.now.findings if unordered else ()
         self.now = self._judge(window, until)
         taken, now = window.now.taken, window.now.monotonic
         folds = folds_of(self.now.findings)
@@ -294,6 +296,7 @@ class Diagnosis(Struct):
             self.folds.append((window.now.number, folds))
         inside = {member.id: member for finding in self.now.findings for member in finding.members}
         current = {finding.id for finding in self.now.findings}
+        stay = tuple(finding for finding in before if finding.id not in current | inside.keys())
         self.episodes |= {key: episode for key, episode in self.members.items() if key in current}
         self.members = {
             key: self._continued(member, self.members.get(key) or self.episodes.pop(key, None), window)
@@ -306,6 +309,11 @@ class Diagnosis(Struct):
                 if first.began < episode.began:
                     episode = replace(episode, since=first.since, began=first.began, found=first.found)
             self.episodes[finding.id] = episode
+        if stay:
+            kept = {(finding.rule, finding.subject) for finding in stay}
+            good = [v for v in self.now.ruled_out if not any((v.rule, subject) in kept for subject in v.subjects)]
+            self.now = replace(self.now, findings=in_order([*self.now.findings, *stay]), ruled_out=tuple(good))
+        current |= {finding.id for finding in stay}
         active = current | inside.keys()
         for key, episode in list(self.episodes.items()):
             if episode.until is not None or key in current:
@@ -349,13 +357,22 @@ class Diagnosis(Struct):
         return next((folds for since, folds in reversed(tuple(self.folds)) if since < number), frozenset())
 
     def _judge(self, window: Window, until: float | None) -> Judgement:
+        if not self.rules:  # a check judges its last window alone
+            return Judgement()
         held = self.folded_before(window.now.number)
         if self._kept is None or self._kept[0] is not self.policy:
             self._kept = self.policy, Inapplicable()
         kept = self._kept[1]
         kept.follow(window)
         if until is None:
-            return judge(window, self.rules, self.configured, self.guard, held, policy=self.policy, kept=kept)
+            pause = self.pause
+
+            def unwanted() -> bool:
+                if pause is not None:
+                    pause()
+                return False
+
+            return judge(window, self.rules, self.configured, self.guard, held, unwanted, self.policy, kept)
         rules, found = _in_order(self.rules), dict[int, _RuleResult]()
         start, self._first = self._first, 0
         for at in (*range(start, len(rules)), *range(start)):

@@ -97,6 +97,9 @@ class RunMark(Struct, frozen=True):
     duration: float | None = None
 
 
+RAN = "ran:"
+"""Prefix of the key of a collector's runs where keys of evidence and of runs are in one list."""
+
 UNDATED = -1_000_000_000.0
 """Time assigned to the first frame if its date is unknown; no real clock reports this value."""
 
@@ -113,7 +116,8 @@ class Frame(Struct, frozen=True):
     `ran` is None if the collectors that ran were not recorded (a hand-made capture); all that can run are then assumed.
     `fresh` is set for the first frame of a further run of a recorder: it holds all that is known, and nothing of the
     frames before it does. `quiet` is set for a sample of a node at rest (see sdstop.sampler.rest): it is kept, and the
-    next frame without the mark, which arrives with it, is judged.
+    next frame without the mark, which arrives with it, is judged. `unordered`: it may be older than the frames before
+    it, or show another node; their findings stay.
     """
 
     number: int
@@ -123,6 +127,7 @@ class Frame(Struct, frozen=True):
     ran: Mapping[str, RunMark] | None = None
     fresh: bool = False
     quiet: bool = False
+    unordered: bool = False
 
 
 NO_OUTPUT = "no output"

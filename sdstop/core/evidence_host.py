@@ -86,6 +86,25 @@ class EvidenceHost(Host):
             self._folders = None
         return changed
 
+    def drop(self, key: str) -> None:
+        """Forget a piece of evidence."""
+        item = self.state.pop(key, None)
+        if item is None:
+            return
+        self.denied.discard(key)
+        if key in self._spoken:
+            self._spoken.remove(key)
+        self._links.pop(key[5:], None) if key.startswith("link:") else None
+        self._real.clear()
+        self._folders = None
+
+    def copy(self) -> EvidenceHost:
+        """Return a host with the same evidence."""
+        made = EvidenceHost()
+        made.state, made.denied = dict(self.state), set(self.denied)
+        made._links, made._spoken = dict(self._links), list(self._spoken)  # same class
+        return made
+
     def evidence(self, key: str) -> Evidence | None:
         """Return the evidence with a key, without marking it as read."""
         known = self.state.get(key)

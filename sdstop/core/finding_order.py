@@ -32,6 +32,13 @@ def urgency(finding: Finding, ids: AbstractSet[str] = frozenset()) -> Urgency:
     )
 
 
+def in_order(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings worst first, each cause followed by the findings it explains."""
+    ids = {finding.id for finding in findings}
+    ordered = sorted(findings, key=lambda finding: urgency(finding, ids))
+    return tuple(ordered[led.place] for led in by_cause(ordered))
+
+
 class OrderedFinding(Struct, frozen=True):
     """Position of a finding in a cause-ordered list, as an index into the original list.
 

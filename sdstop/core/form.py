@@ -66,8 +66,8 @@ class Form(Struct, frozen=True):
     marked as omitted. `by_line`: each line is independent (a log), and omitted lines only cost their own facts.
 
     `about` is a regular expression whose first group is the name of a thing that the output shows (a pool, a volume
-    group): outputs of one form about different things are joined, whatever `several` is. `intervals`: an output can
-    report several intervals (see Need.split), and thus rates.
+    group): outputs of one form about different things are joined, whatever `several` is, and those about the same thing
+    are not. `intervals`: an output can report several intervals (see Need.split), and thus rates.
     """
 
     key: str

@@ -86,9 +86,9 @@ class ForwardPass:
     def _run(self) -> None:
         session, shown = self._session, time.monotonic()
         count, index = len(session.timeline.frames), session.frames_seen
+        session.diagnosis.pause = self._wait
         while index < count:
-            while self._urgent() and not self._ended:
-                time.sleep(_STEP)
+            self._wait()
             if self._ended:
                 return
             if not self._scouting():
@@ -98,6 +98,10 @@ class ForwardPass:
                 shown = time.monotonic()
                 os.eventfd_write(self._sign, 1)
         os.eventfd_write(self._sign, 1)
+
+    def _wait(self) -> None:
+        while self._urgent() and not self._ended:
+            time.sleep(_STEP)
 
     def _feed(self, index: int) -> None:
         self._session.feed(self._session.timeline.frame(index))
@@ -137,6 +141,7 @@ class _Scout:
             session.origin, session.collectors, session.rules, diagnosis.configured, remember=0.0,
             policy=diagnosis.policy,
         )  # fmt: skip
+        self.session.diagnosis.pause = diagnosis.pause
 
     @property
     def times(self) -> tuple[float, float]:

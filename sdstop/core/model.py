@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from sdstop.core.expression import expression
 from sdstop.core.joins import Identity, Join, Peers
 from sdstop.core.template import filled, needed_fields
 
@@ -325,6 +326,35 @@ def schema(reading: type[Reading]) -> Schema:
     if known is None:
         known = _schemas[reading] = _read_declaration(reading)
     return known
+
+
+_keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
+_MARKED = expression(r"Annotated\[[\w |.]+, *(Label|Metric|State|Fact|Buckets)\(")
+
+
+def key_of(reading: type[Reading]) -> Callable[[Reading], Hashable]:
+    """Return the key of a family's schema; only its labels are read where nothing else has asked for the schema.
+
+    Raises TypeError like `schema`.
+    """
+    known = _keys.get(reading)
+    if known is None:
+        known = _keys[reading] = _schemas[reading].key if reading in _schemas else _key(reading)
+    return known
+
+
+def _key(reading: type[Reading]) -> Callable[[Reading], Hashable]:
+    """Return the key of a family whose marks are all written in the annotations, as they usually are."""
+    labels = []
+    given: dict[str, Any] = {}
+    for base in reversed(reading.__mro__):
+        given |= inspect.get_annotations(base)
+    for name in reading.__struct_fields__:
+        found = _MARKED.match(" ".join(given[name].split())) if isinstance(given.get(name), str) else None
+        if found is None:
+            return schema(reading).key
+        labels += [name] if found[1] == "Label" else []
+    return operator.attrgetter(*labels) if labels else lambda _: ()
 
 
 def _hints(reading: type[Reading]) -> dict[str, Any]:

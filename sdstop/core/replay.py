@@ -11,13 +11,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from sdstop.core.collector import LIVE, Collector, Command
-from sdstop.core.evidence import Defect, Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence import RAN, Defect, Evidence, Frame, Outcome, RunMark
 from sdstop.core.evidence_host import TREE, EvidenceHost
 from sdstop.core.expression import expression
 from sdstop.core.format import safe
 from sdstop.core.guard import Guard, Part
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
-from sdstop.core.model import Reading, Rows, schema
+from sdstop.core.model import Reading, Rows, key_of
 from sdstop.core.snapshot import DerivedRows, Run, Snapshot, snapshot
 
 _STILL = 5.0
@@ -80,13 +80,57 @@ class Replay:
                     concerned = True  # the run is no longer hanging, whatever blocked it
             self._changed.discard(collector.name)
             self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
+        return self._shot(frame, changed)
+
+    def moved(self, frame: Frame, gone: Iterable[str]) -> tuple[Replay, Snapshot]:
+        """Return a replay at another moment, whichever is earlier, and the state of the node then; this one stays.
+
+        `frame` has all evidence that may differ from that known here, and the last runs of the collectors that ran in
+        between; the keys `gone` were not known then. Collectors whose evidence is equal are not run again. The state is
+        that of a replay that begins with a frame of everything known.
+        """
+        made = Replay(self.collectors, self.host.copy(), guard=self._guard)
+        made._younger, made._unread = self._younger, self._unread
+        gone, different = set(gone), list[Evidence]()
+        for item in frame.evidence:
+            if item.same(self.host.state.get(item.key)):
+                made.host.state[item.key] = item
+            else:
+                different.append(item)
+        changed = made.host.apply(different)
+        for key in gone & self.host.state.keys():
+            made.host.drop(key)
+            changed |= {key, TREE}
+        for collector in self.collectors:
+            before_run = self._runs.get(collector.name)
+            if frame.ran is None or collector.name in self._younger:
+                mark: RunMark | None = RunMark(frame.monotonic)
+            else:
+                known = None if before_run is None else RunMark(before_run.started, before_run.duration)
+                mark = frame.ran.get(collector.name, None if RAN + collector.name in gone else known)
+            if mark is None:
+                continue
+            same = (
+                before_run is not None
+                and before_run.keys.isdisjoint(changed)
+                and collector.name not in self._changed
+                and (before_run.duration is None) == (mark.duration is None)
+            )
+            made._runs[collector.name] = made._run(collector, frame, mark, before_run, concerned=not same, first=True)
+        return made, made._shot(frame, changed)
+
+    def _shot(self, frame: Frame, changed: set[str]) -> Snapshot:
         self._find_unread(changed)
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
         shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._families)
         self._families = shot.by_family
         return replace(shot, unread=self._unread) if self._unread else shot
 
-    def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
+    def _run(
+        self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool,
+        first: bool = False,
+    ) -> Run:  # fmt: skip
+        """Return a run; one that is the `first` has no rates, whichever moment the run before it is of."""
         base: dict[type[Reading], Rows]
         recorded = True
         defects: tuple[Defect, ...]
@@ -104,6 +148,8 @@ class Replay:
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
             outcome, reason, base, recorded = Outcome.TIMEOUT, "still running", {}, True
+        if first:
+            before = None
         last = before if before is None or before.ok else before.last
         seconds = None
         tables: dict[type[Reading], Rows] = dict(base)
@@ -164,7 +210,7 @@ class Replay:
                 family = type(reading)
                 key = keys.get(family)
                 if key is None:  # read declarations on the first row: most families have none
-                    key = keys[family] = schema(family).key
+                    key = keys[family] = key_of(family)
                 tables[family][key(reading)] = reading
         except Absent as error:
             if not error.recorded and self.host.defects:  # it was recorded, and its content is lost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
@@ -15,7 +16,8 @@ from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, Superseded, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, slug
 from sdstop.core.evidence_host import EvidenceHost
-from sdstop.core.finding import Rule
+from sdstop.core.finding import Finding, Gap, Rule, Unchecked
+from sdstop.core.finding_order import in_order
 from sdstop.core.guard import Guard
 from sdstop.core.headline import Headline, headline
 from sdstop.core.history import KEEP, History, Window
@@ -29,6 +31,13 @@ SPARE = 60.0
 """Seconds that are replayed before the window after a step back: further ones are answered at once."""
 AT_HAND = 15.0
 """Seconds of windows kept by a session that can be stepped back: the first steps are answered at once."""
+_QUICK = 0.03
+"""Seconds up to which a state is awaited; one that takes longer is preceded by a glance."""
+_NEAR = 2
+"""Frames that a glance may replay."""
+_LOOKS = 4
+"""States made ahead that are kept."""
+NOT_JUDGED = "not judged yet"
 
 
 class Look(Struct, frozen=True):
@@ -44,6 +53,9 @@ class Look(Struct, frozen=True):
     """Returns the host."""
     provisional: bool = False
     """Whether the frames before the window have not been judged yet: findings may still have begun earlier."""
+    is_glance: bool = False
+    """Whether the rules have not judged this window yet, which may lack its older frames: its findings are those that
+    are known to be active then, at their worst."""
 
     @property
     def host(self) -> EvidenceHost:
@@ -100,7 +112,7 @@ class Session:
         self.listeners: list[Callable[[Look], None]] = []
         """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
-        self._commands = _by_slug(collectors)
+        self._commands = {} if origin.live else _by_slug(collectors)
         self.timeline.name(self._named)
         self._large = LARGE if origin.live else REPLAYED
         self._at_hand = 0.0 if remember == 0 else AT_HAND
@@ -113,6 +125,9 @@ class Session:
         self._head: Look | None = None
         self._taken = 0.0
         self._back: tuple[Replay, History] | None = None
+        self._looks: deque[Look] = deque(maxlen=_LOOKS)
+        self._lasted = 0.0
+        """Seconds that the last state took."""
 
     def _begun(self) -> tuple[Replay, History]:
         """Return the state before the first frame, also of a further run: counters restart with a node."""
@@ -144,7 +159,7 @@ class Session:
             return self._head
         window = self._history.window_at(frame.number, KEEP, self._replay.host.evidence)
         assert window is not None  # noqa: S101  # a snapshot was added above
-        judgement = self.diagnosis.add(window, until)
+        judgement = self.diagnosis.add(window, until, unordered=frame.unordered)
         self.memory.learn(shot, self.rules, self._providers, judgement.singles)
         index = self.frames_seen - 1 if self.timeline.complete else len(self.timeline.frames) - 1
         host = self._replay.host
@@ -196,48 +211,114 @@ class Session:
         frames = self.timeline.frames
         index = max(0, min(index, len(frames) - 1))
         head = self._head
-        if head is not None and (head.index == index if self.timeline.complete else index == len(frames) - 1):
+        if head is not None and self._is_newest(index, head):
             return head
-        provisional = self.timeline.complete and index >= self.frames_seen
+        ready = self._ready(index)
+        if ready is not None:
+            return ready
+        began = time.monotonic()
         host = cache(lambda: EvidenceHost(self.timeline.recall(index, index + 1)[0].evidence))
         window = self._window(index, lambda key: host().evidence(key), unwanted)
         held = self.diagnosis.folded_before(frames[index].number)
         judged = self.diagnosis
         judgement = judge(window, self.rules, judged.configured, self.guard, held, unwanted, judged.policy)
-        return Look(index, window, judgement, host, provisional)
+        self._lasted = time.monotonic() - began
+        return Look(index, window, judgement, host, self._is_provisional(index))
+
+    def prepare(self, index: int, unwanted: Callable[[], bool]) -> None:
+        """Make the state at a frame that is likely to be asked for next. Raises Superseded. One thread may ask."""
+        if 0 <= index < len(self.timeline.frames) and self._ready(index) is None:
+            self._looks.append(self.look(index, unwanted))
+
+    def glance(self, index: int) -> Look | None:
+        """Return a quick view of frame `index`, None if its full state is available at once.
+
+        Readings and rates are those of the frame. Findings are those that were found before; no rule has judged it.
+        """
+        frames = self.timeline.frames
+        index = max(0, min(index, len(frames) - 1))
+        head = self._head
+        is_newest = head is not None and self._is_newest(index, head)
+        if is_newest or self._lasted < _QUICK or self._ready(index) is not None:
+            return None
+        host = cache(lambda: EvidenceHost(self.timeline.recall(index, index + 1)[0].evidence))
+
+        def evidence(key: str) -> Evidence | None:
+            return host().evidence(key)
+
+        window = self._held(index, evidence, bool, _NEAR) or self._beginning(index, evidence)
+        if window is None:
+            return None
+        return Look(index, window, self._expected(window), host, self._is_provisional(index), is_glance=True)
+
+    def _is_newest(self, index: int, head: Look) -> bool:
+        """Return whether the newest state is that of a frame; those of a live session that follow it are quiet."""
+        return head.index == index if self.timeline.complete else index == len(self.timeline.frames) - 1
+
+    def _ready(self, index: int) -> Look | None:
+        """Return the state at a frame if it was made ahead."""
+        number, provisional = self.timeline.frames[index].number, self._is_provisional(index)
+        found = (look for look in self._looks if look.now.number == number and look.provisional is provisional)
+        look = next(found, None)
+        return None if look is None else replace(look, index=index)
+
+    def _is_provisional(self, index: int) -> bool:
+        return self.timeline.complete and index >= self.frames_seen
+
+    def _expected(self, window: Window) -> Judgement:
+        """Return the findings that are known to be active at a window's end; every rule is unchecked."""
+        now, found = window.now.monotonic, list[Finding]()
+        if self.knows(now, now):
+            active = (e for e in self.episodes(now) if e.until is None or e.ended is None or now < e.ended)
+            found = list({e.finding.id: e.finding for e in active}.values())
+        unchecked = tuple(Unchecked(NOT_JUDGED, rule=rule.id, gap=Gap.EARLY) for rule in self.rules)
+        return Judgement(in_order(found), (), unchecked)
+
+    def _beginning(self, index: int, evidence: Callable[[str], Evidence | None]) -> Window | None:
+        """Return a window of a frame and the one before it, from the state known last."""
+        if index < 1 or self.timeline.frames[index].fresh:
+            return None
+        history = History(self._providers, KEEP, self._history.past, self._large)
+        replay = self._moved(history, index)
+        if replay is None:
+            replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
+            for frame in self.timeline.recall(index - 1, index + 1):
+                self._add(history, replay, frame)
+        return history.window_at(self.timeline.frames[index].number, KEEP, evidence)
+
+    def _moved(self, history: History, index: int) -> Replay | None:
+        """Add the states at a frame and the one before it to an empty history, from the state known last."""
+        if self._back is None:
+            return None
+        before, known = self._back
+        moved = self.timeline.moved(known.numbers.stop - 1, index)
+        if moved is None:
+            return None
+        replay, shot = before.moved(moved.then, moved.gone)
+        history.add(with_vanished(shot, self.memory.at(moved.then.number)))
+        self._add(history, replay, moved.frame)
+        return replay
 
     def _window(self, index: int, evidence: Callable[[str], Evidence | None], unwanted: Callable[[], bool]) -> Window:
         """Return the window that ends with a frame, from the frames replayed last if they include those needed.
 
         More frames are replayed than one window needs: steps back are then answered at once.
         """
+        window = self._held(index, evidence, unwanted)
+        if window is not None:
+            return window
         frames = self.timeline.frames
-        number = frames[index].number
-        start = self._before(index, KEEP)
-        if self._history.numbers.start <= frames[start].number:
-            window = self._history.window_at(number, KEEP, evidence)
-            if window is not None:
-                return window
-        steps_back = False
-        if self._back is not None:
-            replay, history = self._back
-            held = history.numbers
-            steps_back = bool(held) and held.start <= number < held.stop
-            if held and held.start <= frames[start].number:
-                ahead = [at for at in range(start, index + 1) if frames[at].number >= held.stop]
-                at = ahead[0] if ahead else 0
-                if not at or (frames[at - 1].number == held.stop - 1 and not frames[at].fresh):
-                    for at in ahead:
-                        if unwanted():
-                            raise Superseded
-                        self._add(history, replay, self.timeline.frame(at))
-                    window = history.window_at(number, KEEP, evidence)
-                    if window is not None:
-                        return window
-        replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
-        spare = SPARE if steps_back else 0.0
+        number, held = frames[index].number, self._back[1].numbers if self._back is not None else range(0)
+        spare = SPARE if held and held.start <= number < held.stop else self._at_hand
         history = History(self._providers, KEEP + spare, self._history.past, self._large)
-        for frame in self.timeline.recall(self._before(start, spare), index + 1):
+        start = self._before(self._before(index, KEEP), spare)
+        replay = self._moved(history, start + 1) if start < index else None
+        if replay is None:
+            replay = Replay(self.collectors, known=self.origin.collectors, guard=self.guard)
+            coming = iter(self.timeline.recall(start, index + 1))
+        else:
+            coming = (self.timeline.frame(at) for at in range(start + 2, index + 1))
+        for frame in coming:
             if unwanted():
                 raise Superseded
             self._add(history, replay, frame)
@@ -245,6 +326,33 @@ class Session:
         window = history.window_at(number, KEEP, evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
         return window
+
+    def _held(
+        self, index: int, evidence: Callable[[str], Evidence | None], unwanted: Callable[[], bool], most: int = 1 << 30
+    ) -> Window | None:
+        """Return the window that ends with a frame from the frames replayed last, and at most `most` further ones."""
+        frames = self.timeline.frames
+        number = frames[index].number
+        start = self._before(index, KEEP)
+        if self._history.numbers.start <= frames[start].number:
+            window = self._history.window_at(number, KEEP, evidence)
+            if window is not None:
+                return window
+        if self._back is None:
+            return None
+        replay, history = self._back
+        held = history.numbers
+        if not held or held.start > frames[start].number:
+            return None
+        ahead = [at for at in range(start, index + 1) if frames[at].number >= held.stop]
+        at = ahead[0] if ahead else 0
+        if len(ahead) > most or (at and (frames[at - 1].number != held.stop - 1 or frames[at].fresh)):
+            return None
+        for at in ahead:
+            if unwanted():
+                raise Superseded
+            self._add(history, replay, self.timeline.frame(at))
+        return history.window_at(number, KEEP, evidence)
 
     def _before(self, index: int, seconds: float) -> int:
         """Return the index of the oldest frame at most `seconds` before one."""

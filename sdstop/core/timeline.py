@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
 from sdstop.core.versions import GrowingVersions, Versions
 
@@ -43,6 +43,18 @@ class RunStart(Struct, frozen=True):
     gap: float
     booted: bool
     """Whether the node booted in between."""
+
+
+class Moved(Struct, frozen=True):
+    """Way from one frame to two successive ones, `then` and `frame`, which may be earlier.
+
+    `then` has all evidence that may differ from that known at the first one, and the last runs of the collectors that
+    ran in between. The keys `gone`, also those of runs, were not known then.
+    """
+
+    then: Frame
+    gone: Sequence[str]
+    frame: Frame
 
 
 class Timeline:
@@ -151,6 +163,30 @@ class Timeline:
         """Return a frame as it was appended."""
         return self._whole(self.frames[index])
 
+    def moved(self, number: int, index: int) -> Moved | None:
+        """Return the way from the frame with a number to frame `index` and the one before it.
+
+        None if there is none: the frame with the number is not held any more, or is from another run of the recorder.
+        """
+        still = self.copy()
+        frames, start, then = tuple(still.frames), still.place(number), index - 1
+        if then < 0 or start >= len(frames) or frames[start].number != number:
+            return None
+        between = frames[min(start, then) + 1 : max(start, then) + 1]
+        if frames[index].fresh or any(frame.fresh for frame in between):
+            return None
+        known, ran = still._state(index)  # noqa: SLF001  # same class
+        keys = {item.key for frame in between for item in frame.evidence}
+        runs = {name for frame in between for name in frame.ran or {}}
+        gone = (*(key for key in keys if key not in known), *(RAN + name for name in runs if name not in ran))
+        evidence = tuple(self._unpacked(known[key]) for key in keys if key in known)
+        marks = None if frames[then].ran is None else {name: ran[name] for name in runs if name in ran}
+        return Moved(replace(frames[then], evidence=evidence, ran=marks), gone, self._whole(frames[index]))
+
+    def _state(self, index: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+        """Return the evidence known, and the last runs of collectors, before a frame."""
+        return _after(dict(self.base), dict(self.ran), tuple(self.frames)[:index])
+
     def _whole(self, kept: Frame) -> Frame:
         return replace(kept, evidence=tuple(map(self._unpacked, kept.evidence)))
 
@@ -208,13 +244,13 @@ class OpenedTimeline(Timeline):
         chosen = self._all[start:stop]
         if not chosen:
             return []
-        known, ran = ({}, {}) if chosen[0].fresh else self._before(start)
+        known, ran = ({}, {}) if chosen[0].fresh else self._state(start)
         known.update((item.key, item) for item in chosen[0].evidence)
         ran.update(chosen[0].ran or {})
         marks = None if chosen[0].ran is None else ran
         return [replace(chosen[0], evidence=tuple(known.values()), ran=marks), *chosen[1:]]
 
-    def _before(self, index: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
+    def _state(self, index: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         with self._lock:
             while len(self._noted) <= index // _STRIDE:
                 known, ran = self._noted[-1]

@@ -60,17 +60,8 @@ class Versions(Struct, frozen=True, array_like=True):
         yield self.first
         row = list(_numbers(self.first, padded=self.padded) or ())
         form = _form(self.first, padded=self.padded)
-        columns = list(_unpacked("I", self.columns))
-        if max(columns) >= len(row):
-            raise Damaged("a number is changed that its text does not have")
+        columns, moved = self._moved(len(row))
         steps = self.count - 1
-        if len(self.planes) != steps * len(columns) * _WIDTH:
-            raise Damaged("numbers of a text are missing")
-        size = steps * len(columns)
-        raw = bytearray(len(self.planes))
-        for plane in range(_WIDTH):
-            raw[plane::_WIDTH] = self.planes[plane * size : (plane + 1) * size]
-        moved = _unpacked("q", bytes(raw))
         courses = [
             list(accumulate(moved[place * steps : (place + 1) * steps], initial=row[column]))
             for place, column in enumerate(columns)
@@ -79,6 +70,40 @@ class Versions(Struct, frozen=True, array_like=True):
             for column, course in zip(columns, courses, strict=True):
                 row[column] = course[version]
             yield _filled(form, row, padded=self.padded)
+
+    def some(self, wanted: Sequence[int]) -> list[bytes]:
+        """Return the versions with these places, in ascending order, without those between. Raises Damaged."""
+        if not 0 < self.count <= _MOST or wanted[-1] >= self.count or len(self.first) > LARGEST:
+            raise Damaged("a text has an impossible number of versions")
+        if not self.columns:
+            return [self.first] * len(wanted)
+        row = list(_numbers(self.first, padded=self.padded) or ())
+        form = _form(self.first, padded=self.padded)
+        columns, moved = self._moved(len(row))
+        steps, done, found = self.count - 1, 0, []
+        for version in wanted:
+            if version > done:
+                course = [moved[step::steps] for step in range(done, version)]
+                for column, by in zip(columns, map(sum, zip(*course, strict=True)), strict=True):
+                    row[column] += by
+                done = version
+            found.append(_filled(form, row, padded=self.padded) if version else self.first)
+        return found
+
+    def _moved(self, numbers: int) -> tuple[list[int], array[int]]:
+        """Return the positions of the numbers that change, and their differences, column by column."""
+        columns = list(_unpacked("I", self.columns))
+        if max(columns) >= numbers:
+            raise Damaged("a number is changed that its text does not have")
+        size = (self.count - 1) * len(columns)
+        if len(self.planes) != size * _WIDTH:
+            raise Damaged("numbers of a text are missing")
+        raw, nothing = bytearray(len(self.planes)), bytes(size)
+        for plane in range(_WIDTH):
+            part = self.planes[plane * size : (plane + 1) * size]
+            if part != nothing:
+                raw[plane::_WIDTH] = part
+        return columns, _unpacked("q", bytes(raw))
 
 
 class GrowingVersions:

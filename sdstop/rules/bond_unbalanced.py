@@ -80,6 +80,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _split(window, bond, slaves)
         elif standby:
             yield _standby(window, bond, slaves, standby)
+        elif bond.miimon == 0 and len(slaves) > 1:
+            yield _unmonitored(bond, window, slaves)
         elif len(slaves) == 1 or bond.mode in _ONE:
             yield RuledOut(bond.interface, f"{len(slaves)} of {len(slaves)} links up, {human.safe(bond.mode)}")
         else:
@@ -257,6 +259,24 @@ def _cut_off(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> Finding
         ),
         refuted_by=f"up in /sys/class/net/{bond.interface}/bonding/mii_status",
         damage=Damage.AVAILABILITY,
+    )
+
+
+def _unmonitored(bond: Bond, window: Window, slaves: Sequence[BondSlave]) -> Finding:
+    """Return the finding of a bond that does not check the links of its slaves, which thus are always up."""
+    return Finding(
+        severity=Severity.INFO,
+        subject=bond.interface,
+        title="LINKS OF THE BOND NOT MONITORED",
+        cause="miimon is 0: the bond does not check the carrier of its slaves.",
+        impact="Without ARP monitoring, a slave that loses its link is still used.",
+        values=(Value("slaves", "slaves", len(slaves)),),
+        evidence=cites(window.cite(bond, "miimon"), window.cite(bond)),
+        advice=("Set miimon to 100 in the configuration of the bond.", _state_of(bond, "MII Polling Interval")),
+        refuted_by=f"a number above 0 in /sys/class/net/{bond.interface}/bonding/miimon",
+        harmless_if="arp_interval of the bond is set",
+        damage=Damage.REDUNDANCY,
+        standing=True,
     )
 
 

@@ -59,10 +59,17 @@ def _phys(window: Window, load: HbaLoad) -> list[SasPhy]:
     return [row for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None]
 
 
+def _saves_power(hba: Hba) -> bool:
+    """Return whether the link runs slower than both ends could, as an idle one may; pcie-degraded judges that."""
+    most = [speed for speed in (hba.max_speed, hba.port_max_speed) if speed is not None]
+    return hba.speed is not None and bool(most) and hba.speed < min(most)
+
+
 def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Finding:
     full = load.carries is not None and load.moves >= limits["full"] * load.carries
     # Flash speed varies tenfold, and full sequential reads are rare: only rotating disks raise the severity.
     spinning = load.carries is not None and load.rotating * limits["disk_rate"] >= limits["severe"] * load.carries
+    spinning = spinning and not _saves_power(load.hba)
     alone = load.carries / load.disks if load.carries is not None else None
     return Finding(
         severity=Severity.WARNING if full or spinning else Severity.INFO,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.network.interfaces import Interface, Traffic
+from msgspec.structs import replace
+
+from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, Traffic
 from sdstop.collectors.network.links import BondSlave
 from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
@@ -69,7 +71,11 @@ def _judged(window: Window, row: Interface, slaves: dict[str, BondSlave], limits
             f"The link negotiated {megabits} Mbit/s: often a broken pair of the cable.",
         )
         impact = f"Transfers of at most {human.quantity(row.speed, 'bytes_per_second')} in each direction."
-        return _finding(window, row, slow, impact, window.cite(row, "speed"), Damage.SPEED)
+        finding = _finding(window, row, slow, impact, window.cite(row, "speed"), Damage.SPEED)
+        if slave is None and _is_beside(window, row, row.speed):
+            harmless = "it is a port for management, at an old switch"
+            return replace(finding, severity=Severity.INFO, harmless_if=harmless, standing=True)
+        return finding
     if _counted(window, row, slave):
         return RuledOut(row.interface, f"link up, lost {human.plural(flaps, 'time')} while watched")
     return RuledOut(row.interface, "link up in all samples; failures are not counted")
@@ -104,6 +110,15 @@ def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
     return flaps
 
 
+def _is_beside(window: Window, row: Interface, speed: int) -> bool:
+    """Return whether a slow link carries little beside a fast one, as one for management does."""
+    now = window.get(InterfaceActivity, row.interface)
+    if now is not None and max(now.rx_bytes_per_second, now.tx_bytes_per_second) >= _BUSY * speed:
+        return False
+    others = (other for other in window.rows(Interface).values() if other.kind in _KINDS and other.carrier)
+    return any((other.speed or 0) >= _FASTER * speed for other in others)
+
+
 def _counted(window: Window, row: Interface, slave: BondSlave | None) -> bool:
     """Return whether the failures of a link are known."""
     if slave is not None and slave.link_failures is not None:
@@ -116,6 +131,10 @@ _MEGABIT = 125_000
 _USB = frozenset({"cdc_ether", "cdc_ncm", "cdc_eem", "rndis_host", "asix", "smsc95xx", "usbnet"})
 """Drivers of interfaces to a management controller within the node, and of USB adapters of 100 Mbit/s."""
 _HOUR = 3600.0
+_BUSY = 0.1
+"""Share of a slow link that is more than management needs."""
+_FASTER = 10
+"""Speed of another link, as a multiple, beside which a slow one is not that of the data."""
 _SEVERAL = 10
 """Minimum number of failures since boot from which a mean is computed."""
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.devicemapper.mapper import MappedDevice
 from sdstop.core.advice import operands, run
 from sdstop.core.finding import Damage, Finding, Limits, Rule, Severity, Value, Verdict, cites, passed
 from sdstop.core.history import Window
 from sdstop.core.joins import Naming
+from sdstop.core.thing import Thing
 
 _ERROR = "error"
-_TESTS = {"flakey": "requests fail at times", "dust": "reads of some blocks fail"}
+_ZERO = "zero"
+"""Target that discards writes; below a sparse snapshot it is normal, alone below a mount it loses all data."""
+_TESTS = {"flakey": "requests fail at times", "dust": "reads of some blocks fail", _ZERO: "writes are lost"}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -21,16 +24,22 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         targets = row.targets.split(",")
         if _ERROR in targets:
             yield _finding(window, row, _ERROR, len(targets) == 1)
-        elif test := next((target for target in targets if target in _TESTS), ""):
+        elif test := next((target for target in targets if target in _TESTS and target != _ZERO), ""):
             yield _finding(window, row, test, len(targets) == 1)
+        elif _ZERO in targets and (len(targets) > 1 or _affected(window, row)):
+            yield _finding(window, row, _ZERO, len(targets) == 1)
         else:
             good.append(row.mapping)
     yield from passed(good, f"no error target in all {len(good)} tables")
 
 
-def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Finding:  # noqa: FBT001
+def _affected(window: Window, row: MappedDevice) -> Sequence[Thing]:
     thing = window.topology.named(Naming.DEV, row.device) if row.device is not None else None
-    affected = window.topology.affected(thing) if thing is not None else ()
+    return window.topology.affected(thing) if thing is not None else ()
+
+
+def _finding(window: Window, row: MappedDevice, target: str, whole: bool) -> Finding:  # noqa: FBT001
+    affected = _affected(window, row)
     part = "All" if whole else "A part"
     fails = target == _ERROR
     return Finding(

@@ -287,7 +287,7 @@ class Dashboard(Commands):
         scene = self.scene
         if scene is None:
             self.foot.say("no sample yet")
-        elif self.marked is None or self.marked.now is scene.look.now:
+        elif scene.look.is_glance or self.marked is None or self.marked.now is scene.look.now:
             self.action_mark()
         elif not isinstance(self.screen, ChangesSheet):
             first = moment_side(self.session, self.marked, "")
@@ -297,7 +297,9 @@ class Dashboard(Commands):
     def action_mark(self) -> None:
         """Mark the moment that is shown, to compare others with it."""
         scene = self.scene
-        if scene is not None:
+        if scene is not None and scene.look.is_glance:
+            self.foot.say("this frame is being judged")
+        elif scene is not None:
             self.marked = scene.look
             self.foot.say(f"marked {clock(scene.look.now.taken)}: go to another moment, then d shows the changes")
 

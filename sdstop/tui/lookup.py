@@ -15,7 +15,10 @@ from sdstop.core.session import Look, Session
 
 
 class Lookup:
-    """Thread that judges one frame at a time. A new request supersedes the one before, also while that is judged."""
+    """Thread that judges one frame at a time. A new request supersedes the one before, also while that is judged.
+
+    What takes longer than a blink is preceded by a glance. The frames next to it are judged ahead.
+    """
 
     def __init__(self, session: Session) -> None:
         """Start the thread."""
@@ -23,6 +26,8 @@ class Lookup:
         self._wanted: int | None = None
         self._found: Look | None = None
         self._ended = False
+        self._before = 0
+        """Number of the frame that was judged before the last one."""
         self._changed = threading.Condition()
         self._sign = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
@@ -39,7 +44,10 @@ class Lookup:
             self._changed.notify()
 
     def take(self) -> Look | None:
-        """Return the result of the last request once, None if there is none (any more). Never waits."""
+        """Return the newest result of the last request once, None if there is none (any more). Never waits.
+
+        A glance is followed by the judged state; `busy` is set until then.
+        """
         with self._changed:
             found, self._found = self._found, None
             with contextlib.suppress(BlockingIOError):
@@ -66,14 +74,28 @@ class Lookup:
                 if self._ended:
                     return
                 number = self._wanted or 0
-            look = self._session.guard.call(Part.FRAME, "frame", partial(self._judged, number), lambda _: None)
-            with self._changed:
-                if self._wanted == number:
-                    self._wanted, self._found = None, look
-                    os.eventfd_write(self._sign, 1)
+            for work in (self._glanced, self._judged):
+                look = self._session.guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
+                with self._changed:
+                    is_last = work != self._glanced
+                    if self._wanted == number and (is_last or look is not None):
+                        self._wanted, self._found = None if is_last else number, look
+                        os.eventfd_write(self._sign, 1)
+            self._session.guard.call(Part.FRAME, "frame", partial(self._prepare, number), lambda _: None)
+
+    def _glanced(self, number: int) -> Look | None:
+        return self._session.glance(self._session.timeline.place(number))
 
     def _judged(self, number: int) -> Look | None:
         try:
             return self._session.look(self._session.timeline.place(number), lambda: self._wanted != number)
         except Superseded:
             return None
+
+    def _prepare(self, number: int) -> None:
+        """Judge the next frame in the direction of the last step, or both after a jump, until there is a request."""
+        moved, self._before = number - self._before, number
+        index = self._session.timeline.place(number)
+        for step in (1, -1) if abs(moved) != 1 else (moved,):
+            with contextlib.suppress(Superseded):
+                self._session.prepare(index + step, lambda: self._wanted is not None or self._ended)

@@ -55,10 +55,12 @@ def moment_line(scene: Scene) -> Line:
     taken = scene.now.taken
     if scene.silent is not None:
         return text((f" no data for {duration(scene.silent)} ", BANNER))
-    if scene.sought is not None:
+    is_glance = scene.look.is_glance and scene.sought in {None, taken}
+    if scene.sought is not None and not is_glance:
         return text((f" {scene.mode.value} loading {utc(scene.sought)} ", CHIP))
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 and scene.mode is not Mode.LIVE else ""
     unsure = " provisional" if scene.look.provisional and not scene.session.is_judged else ""
+    unsure = " judging" if is_glance else unsure
     return text((f" {scene.mode.value} {utc(taken)}{behind}{unsure} ", CHIP))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.session import Session
+from sdstop.rules import RULES
 from sdstop.rules.slow_device import SLOW_DEVICE
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from tests.arrays.clock import Clock
@@ -92,6 +93,7 @@ KINDS: dict[str, tuple[str, Spread]] = {
     "mirror of md": ("mirror of md", _mirror),
     "ZFS mirror": ("ZFS mirror", _mirror),
     "raidz2": ("raidz2", _all),
+    "dRAID": ("dRAID", _all),
     "LVM stripe": ("LVM stripe", _own),
     "multipath": ("multipath", _in_turn),
     "pool devices": ("like disks", _copies),
@@ -182,9 +184,10 @@ class Found:
 
 
 def judged(shape: Shape, seed: int) -> Found:
-    """Simulate a group and judge each second of it."""
+    """Simulate a group and judge each second of it; on a healthy one, no rule at all may report anything above info."""
     files = structure(shape)
-    session = Session(Origin("n"), peers.COLLECTORS, (SLOW_DEVICE, SLOW_STRIPE_MEMBER))
+    rules = RULES if shape.trouble is Trouble.NONE else (SLOW_DEVICE, SLOW_STRIPE_MEMBER)
+    session = Session(Origin("n"), peers.COLLECTORS, rules)
     session.feed_all(frames([(time, files | {"/proc/diskstats": text}) for time, text in simulated(shape, seed)]))
     said = {
         episode.finding.subject.rpartition("/")[2]

@@ -12,12 +12,15 @@ from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture, open_recording
 from sdstop.capture.stored import StoredTimeline
+from sdstop.cli.config import Config
+from sdstop.cli.redacting import redactor
+from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.forward import ForwardPass
 from sdstop.core.period import Period, between
 from sdstop.core.session import Session
-from sdstop.core.timeline import OpenedTimeline, Timeline
+from sdstop.core.timeline import RING_SECONDS, OpenedTimeline, Timeline
 from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.exporters.report.document import document, to_json
 from sdstop.rules import RULES
@@ -127,6 +130,39 @@ def test_a_capture_of_several_runs_keeps_them_apart(name: str, tmp_path: Path) -
         assert ("/sys/gone" in {item.key for item in whole.evidence}) == known
     (last,) = between(opened_again, START + 639, START + 639)
     assert {item.key for item in last.evidence} == {"/proc/diskstats", "/sys/slow"}
+
+
+def test_a_clock_that_jumps_loses_and_reorders_nothing(tmp_path: Path) -> None:
+    given = []
+    for place, frame in enumerate(frames(range(240), START, 1000.0)):
+        jump = -3600.0 if 100 <= place < 170 else 7200.0 if place >= 170 else 0.0
+        given.append(replace(frame, taken=frame.taken + jump))
+    record(tmp_path / "r", ORIGIN, iter(given))
+    timeline = all_of(tmp_path / "r")
+    assert [(frame.number, frame.taken, frame.monotonic) for frame in timeline.frames] == [
+        (frame.number, frame.taken, frame.monotonic) for frame in given
+    ]
+    assert timeline.starts == ()
+    assert timeline.taken_by(START - 3600 + 120) == 120
+    assert timeline.taken_by(START + 50) == 169  # the last frame by then, of those after the clock was set back
+    assert timeline.taken_by(START + 7200 + 200) == 200
+    kept = Session(ORIGIN, (), (), timeline=timeline)
+    kept.feed_all(timeline.frame(index) for index in range(len(timeline)))
+    assert kept.ran_back == pytest.approx(3600.0, abs=2.0)
+
+
+def test_redacted_frames_of_a_recording_are_held_for_a_quarter_of_an_hour(tmp_path: Path) -> None:
+    origin, story = opened("clone-convoy")
+    origin = Origin("store7", privileged=True, collectors=origin.collectors)
+    record(tmp_path / "r", origin, day(story, START, incident=1.0, hours=2.0, every=60.0))
+    timeline = all_of(tmp_path / "r")
+    watch = Watch(origin, BUILTIN, Config(), 1.0, recorded=timeline)
+    watch.redact(redactor("", origin.collectors))
+    session = watch.session(None)
+    session.feed_all(watch.frames(0.0))
+    assert session.frames_seen == len(timeline)
+    assert session.timeline.frames[-1].monotonic - session.timeline.frames[0].monotonic <= RING_SECONDS
+    assert any(episode.finding.rule == "stripe-convoy" for episode in session.episodes())
 
 
 def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sdstop import rules
-from sdstop.cli import watch
+from sdstop.cli import choices, opening
 from sdstop.core.evidence import Frame
 from sdstop.exporters.capture import CaptureWriter
 from tests.cli.run import CALM, CRITICAL, DISKSTATS, Make
@@ -17,7 +17,8 @@ from tests.exporters.meters import IDLE, METERS, TOO_LOUD, frame
 @pytest.fixture
 def meters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
     """Have the made-up source and rule alone, and return what writes a capture of them."""
-    monkeypatch.setattr(watch, "BUILTIN", (METERS, IDLE))
+    for room in (choices, opening):
+        monkeypatch.setattr(room, "BUILTIN", (METERS, IDLE))
     monkeypatch.setattr(rules, "RULES", (TOO_LOUD,))
     monkeypatch.setattr(rules, "EVERY", (TOO_LOUD,))
 

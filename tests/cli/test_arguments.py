@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import sdstop
-from sdstop.cli.arguments import COMMANDS
 from sdstop.cli.command import execute
 from sdstop.cli.option_values import duration
+from sdstop.cli.usage import COMMANDS
 from tests.cli.run import one_line
 
 
@@ -126,6 +126,18 @@ def test_a_root_that_is_no_directory_is_a_usage_error(
 ) -> None:
     assert execute([*filter(None, [command]), "--root", root]) == (3 if command == "check" else 2)
     assert said in one_line("".join(capsys.readouterr()))
+
+
+@pytest.mark.parametrize("option", ["--root", "--config", "--collectors"])
+def test_a_check_of_an_empty_name_is_not_left_to_the_exporter(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exporter of this node has another root, configuration and sources."""
+    monkeypatch.setattr("sdstop.cli.check.asked_of", lambda *_: (0, "SDSTOP OK - no findings\n", 0.1))
+    assert execute(["check"]) == 0
+    assert "exporter, 0.1 s ago" in capsys.readouterr().out
+    assert execute(["check", option, ""]) == 3
+    assert "SDSTOP OK" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each not in {"", "unpack", "diff"}])

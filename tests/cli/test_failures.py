@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.cli import watch
+from sdstop.cli import opening
 from sdstop.cli.command import execute
 from tests.cli.run import one_line
 
@@ -179,7 +179,7 @@ def test_an_internal_error_is_one_line(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("\x1b[2Jnobody\nexpected this")
 
-    monkeypatch.setattr(watch, "configured", broken)
+    monkeypatch.setattr(opening, "configured", broken)
     for words, code in (["report"], 1), (["check"], 3):
         assert execute([*words, "--from", capture]) == code
         line = one_line("".join(capsys.readouterr()))

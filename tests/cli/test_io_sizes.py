@@ -8,8 +8,9 @@ from typing import Self
 
 import pytest
 
-from sdstop.cli import watch
+from sdstop.cli import live_source
 from sdstop.cli.arguments import parse
+from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
 from sdstop.node import tracing
 
@@ -54,27 +55,27 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
     ],
 )
 def test_it_is_limited_and_ends_with_the_watching(counted: list[Counted], words: list[str], seconds: float) -> None:
-    with watch.begin(parse(words[0], [*words[1:], "--collectors", "io-sizes"])):
+    with begin(parse(words[0], [*words[1:], "--collectors", "io-sizes"])):
         assert [(each.seconds, each.closed) for each in counted] == [(seconds, False)]
     assert counted[0].closed
 
 
 def test_without_the_option_nothing_is_counted(counted: list[Counted]) -> None:
     for command in ("report", "", "check", "doctor", "export"):
-        with watch.begin(parse(command, ["--collectors", "io-sizes"])):
+        with begin(parse(command, ["--collectors", "io-sizes"])):
             assert counted == []
 
 
 def test_who_is_not_root_is_told_so(counted: list[Counted], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Problem, match="--io-sizes requires root"):
-        watch.begin(parse("report", ["--io-sizes"]))
+        begin(parse("report", ["--io-sizes"]))
     assert counted == []
 
 
 def test_a_source_that_was_left_out_counts_nothing(counted: list[Counted]) -> None:
     with pytest.raises(Problem, match="excludes the source io-sizes"):
-        watch.begin(parse("report", ["--io-sizes", "--collectors", "diskstats"]))
+        begin(parse("report", ["--io-sizes", "--collectors", "diskstats"]))
     assert counted == []
 
 
@@ -82,7 +83,7 @@ def test_what_the_kernel_refuses_is_said_and_the_rest_goes_on(
     counted: list[Counted], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Counted, "failure", "this kernel has no hist triggers")
-    with watch.begin(parse("report", ["--io-sizes"])) as begun:
+    with begin(parse("report", ["--io-sizes"])) as begun:
         assert begun.sampler is not None
     assert capsys.readouterr().err == "sdstop: --io-sizes: unavailable: this kernel has no hist triggers\n"
 
@@ -94,5 +95,5 @@ def test_every_start_by_root_takes_back_what_was_left(
     calls: list[bool] = []
     monkeypatch.setattr(tracing, "remove_leftovers", lambda: calls.append(True))
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    watch._live(root, [])
+    live_source._live(root, [])
     assert len(calls) == swept

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
+from sdstop.cli.choices import configured
 from sdstop.cli.config import Config, load
-from sdstop.cli.watch import configured
 from sdstop.collectors import BUILTIN
 from sdstop.core.config_error import ConfigError
 from sdstop.core.session import Session

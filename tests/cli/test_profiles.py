@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.cli.arguments import UsageError, parse
+from sdstop.cli.arguments import parse
 from sdstop.cli.capture import _stands_on
+from sdstop.cli.usage import UsageError
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.session import Session

@@ -20,7 +20,8 @@ from tests.cli.run import one_line, run, start
 def wait_for(recorder: subprocess.Popen[str], path: Path, frames: int) -> None:
     """Wait for frames beyond the tables: they are written half a minute later, or at the end."""
     end = time.monotonic() + 60
-    while not path.exists() or time.monotonic() < end - 60 + frames * 0.2:
+    log = path.with_name(f"{path.name}-wal")
+    while not (log.is_file() and log.stat().st_size) or time.monotonic() < end - 60 + frames * 0.2:
         assert recorder.poll() is None, recorder.communicate()
         assert time.monotonic() < end
         time.sleep(0.05)

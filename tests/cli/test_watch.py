@@ -6,7 +6,7 @@ import pytest
 
 import sdstop.sampler
 from sdstop.cli.arguments import parse, split
-from sdstop.cli.watch import begin
+from sdstop.cli.opening import begin
 from sdstop.core.collector import RESTING
 
 

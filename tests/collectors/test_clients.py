@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sdstop.collectors.network.clients import (
     ASK,
     CLIENTS,
-    SOCKETS,
     ClientConnection,
     StorageClient,
     activity,
@@ -18,6 +17,7 @@ from sdstop.collectors.network.clients import (
     parse_routes,
     served,
 )
+from sdstop.collectors.network.connections import SOCKETS
 from sdstop.core.evidence import command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent

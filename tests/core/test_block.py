@@ -145,6 +145,40 @@ def test_damage_costs_a_block_and_nothing_else(seed: int) -> None:
         check(frame, other)
 
 
+@pytest.mark.parametrize("story", STORIES)
+def test_a_moment_is_read_without_the_rest(story: str) -> None:
+    frames = open_capture(FIXTURES / story)[1]
+    opened = packed(frames).opened()
+    known: dict[str, Evidence] = {}
+    for index, frame in enumerate(frames):
+        known.update((item.key, item) for item in frame.evidence)
+        found, coming = opened.around(known, index)
+        assert found.keys() == known.keys()
+        assert all(item.same(known[key]) for key, item in found.items())
+        after = {item.key: item for item in frames[index + 1].evidence} if index + 1 < len(frames) else {}
+        assert coming.keys() == after.keys()
+        assert all(item.same(after[key]) for key, item in coming.items())
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_moment_of_a_damaged_block_is_refused_in_one_way(seed: int) -> None:
+    chance = random.Random(seed)
+    block = packed(FRAMES)
+    parts = [bytearray(zlib.decompress(part)) for part in (block.contents, *block.large)]
+    for part in parts:  # as somebody writes who knows the form
+        place = chance.randrange(len(part))
+        part[place : place + chance.randrange(1, 9)] = chance.randbytes(chance.randrange(0, 9))
+    contents, *large = (zlib.compress(bytes(part)) for part in parts)
+    try:
+        opened = replace(block, contents=contents, large=large).opened()
+        for index in range(len(opened.moments)):
+            opened.around(opened.keys, index)
+            opened.last_runs(index)
+            opened.runs(index)
+    except Damaged:
+        return
+
+
 def test_a_bomb_is_refused() -> None:
     bomb = Block(zlib.compress(bytes(300 << 20), 9), [])
     with pytest.raises(Damaged, match="larger than allowed"):

@@ -2,10 +2,14 @@
 
 import enum
 import gc
+import operator
+from types import SimpleNamespace
 from typing import Annotated, ClassVar
 
 import pytest
 
+from sdstop.collectors import BUILTIN
+from sdstop.core import model
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, State, metric_name, schema
 
 
@@ -90,3 +94,29 @@ def test_a_family_without_labels_has_one_row() -> None:
         load: Annotated[float, Metric("Load", "h")]
 
     assert schema(Only).key(Only(1.0)) == ()
+
+
+FAMILIES = sorted(
+    {family for each in BUILTIN for family in (*each.families, *(d.target for d in each.derives))},
+    key=lambda family: family.__name__,
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_a_key_is_that_of_the_schema_however_it_is_read(family: type[Reading], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "_schemas", {})
+    monkeypatch.setattr(model, "_keys", {})
+    key, labels = model.key_of(family), schema(family).labels
+    if labels:
+        assert isinstance(key, operator.attrgetter)
+        assert key.__reduce__() == operator.attrgetter(*labels).__reduce__()
+    else:
+        assert key(SimpleNamespace()) == ()  # type: ignore[arg-type]
+
+
+def test_few_declarations_are_read_whole_for_their_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "_schemas", {})
+    monkeypatch.setattr(model, "_keys", {})
+    for family in FAMILIES:
+        model.key_of(family)
+    assert len(model._schemas) < len(FAMILIES) / 8

@@ -35,7 +35,12 @@ def exporting(node: Path, *arguments: str | Path, **environment: str) -> Iterato
 def port_of(process: subprocess.Popen[str]) -> int:
     """Return the port that the exporter says it listens on."""
     assert process.stderr is not None
-    assert select.select([process.stderr], [], [], PATIENCE)[0], "the exporter says nothing"
-    found = re.fullmatch(r"sdstop: serving https?://127\.0\.0\.1:(\d+)/metrics\n", process.stderr.readline())
+    line = b""
+    while not line.endswith(b"\n"):  # no byte more: communicate() does not return what a buffer has
+        assert select.select([process.stderr], [], [], PATIENCE)[0], "the exporter says nothing"
+        read = os.read(process.stderr.fileno(), 1)
+        assert read, line
+        line += read
+    found = re.fullmatch(r"sdstop: serving https?://127\.0\.0\.1:(\d+)/metrics\n", line.decode())
     assert found is not None
     return int(found[1])

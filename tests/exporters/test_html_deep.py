@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.cli import command
-from sdstop.cli.watch import with_smp_policy
+from sdstop.cli.live_source import with_smp_policy
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.sas import OFTEN, PORTS, SAS
 from sdstop.core.evidence import Frame, Origin

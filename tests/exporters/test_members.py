@@ -10,7 +10,7 @@ from sdstop.collectors.block.mounts import MountPoint
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.model import Reading
 from sdstop.core.topology import Topologies
-from sdstop.exporters.prometheus.members import members_of
+from sdstop.exporters.prometheus.members import members_of, paths_of
 from sdstop.readings.cluster import ClusterDevice
 from tests.nodes.rows import row
 
@@ -43,3 +43,16 @@ def test_disks_that_are_only_mounted_exported_or_partitioned_are_none() -> None:
     mount = MountPoint(point="/", filesystem="ext4", device="/dev/sda1")
     export = row(AoeExport, shelf=0, slot=1, device="/dev/sdd", kernel="sdd", interface="eth1")
     assert members(partition("sda1", "sda"), mount, export) == frozenset()
+
+
+def test_maps_stand_for_their_paths_with_and_without_a_privilege() -> None:
+    slaves = [BlockLink("dm-0", name, "slave") for name in ("sda", "sdb")]
+    tables: dict[type[Reading], dict[Hashable, Reading]] = {
+        BlockLink: dict(
+            enumerate((*slaves, BlockLink("dm-1", "dm-0", "slave"), BlockLink("nvme0n1", "nvme0c0n1", "path")))
+        )
+    }
+    topology = Topologies().of(tables)
+    known = frozenset({"dm-0", "nvme0n1"}), frozenset({"sda", "sdb", "nvme0c0n1"})
+    assert paths_of(topology, {"dm-0"}) == known
+    assert paths_of(topology, ()) == (frozenset({"nvme0n1"}), frozenset({"nvme0c0n1"}))  # dm-0 may be a volume

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Origin
+from sdstop.core.host import Output
 from sdstop.core.model import Label, Metric, Reading, schema
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, choice
@@ -33,6 +35,7 @@ from tests.exporters.page import samples
 from tests.fixtures import story
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+TREE = runpy.run_path(str(ROOT / "bench" / "tree.py"))
 OWN = (
     "sdstop_collector_",
     "sdstop_rule_",
@@ -59,6 +62,43 @@ def test_the_default_page_has_few_series(tmp_path: Path, disks: int) -> None:
     assert len(lines) <= 20 * disks + 300, count.most_common(40)
     assert sum(number for name, number in count.items() if name.startswith(OWN)) <= 100
     assert count["sdstop_disk_io_time_seconds_total"] >= disks * 0.9
+
+
+class SanNode(LiveHost):
+    """A tree of files whose commands of device mapper answer, too."""
+
+    def __init__(self, root: Path, disks: int, maps: int) -> None:
+        super().__init__(str(root), BUILTIN)
+        self._disks, self._maps = disks, maps
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        if argv[0] == "dmsetup" and argv[1] in {"table", "status"}:
+            said = TREE["dmsetup"](self._disks, self._maps, table=argv[1] == "table")
+            return Output(said.encode())
+        return super().run(argv, deadline)
+
+
+@pytest.mark.parametrize(
+    ("disks", "maps"),
+    [
+        (10, 2),
+        (10, 30),
+        *(pytest.param(10, maps, marks=pytest.mark.slow) for maps in (300, 1250)),
+    ],
+)
+def test_the_default_page_has_few_series_of_maps_and_their_paths(tmp_path: Path, disks: int, maps: int) -> None:
+    TREE["build"](tmp_path / "n", disks, maps=maps)
+    exposition = Exposition(Session(Origin("n"), BUILTIN, RULES), chosen=DEFAULT)
+    exposition.feed(sample(SanNode(tmp_path / "n", disks, maps), BUILTIN, 1, time.time(), time.monotonic()))
+    lines = [line for line in exposition.page().decode().splitlines() if not line.startswith("#")]
+    count = Counter(line.partition("{")[0].partition(" ")[0] for line in lines)
+    assert len(lines) <= 20 * (disks + maps) + 4 * 4 * maps + 300, count.most_common(40)
+    assert count["sdstop_multipath_state_active"] == maps
+    assert count["sdstop_multipath_path_state"] == 4 * maps
+    assert count["sdstop_series_dropped"] == 0
+    of_maps = [line for line in lines if line.startswith('sdstop_disk_reads_total{device="dm-')]
+    assert len(of_maps) == maps  # and none of their paths
+    assert count["sdstop_disk_reads_total"] == maps + disks
 
 
 OF_A_DISK = {

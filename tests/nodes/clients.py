@@ -6,8 +6,8 @@ from sdstop.collectors.network.clients import (
     ADDRESSES6,
     ASK,
     ROUTES,
-    SOCKETS,
 )
+from sdstop.collectors.network.connections import SOCKETS
 from sdstop.core.evidence import command_key
 
 HEAD = "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"

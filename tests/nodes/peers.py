@@ -109,6 +109,7 @@ def shown(
 GROUPS: Mapping[str, Callable[[Sequence[str]], Files]] = {
     "mirror of md": raid1,
     "raidz2": pool,
+    "dRAID": lambda names: pool(names, f"draid1:{len(names) - 1}d:{len(names)}c:0s-0"),
     "ZFS mirror": lambda names: pool(names, "mirror-0"),
     "LVM stripe": mapping,
     "multipath": lambda names: mapping(names, "multipath"),

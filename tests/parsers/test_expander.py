@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.cli import watch
 from sdstop.cli.arguments import parse
+from sdstop.cli.live_source import with_smp_policy
+from sdstop.cli.opening import begin
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.expander import REST, SasExpander, changes
 from sdstop.collectors.fabric.sas import PHYS, SAS, SasPhy, without_smp
@@ -268,11 +269,11 @@ def test_a_live_node_remembers_what_rests(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_switch(words: list[str], config: str, asks: bool, tmp_path: Path) -> None:  # noqa: FBT001  # a case
     (tmp_path / "c.toml").write_text(config)
     options = ["--collectors", "sas", "--config", str(tmp_path / "c.toml"), "--root", str(tmp_path), *words]
-    with watch.begin(parse("doctor", options)) as begun:
+    with begin(parse("doctor", options)) as begun:
         assert begun.collectors == ((SAS if asks else without_smp()),)
 
 
 def test_the_switch_leaves_the_other_sources() -> None:
-    assert watch.with_smp_policy(BUILTIN, smp=True) == BUILTIN
-    changed = [a.name for a, b in zip(BUILTIN, watch.with_smp_policy(BUILTIN, smp=False), strict=True) if a is not b]
+    assert with_smp_policy(BUILTIN, smp=True) == BUILTIN
+    changed = [a.name for a, b in zip(BUILTIN, with_smp_policy(BUILTIN, smp=False), strict=True) if a is not b]
     assert changed == ["sas"]

@@ -229,9 +229,9 @@ def test_states_that_do_not_agree_leave_the_array_unchecked() -> None:
 GONE = (*COLLECTORS, DISKSTATS, BLOCKDEV)
 
 
-def vanished(names: Sequence[str], *, level: str = "raid6", sysfs: bool = True) -> Judged:
+def vanished(names: Sequence[str], *, level: str = "raid6", sysfs: bool = True, slots: str = "UUUU") -> Judged:
     """Judge an array of four disks, of which some are gone for two seconds; `sysfs`: without it disks are unknown."""
-    array = Node(level=level, slots="UUUU", action="idle", layout="level 6, 512k chunk, algorithm 2").files()
+    array = Node(level=level, slots=slots, action="idle", layout="level 6, 512k chunk, algorithm 2").files()
     shown = []
     for second in range(4):
         left = [name for name in ("sda", "sdb", "sdc", "sdd") if second < 2 or name not in names]
@@ -321,3 +321,46 @@ def test_an_array_that_was_frozen_is_good() -> None:
     frozen, idle = (Node(slots="UUUU", action=action).files() for action in ("frozen", "idle"))
     shown = [(float(t), frozen if t < 40 else idle | {"/proc/mdstat": f"{idle['/proc/mdstat']} "}) for t in range(45)]
     assert Judged(COLLECTORS, [ARRAY_DEGRADED], shown).ruled_out("md0").summary == "all 4 members in sync"
+
+
+def on_partitions(*names: str, level: str = "raid1") -> Judged:
+    """Judge an array of partitions."""
+    folder = "/sys/block/md0/md"
+    members = " ".join(f"{name}[{slot}]" for slot, name in enumerate(names))
+    mark = f"[{len(names)}/{len(names)}] [{'U' * len(names)}]" if level != "raid0" else ""
+    files = {
+        "/proc/mdstat": f"Personalities : [{level}]\nmd0 : active {level} {members}\n      8 blocks {mark}\n\n"
+        "unused devices: <none>\n",
+        f"{folder}/level": f"{level}\n", f"{folder}/raid_disks": f"{len(names)}\n", f"{folder}/sync_action": "idle\n",
+        f"{folder}/array_state": "clean\n", f"{folder}/degraded": "0\n",
+    }  # fmt: skip
+    for slot, name in enumerate(names):
+        files |= {f"{folder}/dev-{name}/slot": f"{slot}\n", f"{folder}/dev-{name}/state": "in_sync\n"}
+        files |= {f"/sys/block/{name[:3]}/dev": f"8:{16 * slot}\n", f"/sys/block/{name[:3]}/size": "99\n"}
+        files |= {f"/sys/block/{name[:3]}/{name}/partition": name[3:], f"/sys/block/{name[:3]}/{name}/dev": f"8:{slot}"}
+    return Judged((MDRAID, MDMEMBERS, BLOCKDEV), [ARRAY_DEGRADED], [(0.0, files)])
+
+
+def test_two_members_on_one_disk() -> None:
+    finding = on_partitions("sda1", "sda2").finding("md0")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "MEMBERS SHARE A DISK")
+    assert finding.impact == "The failure of sda takes 2 members at once."
+
+
+def test_members_on_disks_of_their_own_and_arrays_without_redundancy() -> None:
+    assert on_partitions("sda1", "sdb1").ruled_out("md0").summary == "all 2 members in sync"
+    assert on_partitions("sda1", "sda2", level="raid0").ruled_out("md0").summary
+
+
+def test_two_members_in_one_slot_contradict_each_other() -> None:
+    node = Node(**RAID1, slots="UU", action="idle").files()  # type: ignore[arg-type]
+    slots = [key for key in node if key.endswith("/slot")]
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, node | dict.fromkeys(slots, "0\n"))]).unchecked("md0")
+    assert (said.gap, said.reason) == (Gap.FAULTY, "sda and sdb are both in slot 0")
+
+
+def test_a_disk_that_is_gone_besides_a_missing_member() -> None:
+    """Members that md counts as missing are not listed as working: a second one is lost."""
+    finding = vanished(("sdc",), slots="UUU_").finding("md0")
+    assert (finding.severity, finding.title) == (Severity.CRITICAL, "1 MEMBER GONE: md has not noticed")
+    assert vanished((), slots="UUU_").finding("md0").severity is Severity.WARNING

@@ -216,3 +216,16 @@ def test_two_partners_are_named_as_the_cause_of_two_aggregators() -> None:
     said = judged(slaves={1: {"ad_aggregator_id": "2"}}, proc=files_of_proc).finding("bond0", RULE)
     assert said.cause == "eth1 leads to another LACP partner than the other slaves."
     assert value(said, "partners") == 2
+
+
+@pytest.mark.parametrize(("miimon", "mode", "found"), [
+    ("0", "active-backup 1", True), ("0", "balance-xor 2", True), ("1", "active-backup 1", False),
+    ("100", "802.3ad 4", False),
+])  # fmt: skip
+def test_a_bond_that_does_not_look_at_its_links(miimon: str, mode: str, *, found: bool) -> None:
+    said = judged(mode=mode, proc={f"{CLASS}/bond0/bonding/miimon": miimon})
+    if found:
+        finding = said.finding("bond0", RULE)
+        assert (finding.severity, finding.title) == (Severity.INFO, "LINKS OF THE BOND NOT MONITORED")
+    else:
+        assert said.ruled_out("bond0", RULE).summary

@@ -139,6 +139,8 @@ OLD = "version: 8.4.11 (api:1/proto:86-101)\n 0: cs:{}\n"
         ("Connected ro:Primary/Secondary ds:Diskless/Diskless C r-----", "critical", "I/O FAILS"),
         ("WFConnection ro:Primary/Unknown ds:Failed/DUnknown C r-----", "critical", "I/O FAILS"),
         ("Connected ro:Secondary/Secondary ds:Inconsistent/Inconsistent C r-----", "warning", None),
+        ("StandAlone ro:Secondary/Unknown ds:Outdated/DUnknown r-----", "critical", "NO CURRENT COPY REACHABLE"),
+        ("Connected ro:Secondary/Primary ds:Outdated/UpToDate C r-----", "critical", "ONE COPY LEFT"),
         ("Connected ro:Primary/Secondary ds:Diskless/UpToDate C r-----", "critical", None),
         ("Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----", None, None),
     ],

@@ -250,3 +250,42 @@ def test_a_disk_in_use_without_capacity_is_critical() -> None:
     check(finding)
     assert below_mount("/dev/sda", "rw", size=0).ruled_out("sdb").summary
     assert below_mount("/dev/sdb", "rw", size=1).ruled_out("sdb").summary
+
+
+@pytest.mark.parametrize(("size", "found"), [(100, True), (103, True), (104, False), (200, False)])
+def test_a_partition_behind_the_end_of_its_disk(size: int, *, found: bool) -> None:
+    files = disk("sdb", 16) | {
+        "/sys/block/sdb/size": f"{size}\n", "/sys/block/sdb/sdb1/partition": "1\n", "/sys/block/sdb/sdb1/dev": "8:17\n",
+        "/sys/block/sdb/sdb1/start": "6\n", "/sys/block/sdb/sdb1/size": "100\n",
+    }  # fmt: skip
+    said = Judged((BLOCKDEV,), [DISK_OFFLINE], [(0.0, files)])
+    assert [each.subject for each in said.all if isinstance(each, Finding)] == (["sdb1"] if found else [])
+    for each in said.all:
+        if isinstance(each, Finding):
+            check(each)
+
+
+@pytest.mark.parametrize(("file", "access", "found"), [
+    ("/srv/a.img (deleted)", "rw", True), ("/srv/a.img (deleted)", "ro", False), ("/srv/a.img", "rw", False),
+])  # fmt: skip
+def test_a_loop_device_without_its_file(file: str, access: str, *, found: bool) -> None:
+    """The image of a package is mounted read-only, and its file is deleted with the package."""
+    files = disk("sda", 0) | {
+        "/sys/block/loop0/dev": "7:0\n", "/sys/block/loop0/size": "16\n", "/sys/block/loop0/ro": "0\n",
+        "/sys/block/loop0/loop/backing_file": f"{file}\n", "/proc/mounts": f"/dev/loop0 /srv/data xfs {access} 0 0\n",
+    }  # fmt: skip
+    said = Judged((BLOCKDEV, MOUNTED), [DISK_OFFLINE], [(0.0, files)])
+    assert [each.title for each in said.all if isinstance(each, Finding)] == (
+        ["FILE OF THE DEVICE DELETED"] if found else []
+    )
+
+
+@pytest.mark.parametrize(("size", "mounted"), [(0, True), (0, False), (16, True)])
+def test_a_mapping_without_a_table_below_a_mount(size: int, *, mounted: bool) -> None:
+    files = disk("sda", 0) | {
+        "/sys/block/dm-3/dev": "253:3\n", "/sys/block/dm-3/size": f"{size}\n", "/sys/block/dm-3/dm/name": "vg0-home\n",
+        "/proc/mounts": f"/dev/mapper/{'vg0-home' if mounted else 'other'} /home ext4 rw 0 0\n",
+    }  # fmt: skip
+    said = Judged((BLOCKDEV, MOUNTED), [DISK_OFFLINE], [(0.0, files)])
+    found = [each.title for each in said.all if isinstance(each, Finding)]
+    assert found == (["VOLUME WITHOUT CAPACITY, still in use"] if mounted and not size else [])

@@ -134,3 +134,9 @@ def test_what_a_hypervisor_makes_up_is_left_alone() -> None:
 def test_payload_of_pci_express() -> None:
     assert pcie_payload(8e9, 8, 1.0) == pytest.approx(7.877e9, rel=1e-3)
     assert pcie_payload(5e9, 8, 1.0) == pytest.approx(4e9)
+
+
+def test_a_link_that_saves_power_is_not_a_warning() -> None:
+    """At 2.5 of 8 GT/s a link of 15 idle disks carries less; pcie-degraded says whether that lasts under load."""
+    slow = judged(15, link=("2.5 GT/s PCIe", "8")).finding(FIRST, OVER)
+    assert slow.severity is Severity.INFO

@@ -147,3 +147,21 @@ def test_without_traffic_nobody_knows_whether_a_link_was_used() -> None:
     )
     said = Judged([INTERFACES_TEXT], [LINK_DEGRADED], [(0.0, {"cmd:ip address": text})])
     assert "traffic since boot unknown" in said.unchecked("eno2").reason
+
+
+@pytest.mark.parametrize(("other", "share", "severity"), [
+    (1000, 0.0, Severity.INFO), (999, 0.0, Severity.WARNING), (25_000, 0.09, Severity.INFO),
+    (25_000, 0.11, Severity.WARNING),
+])  # fmt: skip
+def test_a_slow_link_beside_a_fast_one_is_for_management(other: int, share: float, severity: Severity) -> None:
+    line = 12_500_000
+    moments = [
+        files(Nic("eth0", speed=100, rx_packets=9 + n, rx_bytes=int(share * line * 10 * n)), Nic("eth1", speed=other))
+        for n in range(3)
+    ]
+    assert judged(*moments).finding("eth0").severity is severity
+
+
+def test_a_slow_slave_is_not_for_management() -> None:
+    said = judged(bond(Nic("eth0", speed=100, rx_packets=9), Nic("eth1", speed=10_000)))
+    assert said.finding("eth0").severity is Severity.WARNING

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.network.clients import ASK, CLIENTS, ROUTES, SOCKETS
+from sdstop.collectors.network.clients import ASK, CLIENTS, ROUTES
+from sdstop.collectors.network.connections import SOCKETS
 from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Severity

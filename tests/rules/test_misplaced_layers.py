@@ -160,6 +160,14 @@ def test_an_error_target_below_a_mount_is_critical() -> None:
     assert said.finding("data").severity is Severity.CRITICAL
 
 
-@pytest.mark.parametrize("text", ["data: 0 100 linear 8:0 0\n", "data: 0 100 delay 8:0 0 5\n"])
+def test_a_target_that_discards_writes_matters_below_a_mount() -> None:
+    mount = {"/proc/self/mounts": "/dev/mapper/data /srv ext4 rw\n"}
+    assert tables("data: 0 100 zero \n", **mount).finding("data").title == "TEST TARGET: zero"
+    assert tables("data: 0 50 linear 8:0 0\ndata: 50 50 zero \n").finding("data").severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("text", [
+    "data: 0 100 linear 8:0 0\n", "data: 0 100 delay 8:0 0 5\n", "data: 0 100 zero \n",
+])  # fmt: skip
 def test_other_targets_are_good(text: str) -> None:
     assert tables(text).ruled_out("data").summary == "no error target in all 1 tables"

@@ -49,6 +49,7 @@ def node(kind: str, names: Sequence[str] = DISKS) -> Files:
 SUBJECTS = {
     "mirror of md": ("slow-device", "md1/sdd"),
     "raidz2": ("slow-device", "tank/sdd"),
+    "dRAID": ("slow-device", "tank/sdd"),
     "ZFS mirror": ("slow-device", "tank/sdd"),
     "LVM stripe": ("slow-stripe-member", "vg0/data/sdd"),
     "multipath": ("slow-device", "mpatha/sdd"),

@@ -12,7 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from sdstop.cli import command
-from sdstop.cli.arguments import MOST_COMPARED, UsageError, parse
+from sdstop.cli.arguments import parse
+from sdstop.cli.usage import MOST_COMPARED, UsageError
 from sdstop.core.evidence import UNDATED
 from sdstop.exporters.report.site import clocks, markdown, page, text, to_data
 from tests.fixtures import FIXTURES, renamed

@@ -112,9 +112,12 @@ class _Partial(Replay):
         self.unaltered = story.shots[0].runs
         self._again = {collector.name for collector in again}
 
-    def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
+    def _run(
+        self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool,
+        first: bool = False,
+    ) -> Run:  # fmt: skip
         if collector.name in self._again:
-            return super()._run(collector, frame, mark, before, concerned=concerned)
+            return super()._run(collector, frame, mark, before, concerned=concerned, first=first)
         return self.unaltered[collector.name]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,6 +66,18 @@ def pack(members: Mapping[str, bytes], path: Path) -> None:
     if path.exists() and gzip.decompress(path.read_bytes()) == raw:
         return
     path.write_bytes(gzip.compress(raw, 9, mtime=0))
+
+
+def pack_folder(folder: Path) -> None:
+    """Replace the files of a fixture that was written by hand with capture.tar.gz; README.md stays."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.parent != folder]
+    files += [path for path in folder.iterdir() if path.is_file() and path.name not in {"README.md", PACKED}]
+    pack({f"{folder.name}/{path.relative_to(folder)}": path.read_bytes() for path in files}, folder / PACKED)
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path in files:
+            path.unlink()
 
 
 def stream(members: Mapping[str, bytes]) -> bytes:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.collectors.network.clients import ASK, ROUTES, SOCKETS
+from sdstop.collectors.network.clients import ASK, ROUTES
+from sdstop.collectors.network.connections import SOCKETS
 from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS
 from sdstop.core.evidence import command_key
 from sdstop.rules.zvol_slow_path import BlockLayout

@@ -31,7 +31,7 @@ from sdstop.rules import RULES
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line
 from sdstop.tui.widgets.palette import Palette
-from tests.fixtures import expected, names, opened
+from tests.fixtures import expected, names, opened, story
 from tests.stories.altered import changed, unaltered
 
 GARBAGE = b"\x7fxyzzy \xff\xfe plugh\n%%%% 12 ]]> :::\n"
@@ -245,18 +245,17 @@ def test_no_node_returned_anything_empty_that_is_called_filled() -> None:
 def test_what_is_gone_without_a_trace_is_named(name: str) -> None:
     """Where nothing is found any more, it is good only for what was recorded, and the source is named."""
     frames = Retention(BUILTIN).frames(opened(name)[1])
-    cited = {cite.key for episode in story_of(name, frames).episodes() for cite in episode.finding.evidence}
+    whole = story_of(name, frames)
+    cited = {cite.key for episode in whole.episodes() for cite in episode.finding.evidence}
     for key in sorted(cited):
         session = story_of(name, changed(frames, key, lambda _: None))
         said = session.headline()
         if said.code == OK:
             assert "in the recorded data" in said.found, key
-            runs = {run.collector for run in story_of(name, frames).head().now.runs.values() if key in run.keys}
+            runs = {run.collector for run in whole.head().now.runs.values() if key in run.keys}
             assert any(name in said.text for name in runs & set(said.lacking)), key
             there = session.head().now.rows(Disk)
-            lost = {e.finding.subject for e in story_of(name, frames).episodes() if key in _keys(e.finding)} & set(
-                there
-            )
+            lost = {e.finding.subject for e in whole.episodes() if key in _keys(e.finding)} & set(there)
             assert lost <= set(said.unjudged.replace(",", "").split()), key
 
 
@@ -276,7 +275,7 @@ def _keys(finding: Finding) -> set[str]:
 def test_what_is_cited_and_not_understood_is_unknown(name: str, change: Callable[[bytes], bytes]) -> None:
     frames = Retention(BUILTIN).frames(opened(name)[1])
     cited = {
-        cite.key for episode in story_of(name, frames).episodes() if episode.until is None
+        cite.key for episode in story(name).session.episodes() if episode.until is None
         for cite in episode.finding.evidence
     }  # fmt: skip
     for key in sorted(cited):

@@ -37,7 +37,7 @@ from sdstop.sampler import sample
 from sdstop.tui.scene import BAD
 from tests.fixtures import FIXTURES, Said, Story, Undeclared, each_of, every_story, expected, names, parse, story, tenth
 from tests.make_fixtures import STORIES as SYNTHETIC
-from tests.stories.archive import pack, stream
+from tests.stories.archive import pack, pack_folder, stream
 from tests.tui.first_screen import SIZES, check_first_screen
 from tests.tui.screens import Screen, screen
 
@@ -88,14 +88,20 @@ found = ["critical array-degraded md0"]
 
 
 def test_a_fixture_made_by_hand_is_a_folder_with_a_readme(tmp_path: Path) -> None:
+    """As its files, and packed."""
     mdstat = tmp_path / "static/proc/mdstat"
     mdstat.parent.mkdir(parents=True)
     mdstat.write_text("Personalities : [raid1]\nmd0 : active raid1 sda[0]\n      8 blocks [2/1] [U_]\n")
+    (tmp_path / "manifest.json").write_text('{"host": "hand1"}')
     (tmp_path / "README.md").write_text(HAND_MADE)
-    origin, frames = open_capture(tmp_path)
-    session = Session(origin, BUILTIN, RULES)
-    session.feed_all(frames)
-    assert ever(session) == parse(tmp_path / "README.md").found
+    loose = open_capture(tmp_path)
+    pack_folder(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", PACKED]
+    for origin, frames in (loose, open_capture(tmp_path)):
+        session = Session(origin, BUILTIN, RULES)
+        session.feed_all(frames)
+        assert origin.name == "hand1"
+        assert ever(session) == parse(tmp_path / "README.md").found
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,8 @@ def _things(said: Iterable[str]) -> set[str]:
     return set(map(_thing, every)) | {f"{_thing(each).rpartition(' ')[0]} " for each in every}
 
 
+# The parameters' scope has the tests of one text follow each other: a process that has some of them judges it once.
+
 PARTS = 16
 """Number of parts of all changes; each text has one of them by default, and all others with `-m slow`."""
 
@@ -129,7 +131,7 @@ def _turns() -> list[ParameterSet]:
     ]
 
 
-@pytest.mark.parametrize(("text", "part"), _turns())
+@pytest.mark.parametrize(("text", "part"), _turns(), scope="module")
 def test_a_mangled_text_says_the_same_or_is_unread(text: Text, part: int) -> None:
     plain = text.data.decode()
     names = text.declared.names
@@ -139,7 +141,7 @@ def test_a_mangled_text_says_the_same_or_is_unread(text: Text, part: int) -> Non
     assert wrong == {}
 
 
-@pytest.mark.parametrize("text", EVERY, ids=lambda text: text.name)
+@pytest.mark.parametrize("text", EVERY, ids=lambda text: text.name, scope="module")
 def test_a_damaged_text_makes_nothing_good_and_nothing_bad(text: Text) -> None:
     plain = text.data.decode()
     names = text.declared.names
@@ -150,7 +152,7 @@ def test_a_damaged_text_makes_nothing_good_and_nothing_bad(text: Text) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize(("text", "part"), _turns())
+@pytest.mark.parametrize(("text", "part"), _turns(), scope="module")
 def test_a_cut_text_makes_nothing_good_and_nothing_bad(text: Text, part: int) -> None:
     plain = text.data.decode()
     names = text.declared.names

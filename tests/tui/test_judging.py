@@ -136,7 +136,8 @@ async def test_a_step_that_nobody_waits_for_ends_after_its_rule() -> None:
         shown.app.simulate_key("T")
         assert await asyncio.to_thread(begun.wait, 10)
         await shown.press("T")
-        assert called == [20, 19, 19, 19]
+        assert called[:4] == [20, 19, 19, 19]
+        assert set(called[4:]) <= {18}  # judged ahead
         shown.app.session.rules = ()
         shown.app.simulate_key("T")
         assert "REPLAY 14:13:40Z   2026-09-21 " in await shown.press("L")

@@ -190,7 +190,7 @@ def sized() -> Iterator[ParameterSet]:
             yield pytest.param(*each.values, size, marks=(*each.marks, *slow))
 
 
-@pytest.mark.parametrize(("name", "size"), [*sized()], scope="session")
+@pytest.mark.parametrize(("name", "size"), [*sized()])
 async def test_every_story_has_its_paths(name: str, size: tuple[int, int]) -> None:
     async with screen(told(name), size) as shown:
         text = await shown.press("9")

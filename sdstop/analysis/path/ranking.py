@@ -47,11 +47,14 @@ def ranked_paths(window: Window, findings: Iterable[Finding]) -> list[RankedPath
 def _accused(window: Window, findings: Iterable[Finding]) -> dict[Hashable, tuple[Severity, str]]:
     """Return the worst finding by subject, and by thing: a finding about a disk counts for all that is built on it."""
     topology, found = window.topology, dict[Hashable, tuple[Severity, str]]()
-    for finding in findings:
+    for finding in sorted(findings, key=lambda each: -each.severity.rank):
+        mark = finding.severity, finding.rule
         for name in finding.subjects:
+            found.setdefault(name, mark)
             thing = topology.find(name)
-            for key in (name, *((thing, *topology.above(thing)) if thing is not None else ())):
-                known = found.get(key)
-                if known is None or known[0].rank < finding.severity.rank:
-                    found[key] = finding.severity, finding.rule
+            todo = [thing] if thing is not None else []
+            for each in todo:  # grows while it is read: everything above a marked thing is marked
+                if each not in found:
+                    found[each] = mark
+                    todo += topology.upper(each)
     return found

@@ -28,6 +28,7 @@ from sdstop.core.history import Window
 from sdstop.core.shell import phrase
 from sdstop.rules.array_degraded.halted import failed_journal, frozen, without_journal
 from sdstop.rules.array_degraded.member import corrected, marks, smart, suspect, sync_action
+from sdstop.rules.array_degraded.shared import on_one_disk, shared, twice
 
 _RUNNING = frozenset({
     "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
@@ -64,7 +65,7 @@ def _judged(window: Window, array: Array) -> Verdict:
     said = _contradiction(window, array)
     if said:
         return Unchecked(said, array.array, gap=Gap.FAULTY)
-    if not array.degraded and (lost := _without_device(window, array)):
+    if lost := _without_device(window, array):
         return _gone(window, array, lost)
     if array.redundant and array.degraded is None:
         return Unchecked("number of missing members unavailable (mdstat, sysfs)", array.array)
@@ -81,6 +82,8 @@ def _whole(window: Window, array: Array) -> Verdict:
         return _refuses(window, array)
     if array.redundant and array.action == "frozen":
         return frozen(window, array)
+    if disks := shared(window, array):
+        return on_one_disk(window, array, disks)
     if not array.redundant:
         return RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
     count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
@@ -104,7 +107,7 @@ def _contradiction(window: Window, array: Array) -> str:
             return f"{member.device} not in sync, but the array counts no missing member"
         if "blocked" in (member.flags or "").split(","):
             return f"{member.device} blocked: writes wait for the acknowledgement of its failure"
-    return ""
+    return twice(window, array)
 
 
 def _without_device(window: Window, array: Array) -> list[Member]:

@@ -132,6 +132,17 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
             f"Only the copy of {node_name(alone)} is reachable." if unknown else cause,
             "Another failure makes the data unavailable.",
         )  # fmt: skip
+    own = next((node for node in nodes if node.local and node.healthy == 0), None)
+    if own is not None and unknown and not any(node.healthy for node in nodes):
+        others = _listed([node_name(node) for node in unknown])
+        yield _Part(
+            Severity.CRITICAL, Damage.REDUNDANCY, "NO CURRENT COPY REACHABLE",
+            fitting(
+                f"{human.safe(own.node, 20)} is {own.state}; {others} is not connected.",
+                f"This node is {own.state}, and no other is connected.",
+            ),
+            "This node cannot take over; only the peer can have current data.",
+        )  # fmt: skip
     if cluster.kind == DRBD and len(nodes) == 1 and nodes[0].healthy:
         yield _Part(
             Severity.INFO, Damage.REDUNDANCY, "NOT REPLICATED", "The resource has no peers.",

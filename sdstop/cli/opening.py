@@ -1,0 +1,163 @@
+"""Opening of the sources that options name: the node itself, a capture, a recording, pasted text, an exporter."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec.structs import replace
+
+from sdstop.cli.choices import chosen, configured
+from sdstop.cli.config import FACT as POLICY
+from sdstop.cli.config import Config, load, with_recorded
+from sdstop.cli.live_source import live_watch
+from sdstop.cli.problem import Problem
+from sdstop.cli.watch import Watch
+from sdstop.collectors import BUILTIN
+from sdstop.core.collector import Collector, texts_of
+from sdstop.core.config_error import ConfigError
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.format import safe
+from sdstop.core.interval import unrolled
+from sdstop.core.retention import Retention
+
+if TYPE_CHECKING:
+    from sdstop.core.period import Period
+
+
+def opened(options: argparse.Namespace) -> list[Watch]:
+    """Open each of several captures, with names replaced for `--redact` alike in all of them. Raises Problem."""
+    watches = [_begin(argparse.Namespace(**{**vars(options), "source": source})) for source in options.sources]
+    keyfile = getattr(options, "redact", None)
+    if keyfile is not None:
+        from sdstop.cli.redacting import redactor
+
+        known = redactor(keyfile, None)
+        for watch in watches:
+            watch.redact(known)
+    return watches
+
+
+def begin(options: argparse.Namespace) -> Watch:
+    """Open the source that the options name, with names replaced for `--redact`. Forks the sampler if live.
+
+    Large modules must not be imported before. Raises Problem.
+    """
+    watch = _begin(options)
+    keyfile = getattr(options, "redact", None)
+    if keyfile is not None:
+        from sdstop.cli.redacting import redactor
+
+        try:
+            watch.redact(redactor(keyfile, watch.origin.collectors))
+        except BaseException:
+            watch.close()
+            raise
+    return watch
+
+
+def attached(options: argparse.Namespace) -> Watch:
+    """Connect to the exporter of this node. Its policy, and that of `--config`, hold. Raises Problem."""
+    from sdstop.exporters.local.attached import AttachedFrames
+    from sdstop.exporters.local.client import SOCKET, LocalError
+    from sdstop.rules import EVERY
+
+    path = options.socket or SOCKET
+    try:
+        frames = AttachedFrames(path)
+    except LocalError as error:
+        raise Problem(f"cannot attach to {safe(path)}: {safe(error, 200)}") from error
+    sent = frames.header.origin
+    names = frozenset(sent.collectors)
+    origin = Origin(sent.name, live=True, privileged=sent.privileged, facts=sent.facts, collectors=names or None)
+    try:
+        config, _ = with_recorded(load([options.config] if options.config else [], EVERY), origin.facts, EVERY)
+    except ConfigError as error:
+        raise Problem(safe(error, 500), 2) from error
+    collectors = tuple(collector for collector in BUILTIN if collector.name in names)
+    return Watch(origin, collectors, config, frames.interval, frames)
+
+
+def _begin(options: argparse.Namespace) -> Watch:
+    """Open the source that the options name. Forks the sampler if live: do not import large modules before.
+
+    Raises Problem.
+    """
+    config = configured(options)
+    collectors = chosen(options.collectors)
+    interval: float = getattr(options, "interval", None) or config.interval
+    if getattr(options, "source", None) is not None:
+        return _recorded(options, config, collectors, interval)
+    return live_watch(options, config, collectors, interval)
+
+
+def _recorded(options: argparse.Namespace, config: Config, collectors: Sequence[Collector], interval: float) -> Watch:
+    """Open a capture, a recording or pasted text. Raises Problem."""
+    from sdstop.capture.reader import OpenError, holds_recording, open_capture, open_pasted
+    from sdstop.core.period import Period
+    from sdstop.core.timeline import OpenedTimeline
+
+    texts = texts_of(BUILTIN)
+    period = Period(*(getattr(options, name, None) for name in ("since", "until", "at")))
+    if getattr(options, "whole", False):
+        period = replace(period, at=None)  # a moment within the period
+    try:
+        if options.source != "-" and holds_recording(options.source):
+            return _recording(options, config, collectors, interval, period)
+        if options.source == "-":
+            origin, frames = _stdin(lambda stream: open_pasted(stream, texts))
+        else:
+            from sdstop.cli import output
+
+            try:
+                origin, frames = open_capture(options.source, texts, period, output.opening(options.source))
+            finally:
+                output.clear_progress()
+    except OpenError as error:
+        raise Problem(str(error)) from error
+    from sdstop.redaction import credentials
+
+    frames = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
+    origin, frames = unrolled(origin, frames, BUILTIN)
+    origin, config = _with_policy(origin, config)
+    return Watch(origin, collectors, config, interval, recorded=OpenedTimeline(frames))
+
+
+def _with_policy(origin: Origin, config: Config) -> tuple[Origin, Config]:
+    """Return the recorded policy, below that of `--config`; the origin's note has the reason if it cannot be used."""
+    if POLICY not in origin.facts:
+        return origin, config
+    from sdstop.rules import EVERY
+
+    config, fault = with_recorded(config, origin.facts, EVERY)
+    return (replace(origin, note="; ".join(filter(None, (origin.note, fault)))) if fault else origin), config
+
+
+def _recording(
+    options: argparse.Namespace, config: Config, collectors: Sequence[Collector], interval: float, period: Period
+) -> Watch:
+    """Open a recording: all of it for the dashboard, of which `--at` is a moment. Raises OpenError."""
+    from sdstop.capture.reader import open_recording
+    from sdstop.core.period import USUAL
+    from sdstop.redaction import credentials
+
+    shown = getattr(options, "whole", False)
+    origin, timeline = open_recording(options.source, period, math.inf if shown else USUAL)
+    retention = Retention(BUILTIN)
+    timeline.part = lambda frame: credentials.frames(retention.frames((frame,)))[0]
+    origin, config = _with_policy(origin, config)
+    return Watch(origin, collectors, config, interval, recorded=timeline)
+
+
+def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Origin, list[Frame]]:
+    """Read standard input, after a prompt if it is a terminal. Raises Problem."""
+    from sdstop.cli import output
+
+    if sys.stdin is None:
+        raise Problem("cannot read standard input: closed")
+    if output.is_terminal(sys.stdin):
+        output.say("sdstop: paste the text, then press Ctrl+D on an empty line")
+    return read(sys.stdin.buffer)

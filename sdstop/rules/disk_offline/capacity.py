@@ -1,0 +1,83 @@
+"""Disks in use that lost their capacity, or a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core import format as human
+from sdstop.core.advice import operands, run
+from sdstop.core.finding import Finding, Severity, Value, cites
+from sdstop.core.history import Window
+from sdstop.core.joins import ThingKind
+
+_ROUNDED = 0.02
+"""Share of a disk's size by which recorded sizes can differ from the real ones."""
+
+
+def users(window: Window, row: BlockDevice) -> list[str]:
+    """Return the names of everything that is built on a disk, or mounted from it."""
+    thing = window.topology.find(row.device, (ThingKind.DEVICE,))
+    if thing is None:
+        return []
+    parts = {part.device for part in window.where(BlockDevice, "parent", row.device)}
+    every = dict.fromkeys((*window.topology.part_of(thing), *window.topology.affected(thing)))
+    return [each.label for each in every if each.device not in parts]
+
+
+def empty(window: Window, row: BlockDevice, users: Sequence[str]) -> Finding:
+    """Return the finding of a disk in use whose driver set its capacity to 0, as that of NVMe does after a failure."""
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=row.device,
+        title=f"{'VOLUME' if row.kind == 'dm' else 'DISK'} WITHOUT CAPACITY, still in use",
+        cause=f"The kernel reports 0 bytes; {human.listed(users, limit=30)} {'use' if len(users) > 1 else 'uses'} it.",
+        impact="Every request to the device fails.",
+        values=(
+            Value("size", "capacity", 0, "bytes"),
+            Value("users", "built on it", human.listed(users, limit=120)),
+            Value("model", "model", row.model),
+        ),
+        evidence=cites(window.cite(row, "size")),
+        advice=(
+            "Find out why the mapping has no table."
+            if row.kind == "dm"
+            else "Find out why the disk lost its capacity: firmware, link or enclosure.",
+            run("journalctl", "-k", note="capacity change")
+            .pipe("grep", "-w", *operands(row.device))
+            .pipe("tail", "-40"),
+            run("dmsetup", "table", row.dm_name or row.device)
+            if row.kind == "dm"
+            else run("smartctl", "-x", f"/dev/{row.device}"),
+        ),
+        refuted_by="a size above 0 in the file size of the disk",
+    )
+
+
+def beyond(window: Window, row: BlockDevice) -> int:
+    """Return the bytes of a partition behind the end of its disk, 0 for none; some tools round sizes."""
+    disk = window.get(BlockDevice, row.parent) if row.parent is not None else None
+    if disk is None or not disk.size or row.size is None or row.start is None:
+        return 0
+    more = row.start + row.size - disk.size
+    return more if more > _ROUNDED * disk.size else 0
+
+
+def cut(window: Window, row: BlockDevice, more: int) -> Finding:
+    """Return the finding of a partition on a disk that became smaller, as a volume of a storage system can."""
+    disk = human.safe(row.parent or "", 16)
+    return Finding(
+        severity=Severity.WARNING,
+        subject=row.device,
+        title="PARTITION BEYOND THE END OF ITS DISK",
+        cause=f"{human.quantity(more, 'bytes')} of the partition are behind the end of {disk}.",
+        impact="Requests to this part fail.",
+        values=(Value("beyond", "behind the end of the disk", more, "bytes"), Value("disk", "disk", row.parent)),
+        evidence=cites(window.cite(row, "size"), window.cite(row, "start")),
+        advice=(
+            "Find out why the disk became smaller; give it its former size.",
+            run("lsblk", "-b", "-o", "NAME,START,SIZE", f"/dev/{row.parent}"),
+            run("journalctl", "-k", note="capacity change").pipe("grep", "-w", *operands(row.parent or "")),
+        ),
+        refuted_by="a start and a size of the partition within the size of the disk",
+    )

@@ -1,0 +1,84 @@
+"""Every text of the corpus as a file of a sosreport: sos 3 names files by command lines, sos 4 has a manifest, too."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture.pasted import read_pasted
+from sdstop.capture.reader import open_capture
+from sdstop.cli import command as cli
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.session import Session
+from sdstop.rules import RULES
+from tests.texts.corpus import FORMS, Text, findings, judged, texts
+
+SNAPSHOTS = [text for text in texts() if not text.declared.refused and len(read_pasted(text.data, FORMS)[1]) == 1]
+
+
+def mangled(line: str) -> str:
+    """Return the name that sos gives to the output of a command (sos/report/plugins, _mangle_command)."""
+    return re.sub(r"[^\w\-./]+", "_", line).replace("/", ".").strip(" ._-")[:200]
+
+
+def unpack(top: Path, evidence: Iterable[Evidence], *, manifest: bool) -> Path:
+    """Write evidence as a sosreport does: sos 3 without a manifest, sos 4 with one."""
+    commands = []
+    files = {"sos_commands/host/uptime": b" 10:00 up 3 days\n", "version.txt": b"sosreport: 3.9\n"}
+    for item in evidence:
+        if item.outcome is not Outcome.OK:
+            continue
+        line = item.key.partition(":")[2]
+        path = f"sos_commands/plugin/{mangled(line)}" if line else item.key[1:]
+        files[path] = item.data
+        if line:
+            commands.append({"command": line.split()[0], "exec": line, "filepath": path, "return_code": 0})
+    if manifest:
+        document = {"components": {"report": {"plugins": {"plugin": {"commands": commands}}}}}
+        files |= {"version.txt": b"sosreport: 4.5.6\n", "sos_reports/manifest.json": json.dumps(document).encode()}
+    for name, data in files.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_bytes(data)
+    return top
+
+
+@pytest.mark.parametrize("manifest", [False, True], ids=["sos 3", "sos 4"])
+@pytest.mark.parametrize("text", SNAPSHOTS, ids=lambda text: text.name)
+def test_a_text_says_the_same_in_a_sosreport(text: Text, manifest: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    _, (frame,) = read_pasted(text.data, FORMS)
+    origin, frames = open_capture(unpack(tmp_path / "sosreport-san1", frame.evidence, manifest=manifest))
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert findings(session) == findings(judged(text.data))
+
+
+ADDRESS = """\
+1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000
+    link/loopback 00:00:00:00:00:00 brd 00:00:00:00:00:00 promiscuity 0 minmtu 0 maxmtu 0
+    inet 127.0.0.1/8 scope host lo
+       valid_lft forever preferred_lft forever
+2: eno1: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu {mtu} qdisc mq state UP group default qlen 1000
+    link/ether 3c:fd:fe:a1:b2:c{host} brd ff:ff:ff:ff:ff:ff promiscuity 0 minmtu 68 maxmtu 9702 numtxqueues 64
+    inet 192.0.2.{host}/24 brd 192.0.2.255 scope global eno1
+       valid_lft forever preferred_lft forever
+"""
+
+
+@pytest.mark.parametrize("version", ["sos 3", "sos 4"])
+def test_sosreports_of_several_hosts_are_compared(
+    version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = []
+    for host, mtu in ((1, 9000), (2, 9000), (3, 1500)):
+        shown = ADDRESS.format(host=host, mtu=mtu).encode()
+        evidence = [Evidence("cmd:ip -d address", data=shown), Evidence("/etc/hostname", data=f"san{host}\n".encode())]
+        paths += ["--from", str(unpack(tmp_path / f"sosreport-san{host}", evidence, manifest=version == "sos 4"))]
+    cli.execute(["report", *paths])
+    said = capsys.readouterr().out
+    assert "mtu-mismatch" in said.partition("PASSED")[0]
+    assert "san3" in said.partition("PASSED")[0]

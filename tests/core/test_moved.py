@@ -1,0 +1,175 @@
+"""A replay that moves to another moment is as one that begins there, and a glance shows what is known at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from sdstop.capture.reader import open_recording
+from sdstop.collectors import BUILTIN
+from sdstop.core.diagnosis import Superseded
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.headline import UNKNOWN
+from sdstop.core.period import Period
+from sdstop.core.replay import Replay
+from sdstop.core.session import NOT_JUDGED, Session
+from sdstop.core.snapshot import Snapshot
+from sdstop.core.timeline import OpenedTimeline, Timeline
+from sdstop.rules import RULES
+from tests.days import record
+from tests.fixtures import opened
+from tests.nodes.block import Node
+from tests.tui.rules import begun_between
+
+Make = Callable[[Sequence[Frame], Origin, Path], Timeline]
+
+
+def _live(frames: Sequence[Frame], _origin: Origin, _path: Path) -> Timeline:
+    timeline = Timeline(1000.0)
+    for frame in frames:
+        timeline.append(frame)
+    return timeline
+
+
+def _opened(frames: Sequence[Frame], _origin: Origin, _path: Path) -> Timeline:
+    return OpenedTimeline(frames)
+
+
+def _stored(frames: Sequence[Frame], origin: Origin, path: Path) -> Timeline:
+    record(path / "r.sdstop", origin, iter(frames))
+    return open_recording(path / "r.sdstop", Period(), float("inf"))[1]
+
+
+def _said(shot: Snapshot) -> object:
+    """Return everything that a snapshot says, in a form that can be compared."""
+    runs = {
+        name: (
+            run.outcome, run.reason, run.started, run.taken, run.duration, run.seconds, run.recorded, run.defects,
+            {family: dict(rows) for family, rows in run.tables.items()},
+        )
+        for name, run in shot.runs.items()
+    }  # fmt: skip
+    return runs, {family: dict(run.tables[family]) for family, run in shot.by_family.items()}, shot.unread
+
+
+def _mixed(frames: Sequence[Frame]) -> list[Frame]:
+    """Return the frames with pieces that appear, change, are denied and vanish."""
+    chance, found = Random(1), list(frames)
+    for index, frame in enumerate(frames[1:], 1):
+        key = chance.choice(["/proc/mdstat", "/sys/block/sdq/size", "/sys/block/sdq/queue/rotational", "/proc/swaps"])
+        item = chance.choice([Evidence(key, data=b"%d\n" % index), Evidence(key, Outcome.DENIED, detail="denied")])
+        others = tuple(each for each in frame.evidence if each.key != key)
+        found[index] = replace(frame, evidence=(*others, item) if chance.random() < 0.3 else frame.evidence)
+    return found
+
+
+@pytest.mark.parametrize("make", [_live, _opened, _stored], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("name", ["aoe-flashcache", "clone-convoy", "draid-one-dimm", "scaleio-4node"])
+def test_a_moved_replay_is_as_one_that_begins_there(make: Make, mixed: bool, name: str, tmp_path: Path) -> None:  # noqa: FBT001
+    origin, recorded = opened(name)
+    frames = _mixed(recorded) if mixed else list(recorded)
+    timeline = make(frames, origin, tmp_path)
+    chance, count = Random(2), len(timeline.frames)
+    replay = Replay(BUILTIN, known=origin.collectors)
+    replay.feed(timeline.recall(0, 1)[0])
+    number = timeline.frames[0].number
+    for index in (count - 1, 1, *(chance.randrange(1, count) for _ in range(12))):
+        moved = timeline.moved(number, index)
+        assert moved is not None
+        replay, then = replay.moved(moved.then, moved.gone)
+        expected = Replay(BUILTIN, known=origin.collectors)
+        before, frame = timeline.recall(index - 1, index + 1)
+        assert _said(then) == _said(expected.feed(before))
+        assert replay.host.state == expected.host.state
+        assert moved.frame.ran == frame.ran
+        assert _said(replay.feed(moved.frame)) == _said(expected.feed(frame))
+        number = timeline.frames[index].number
+
+
+def test_there_is_no_way_across_runs_of_a_recorder(tmp_path: Path) -> None:
+    origin, recorded = opened("clone-convoy")
+    later = [replace(frame, taken=frame.taken + 3600) for frame in recorded]
+    record(tmp_path / "r", origin, iter(recorded), iter(later))
+    timeline = open_recording(tmp_path / "r", Period(), float("inf"))[1]
+    count = len(recorded)
+    assert timeline.moved(1, count - 1) is not None
+    assert timeline.moved(1, count) is None
+    assert timeline.moved(1, count + 3) is None
+    assert timeline.moved(count + 3, count + 1) is not None
+    assert timeline.moved(99_999, 3) is None
+    assert timeline.moved(1, 0) is None
+
+
+def _session(judged: int, monkeypatch: pytest.MonkeyPatch) -> Session:
+    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    node = Node().session(0).origin
+    given = Session(node, BUILTIN, [begun_between(140, 150)], timeline=OpenedTimeline(Node().frames(300)))
+    given.feed_all(given.timeline.frame(index) for index in range(judged))
+    return given
+
+
+def test_a_glance_has_the_readings_of_the_frame_and_the_findings_that_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = _session(300, monkeypatch)
+    for index in (145, 100, 147, 200, 148):
+        glance = given.glance(index)
+        assert glance is not None
+        look = given.look(index)
+        assert glance.is_glance
+        assert not look.is_glance
+        assert _said(glance.now)[1] == _said(look.now)[1]  # type: ignore[index]
+        assert [f.id for f in glance.judgement.findings] == [f.id for f in look.judgement.findings]
+        assert {each.reason for each in glance.judgement.unchecked} == {NOT_JUDGED}
+        assert not glance.judgement.ruled_out
+
+
+def test_a_glance_is_never_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = _session(300, monkeypatch)
+    given.look(50)
+    glance = given.glance(200)
+    assert glance is not None
+    assert not glance.judgement.findings
+    assert given.headline(glance.judgement, glance).code == UNKNOWN
+    assert len(glance.window.snapshots) == 2
+
+
+def test_a_glance_at_frames_that_are_not_judged_knows_no_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = _session(10, monkeypatch)
+    glance = given.glance(145)
+    assert glance is not None
+    assert glance.provisional
+    assert not glance.judgement.findings
+    assert given.look(145).judgement.findings
+
+
+def test_a_frame_judged_ahead_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = _session(10, monkeypatch)
+    given.look(145)
+    given.prepare(146, lambda: False)
+    given.prepare(-1, lambda: False)
+    given.prepare(300, lambda: False)
+    assert given.glance(146) is None  # it takes no time
+    ready = given.look(146)
+    assert ready.provisional
+    assert given.look(146).judgement is ready.judgement
+    given.feed_all(given.timeline.frame(index) for index in range(10, 300))
+    assert not given.look(146).provisional  # what came before it is known now
+    given._back = None
+    with pytest.raises(Superseded):
+        given.prepare(60, lambda: True)
+
+
+def test_every_rule_can_be_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.session._QUICK", -1.0)
+    origin, frames = opened("clone-convoy")
+    given = Session(origin, BUILTIN, RULES, timeline=OpenedTimeline(frames))
+    given.feed_all(frames)
+    glance = given.glance(len(frames) - 3)
+    assert glance is not None
+    assert [f.id for f in glance.judgement.findings] == [f.id for f in given.look(len(frames) - 3).judgement.findings]
