@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 
 from textual import events
@@ -26,6 +27,16 @@ def keys() -> list[str]:
     """Return the Textual names of the keys that the help screen lists."""
     names = {name for _, lines in KEYS for shown, _ in lines for name in shown.split()}
     return sorted(pressed(name) for name in names - LEAVING)
+
+
+FOOT = re.compile(r"(?<!\S)(?:q quit|w capture)(?!\S)")
+"""Words of the footer that are clicked like their keys: those of `LEAVING`."""
+
+
+def leaves(shown: Screen, at: tuple[int, int]) -> bool:
+    """Return whether a click on this cell ends the dashboard or writes files."""
+    line = shown.lines()[at[1] : at[1] + 1]
+    return any(found.start() <= at[0] < found.end() for found in FOOT.finditer(line[0] if line else ""))
 
 
 async def walk(shown: Screen, seed: int, steps: int = 0, seconds: float = 0.0) -> list[str]:
