@@ -36,7 +36,7 @@ def test_a_case_is_the_same_from_its_seed_and_number(tmp_path: Path) -> None:
     assert made[0] == made[1]
 
 
-def _broken(*_: object) -> None:
+def _broken(*_: object, **__: object) -> None:
     raise IndexError("broken")
 
 

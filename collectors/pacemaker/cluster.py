@@ -361,7 +361,8 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
         names = dict.fromkeys(name.partition(":")[0] for name in (known.name, *known.parts))
         own = [failure for name in names for failure in by_name.get(name, ())]
         last = max(own, key=moment_of, default=None)
-        when = moment_of(last) if last is not None else 0.0
+        counts = [said.counts[name] for name in names if name in said.counts]
+        when = max((count.last for count in counts), default=0.0) or (moment_of(last) if last is not None else 0.0)
         state = _state(known, own, away, idle)
         broken = [node for node in known.failed if node != "?"] if state == "failed" else []
         broken = list(known.ignored) if state == "ignored" else broken
@@ -374,7 +375,7 @@ def _resources(said: PacemakerStatus, cluster: str, key: str) -> Iterator[Cluste
             instances=known.instances,
             running=len(known.running),
             failures=len(own),
-            fail_count=sum(said.counts.get(name, 0) for name in names) if said.counts else None,
+            fail_count=sum(count.failures for count in counts) if said.counts else None,
             failed_ago=said.now - when if said.now >= when > 0 else None,
             said=_words(last) if last is not None else None,
             part=last.resource if last is not None else known.name,

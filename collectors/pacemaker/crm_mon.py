@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from sdstop.collectors.pacemaker.crm_mon_actions import add_failures
 from sdstop.collectors.pacemaker.status import (
     BY_HAND,
     UNPROMOTED,
     Ban,
+    FailCount,
     Failure,
     Fencing,
     ManagedResource,
@@ -107,7 +109,8 @@ def parse_status(text: str) -> PacemakerStatus:
 
 _READ = frozenset({
     "action", "active", "blocked", "completed", "disabled", "exitreason", "exitstatus", "expected_up", "fail-count",
-    "failed", "failure_ignored", "fencing-enabled", "health", "interval", "is_dc", "last-rc-change", "maintenance",
+    "failed", "last-failure", "failure_ignored", "fencing-enabled", "health", "interval", "is_dc", "last-rc-change",
+    "maintenance",
     "maintenance-mode", "managed", "multi_state", "name", "no-quorum-policy", "node", "online", "op_key",
     "orphaned", "pending", "present", "rc", "resource", "resource_agent", "role", "standby", "standby_onfail",
     "state", "status", "stonith-enabled", "stop-all-resources", "target", "target_role", "task", "time", "type",
@@ -278,26 +281,19 @@ def _recovered(history: ET.Element | None) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-_INFINITY = 1_000_000
-"""Fail count of a resource that may not run on a node any more, however often it failed there."""
-
-
-def _counts(history: ET.Element | None) -> dict[str, int]:
+def _counts(history: ET.Element | None) -> dict[str, FailCount]:
     """Return how often each resource failed since its last cleanup, on all nodes; without those that never may again.
 
-    <node name="san1"><resource_history id="vip" migration-threshold="1000000" fail-count="20"/></node>
+    <node name="san1"><resource_history id="vip" migration-threshold="1000000" fail-count="20"
+      last-failure="Tue Nov 24 02:08:52 2026"/></node>
     """
-    found: dict[str, int] = {}
+    found: dict[str, FailCount] = {}
     for node in history if history is not None else ():
         for resource in node:
-            count = resource.get("fail-count", "")
-            if count.isdecimal() and len(count) <= _DIGITS and int(count) < _INFINITY:
-                name = resource.get("id", "").partition(":")[0]
-                found[name] = found.get(name, 0) + int(count)
+            add_failures(
+                found, resource.get("id", ""), resource.get("fail-count", ""), resource.get("last-failure", "")
+            )
     return found
-
-
-_DIGITS = 7
 
 
 def _managed(resources: ET.Element | None, recovered: frozenset[tuple[str, str]]) -> Iterator[ManagedResource]:

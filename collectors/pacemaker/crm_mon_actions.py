@@ -1,4 +1,4 @@
-"""Lines of failed actions, fencing, bans and tickets in the text of `crm_mon -1`, `crm status` and `pcs status`.
+"""Lines of failures, fail counts, fencing, bans and tickets in the text of `crm_mon -1`, `crm status` and `pcs status`.
 
 Formats: lib/pengine/pe_output.c and lib/pacemaker/pcmk_output.c of Pacemaker; of 1.1 tools/crm_mon.c.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from sdstop.collectors.pacemaker.status import BY_HAND, Ban, Failure, Fencing, Ticket, moment
+from sdstop.collectors.pacemaker.status import BY_HAND, Ban, FailCount, Failure, Fencing, Ticket, moment
 from sdstop.core.expression import expression
 
 _FRIENDLY = expression(
@@ -77,3 +77,35 @@ def ticket(words: str) -> Ticket | None:
     """Return the ticket of a line, `ticketA granted [standby]`, None for another line."""
     found = _TICKET.match(words)
     return Ticket(found[1], "standby" if found[3] else found[2]) if found is not None else None
+
+
+_FAILURES = expression(r"([^\s:]+)(?::\d+)?: migration-threshold=\S+ fail-count=(\d+)\b(?: last-failure='([^']*)')?.*")
+_INFINITY, _DIGITS = 1_000_000, 7
+"""Fail count of a resource that may not run on a node any more, however often it failed there; its digits."""
+
+
+def add_failures(counts: dict[str, FailCount], resource: str, count: str, when: str) -> None:
+    """Add the failures of a resource on a node to those of the others, unless it may never run there again."""
+    if count.isdecimal() and len(count) <= _DIGITS and int(count) < _INFINITY:
+        name = resource.partition(":")[0]
+        known = counts.get(name, FailCount(0, 0.0))
+        counts[name] = FailCount(known.failures + int(count), max(known.last, moment(when)))
+
+
+def count_failures(counts: dict[str, FailCount], words: str) -> None:
+    """Add the failures in a line of the migration summary, which `crm_mon -f` prints.
+
+    * vip: migration-threshold=1000000 fail-count=4 last-failure='Sun Nov 22 11:07:40 2026'
+    """
+    known = _FAILURES.fullmatch(words)
+    if known is not None:
+        add_failures(counts, known[1], known[2], known[3] or "")
+
+
+_UPDATED = expression(r"Last updated: ([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}).*")
+
+
+def updated(words: str) -> float:
+    """Return the time in a line `Last updated: Sun Nov 22 11:07:48 2026`, 0 if it is in another form."""
+    known = _UPDATED.fullmatch(words)
+    return moment(known[1]) if known is not None else 0.0

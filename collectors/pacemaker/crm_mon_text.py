@@ -14,10 +14,18 @@ from typing import TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.collectors.pacemaker.crm_mon_actions import ban, failed_action, fencing_action, ticket
+from sdstop.collectors.pacemaker.crm_mon_actions import (
+    ban,
+    count_failures,
+    failed_action,
+    fencing_action,
+    ticket,
+    updated,
+)
 from sdstop.collectors.pacemaker.crm_mon_resources import ResourceList
 from sdstop.collectors.pacemaker.status import (
     Ban,
+    FailCount,
     Failure,
     Fencing,
     ManagedResource,
@@ -35,8 +43,8 @@ _TITLES = {
     "inactive resources": "all", "failed resource actions": "failures", "failed actions": "failures",
     "failed fencing actions": "fencing", "pending fencing actions": "fencing", "fencing history": "fencing",
     "failed stonith actions": "fencing", "negative location constraints": "bans", "tickets": "tickets",
-    "node attributes": "", "migration summary": "", "operations": "", "daemon status": "end", "pcsd status": "end",
-    "warnings": "warnings",
+    "node attributes": "", "migration summary": "counts", "operations": "", "daemon status": "end",
+    "pcsd status": "end", "warnings": "warnings",
 }  # fmt: skip
 _VERSION = expression(r"\(version ([^)]+)\)")
 _NODES = expression(r"(\d{1,6}) nodes? configured")
@@ -80,6 +88,8 @@ class _LineValues(Struct):
     resources: ResourceList = field(default_factory=ResourceList)
     failures: list[Failure] = field(default_factory=list)
     fencings: list[Fencing] = field(default_factory=list)
+    counts: dict[str, FailCount] = field(default_factory=dict)
+    now: float = 0.0
     bans: list[Ban] = field(default_factory=list)
     tickets: list[Ticket] = field(default_factory=list)
     stray: str = ""
@@ -141,6 +151,8 @@ def _read(found: _LineValues, words: str, line: str) -> None:
         _noted(found, words, found.failures, failed_action(words))
     elif found.section == "fencing":
         _noted(found, words, found.fencings, fencing_action(words))
+    elif found.section == "counts":
+        count_failures(found.counts, words)
     elif found.section in {"bans", "tickets"}:
         found.bans.extend(filter(None, [ban(words)]))
         found.tickets.extend(filter(None, [ticket(words)]))
@@ -197,6 +209,7 @@ def _summary(found: _LineValues, words: str) -> bool:
     elif "No stonith devices and stonith-enabled is not false" in words:
         found.fencing = True
     else:
+        found.now = updated(words) or found.now
         return words.startswith(("Stack:", "Last updated:", "Last change:", "Status of pacemakerd:"))
     return True
 
@@ -270,6 +283,8 @@ def _status(found: _LineValues) -> PrintedStatus:
         tickets=tuple(found.tickets),
         fencings=tuple(found.fencings),
         stopped=found.stopped,
+        counts=found.counts,
+        now=found.now,
     )
     return PrintedStatus(status, found.name, defect)
 

@@ -110,6 +110,13 @@ class Fencing(Struct, frozen=True):
     when: float
 
 
+class FailCount(Struct, frozen=True):
+    """Failures of a resource since its last cleanup; `last` is the time of the last one on the clock of `now`."""
+
+    failures: int
+    last: float
+
+
 class PacemakerStatus(Struct, frozen=True, kw_only=True):
     """A cluster; unknown fields are None. `fencing` is set if fencing is enabled, with or without a device."""
 
@@ -127,8 +134,8 @@ class PacemakerStatus(Struct, frozen=True, kw_only=True):
     fencings: tuple[Fencing, ...] = ()
     daemon: str | None = None
     stopped: bool = False
-    counts: Mapping[str, int] = MappingProxyType({})
-    """Failures of each resource since its last cleanup, of all nodes together; "" for none known."""
+    counts: Mapping[str, FailCount] = MappingProxyType({})
+    """Failures of each resource since its last cleanup, of all nodes together; empty if none is known."""
     now: float = 0.0
     """When the status was taken, as `moment` counts; 0 if unknown."""
 

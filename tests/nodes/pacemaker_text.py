@@ -20,6 +20,8 @@ def status(text: str) -> str:
         lines.append(f"  * Current DC: {dc.get('name')} (version {dc.get('version')}) - partition {quorum} quorum")
     else:
         lines.append("  * Current DC: NONE")
+    updated = root.find("summary/last_update")
+    lines += [f"  * Last updated: {updated.get('time')}"] if updated is not None else []
     lines.append(f"  * {len(root.findall('nodes/node'))} nodes configured")
     if count is not None:
         words = {"disabled": "DISABLED", "blocked": "BLOCKED from further action due to failure"}
@@ -34,6 +36,7 @@ def status(text: str) -> str:
     lines += ["", "Node List:", *_nodes(root), "", "Full List of Resources:"]
     for item in root.find("resources") or ():
         lines += _resource(item, 1, root)
+    lines += _counts(root)
     lines += _failures(root)
     bans = root.findall("bans/ban")
     if bans:
@@ -99,6 +102,18 @@ def _state(item: ET.Element, root: ET.Element) -> str:
     return " ".join(
         filter(None, (orphan, failed, role, shown, unclean, f"({', '.join(flags)})" if flags else "", listed))
     )
+
+
+def _counts(root: ET.Element) -> Iterator[str]:
+    for node in root.findall("node_history/node"):
+        counted = [item for item in node if item.get("fail-count")]
+        if counted:
+            yield from ("", "Migration Summary:", f"  * Node: {node.get('name')}:")
+        for item in counted:
+            yield (
+                f"    * {item.get('id')}: migration-threshold={item.get('migration-threshold')}"
+                f" fail-count={item.get('fail-count')} last-failure='{item.get('last-failure')}'"
+            )
 
 
 def _failures(root: ET.Element) -> Iterator[str]:
