@@ -62,8 +62,10 @@ async def walk(shown: Screen, seed: int, steps: int = 0, seconds: float = 0.0) -
             if chance.random() < 0.7:
                 await shown.pilot.press("enter")
         elif kind < 0.90:
-            done.append(f"click {at}")
-            await shown.pilot.click(offset=at, times=chance.choice((1, 1, 1, 2)))
+            times = 1 if at[1] == height - 1 else chance.choice((1, 1, 1, 2))  # the first click may change the footer
+            if not leaves(shown, at):
+                done.append(f"click {at} x{times}")
+                await shown.pilot.click(offset=at, times=times)
         elif kind < 0.95:
             done.append(f"wheel {at}")
             up = chance.random() < 0.5
