@@ -1,4 +1,4 @@
-"""Recording writer: appends frames to a recording (sdstop.capture.recording), bounded in age and size.
+"""Recording writer: appends frames to a recording (sdstop.recordings.database), bounded in age and size.
 
 A block of frames is one transaction that reaches the disk before the next one is begun: a crash or a power cut loses
 at most the frames since. A block that cannot be written, as on a full disk, is lost; the recorder continues, and the
@@ -20,7 +20,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.capture.kind import MAGIC
-from sdstop.capture.recording import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
 from sdstop.core.block import Block, GrowingBlock, OpenBlock, stored_text
 from sdstop.core.evidence import RAN, Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.expression import expression
@@ -28,6 +27,7 @@ from sdstop.core.format import safe
 from sdstop.core.minute import Minute
 from sdstop.core.versions import Damaged
 from sdstop.exporters.minutes import MinuteMeter
+from sdstop.recordings.database import APPLICATION, FIRST_VERSION, TABLES, VERSION, RecordedOrigin
 
 BLOCK_SECONDS = 30.0
 """Seconds of frames in a block; a crash loses no more."""

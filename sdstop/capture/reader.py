@@ -28,9 +28,10 @@ from sdstop.core.evidence import Frame, Origin, dated
 from sdstop.core.format import plural, safe
 from sdstop.core.period import USUAL, Period, between
 from sdstop.core.zone import zone_for
+from sdstop.pasted import LONGEST, TextRefused
 
 if TYPE_CHECKING:
-    from sdstop.capture.stored import StoredTimeline
+    from sdstop.recordings.timeline import StoredTimeline
 
 PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
@@ -106,8 +107,8 @@ def open_recording(path: str | os.PathLike[str], period: Period, usual: float = 
 
     Raises OpenError.
     """
-    from sdstop.capture.recording import NoRecording, Recording  # noqa: PLC0415  # needs SQLite
-    from sdstop.capture.stored import StoredTimeline  # noqa: PLC0415
+    from sdstop.recordings.database import NoRecording, Recording  # noqa: PLC0415  # needs SQLite
+    from sdstop.recordings.timeline import StoredTimeline  # noqa: PLC0415
 
     try:
         recording = Recording(path)
@@ -192,10 +193,8 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
 
 def open_pasted(stream: BinaryIO, texts: Texts) -> tuple[Origin, list[Frame]]:
     """Return the origin and the frame of text copied from a terminal. Raises OpenError."""
-    from sdstop.capture.pasted import LONGEST, read_pasted  # noqa: PLC0415  # few captures are texts
-
     try:
-        return read_pasted(_text_of(stream.read(LONGEST + 1), LONGEST), texts)
+        return _read_text(stream.read(LONGEST + 1), texts)
     except CaptureRefused as refused:
         raise OpenError("pasted text", str(refused)) from refused
     except OSError as error:
@@ -204,8 +203,6 @@ def open_pasted(stream: BinaryIO, texts: Texts) -> tuple[Origin, list[Frame]]:
 
 def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefused) -> tuple[Origin, list[Frame]]:
     """Read a file that was `refused` as an archive as pasted text. Raises CaptureRefused with its kind."""
-    from sdstop.capture.pasted import LONGEST, read_pasted  # noqa: PLC0415  # few captures are texts
-
     target = Path(path)
     if not target.is_file():
         raise refused
@@ -213,16 +210,21 @@ def _open_text(path: str | os.PathLike[str], texts: Texts, refused: CaptureRefus
         data = stream.read(LONGEST + 1)
     if kind_of(data).endswith(("archive", "data")) and unpacked(data, LONGEST) is None:
         raise refused  # its text has the fault of the archive
-    return read_pasted(_text_of(data, LONGEST), texts, _name(path))
+    return _read_text(data, texts, _name(path))
 
 
-def _text_of(data: bytes, longest: int) -> bytes:
-    """Return a text, unpacked if it is compressed. Raises CaptureRefused with its kind."""
+def _read_text(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
+    """Read a text, unpacked if it is compressed. Raises CaptureRefused with its kind, or if nothing is recognized."""
+    from sdstop.pasted.reader import read_pasted  # noqa: PLC0415  # few captures are texts
+
     kind = kind_of(data)
-    text = unpacked(data, longest) if kind else data
+    text = unpacked(data, LONGEST) if kind else data
     if text is None:
         raise CaptureRefused(f"is {kind}, not a capture, sosreport or text")
-    return text
+    try:
+        return read_pasted(text, texts, name)
+    except TextRefused as error:
+        raise CaptureRefused(str(error)) from error
 
 
 def _open_sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:

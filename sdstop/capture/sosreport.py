@@ -26,9 +26,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sdstop.capture import dates
 from sdstop.capture.contents import Contents, ForeignTree, ReadLimits
 from sdstop.capture.layout import parse_json, usable_key
+from sdstop.core import dates
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin, Outcome
 from sdstop.core.expression import expression
 from sdstop.core.host import LARGEST

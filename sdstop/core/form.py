@@ -1,6 +1,6 @@
 r"""Form: the appearance of a program's text output, by which it is recognized wherever it was recorded.
 
-A collector declares the forms that it reads. Pasted text is divided into outputs by them (sdstop.capture.pasted), and
+A collector declares the forms that it reads. Pasted text is divided into outputs by them (sdstop.pasted.reader), and
 `outputs` returns the recorded outputs of a form whatever options the program was run with:
 
     STATUS = Form(

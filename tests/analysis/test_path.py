@@ -13,13 +13,13 @@ from sdstop.analysis.path.load import device_load, implied_wait
 from sdstop.analysis.path.sentences import limit_sentence, second_sentence
 from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.analysis.path.subjects import path_subjects
-from sdstop.capture.pasted import read_pasted
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import texts_of
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
 from sdstop.core.history import Window
 from sdstop.core.session import Session
+from sdstop.pasted.reader import read_pasted
 from tests.fixtures import opened, untimed
 from tests.nodes.block import IDLE, Load, Node, raid10
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture.pasted import read_pasted
 from sdstop.capture.reader import open_capture
 from sdstop.cli import command as cli
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.session import Session
+from sdstop.pasted.reader import read_pasted
 from sdstop.rules import RULES
-from tests.texts.corpus import FORMS, Text, findings, judged, texts
+from tests.pasted.corpus import FORMS, Text, findings, judged, texts
 
 SNAPSHOTS = [text for text in texts() if not text.declared.refused and len(read_pasted(text.data, FORMS)[1]) == 1]
 

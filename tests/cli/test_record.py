@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.capture.recording import Recording
+from sdstop.recordings.database import Recording
 from tests.cli.run import one_line, run, start
 
 

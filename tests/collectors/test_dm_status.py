@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.pasted import read_pasted
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper import checksums, raid_volumes, snapshots
 from sdstop.collectors.devicemapper.checksums import ChecksummedDevice
@@ -24,6 +23,7 @@ from sdstop.core.host import Absent, Denied, Host, Malformed, Output
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
+from sdstop.pasted.reader import read_pasted
 from sdstop.readings.mismatch import Mismatch
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.snapshot_filling import SNAPSHOT_FILLING

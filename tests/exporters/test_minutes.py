@@ -11,7 +11,6 @@ import pytest
 
 from sdstop.analysis.load_course import LoadCourse
 from sdstop.capture.reader import open_recording
-from sdstop.capture.recording import Recording
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.minute import Minute, MinuteLoad, Spread, spread
@@ -19,6 +18,7 @@ from sdstop.core.period import Period
 from sdstop.core.session import Session
 from sdstop.exporters.minutes import MinuteMeter
 from sdstop.exporters.recording import RecordingLimits, RecordingWriter
+from sdstop.recordings.database import Recording
 from tests.days import record
 from tests.nodes.block import Load, Node, raid10
 

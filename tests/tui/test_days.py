@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from sdstop.analysis.load_course import LoadCourse
 from sdstop.capture.reader import open_recording
-from sdstop.capture.stored import StoredTimeline
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.period import Period
 from sdstop.core.session import Session
+from sdstop.recordings.timeline import StoredTimeline
 from sdstop.rules import RULES
 from sdstop.tui.app import Dashboard
 from sdstop.tui.playhead import Playhead

@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from sdstop.capture.fence import is_fence
 from sdstop.core.expression import expression
+from sdstop.pasted.fence import is_fence
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _ESCAPES = expression(

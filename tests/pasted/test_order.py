@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture.pasted import UNORDERED, read_pasted
 from sdstop.cli import command as cli
 from sdstop.core.headline import CRITICAL, OK
-from tests.texts.corpus import FORMS, judged, ruled_out
+from sdstop.pasted.reader import UNORDERED, read_pasted
+from tests.pasted.corpus import FORMS, judged, ruled_out
 
 GOOD = """Personalities : [raid1]
 md0 : active raid1 sdb1[1] sda1[0]

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import dates
-from sdstop.capture.contents import CaptureRefused
-from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.capture.reader import OpenError, open_capture, open_pasted
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
+from sdstop.core import dates
 from sdstop.core.collector import texts_of
 from sdstop.core.evidence import UNDATED, dated
 from sdstop.core.format import clock, utc
@@ -31,6 +29,8 @@ from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
+from sdstop.pasted import LONGEST, TextRefused
+from sdstop.pasted.reader import read_pasted
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.service import Service
 from sdstop.rules import RULES
@@ -200,7 +200,7 @@ _LINES = st.one_of(
 
 @given(st.lists(_LINES, max_size=60))
 def test_no_text_raises_anything_else(lines: list[str]) -> None:
-    with contextlib.suppress(CaptureRefused):
+    with contextlib.suppress(TextRefused):
         origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"), TEXTS)
         Session(origin, BUILTIN, RULES).feed_all(frames)
 

@@ -14,11 +14,11 @@ from functools import cache
 
 from msgspec import Struct, field
 
-from sdstop.capture import margins, terminal
-from sdstop.capture.fence import Fence, Fences, is_fence
-from sdstop.capture.prompt import TypedCommand, command, typed
 from sdstop.core.collector import Texts
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several
+from sdstop.pasted import margins, terminal
+from sdstop.pasted.fence import Fence, Fences, is_fence
+from sdstop.pasted.prompt import TypedCommand, command, typed
 
 _XML = re.compile(r"<\?xml |<(?P<root>[a-z][\w-]{1,40})[ >]")
 

@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture, open_recording
-from sdstop.capture.stored import StoredTimeline
 from sdstop.cli.config import Config
 from sdstop.cli.redacting import redactor
 from sdstop.cli.watch import Watch
@@ -23,6 +22,7 @@ from sdstop.core.session import Session
 from sdstop.core.timeline import RING_SECONDS, OpenedTimeline, Timeline
 from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.exporters.report.document import document, to_json
+from sdstop.recordings.timeline import StoredTimeline
 from sdstop.rules import RULES
 from tests.cli.run import run
 from tests.days import day, record
@@ -166,7 +166,7 @@ def test_redacted_frames_of_a_recording_are_held_for_a_quarter_of_an_hour(tmp_pa
 
 
 def test_few_blocks_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.capture.stored._OPEN_BYTES", 5 << 16)
+    monkeypatch.setattr("sdstop.recordings.timeline._OPEN_BYTES", 5 << 16)
     large = (Evidence("/sys/large", data=bytes(1 << 16)),)
     record(tmp_path / "r", ORIGIN, *(frames(range(3), START + run * 10, 1000.0 + 10 * run, *large) for run in range(9)))
     timeline = all_of(tmp_path / "r")

@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.kind import kind_of
-from sdstop.capture.outputs import Division
-from sdstop.capture.pasted import read_pasted
-from sdstop.capture.prompt import command, typed
 from sdstop.capture.reader import OpenError, open_capture, open_pasted
 from sdstop.cli import command as cli
 from sdstop.core.account import Use, accounts
@@ -22,9 +19,12 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.form import NOT_BEGUN, NOT_SHOWN, Form, Several, outputs
 from sdstop.core.headline import OK, UNKNOWN
 from sdstop.core.session import Session
+from sdstop.pasted.outputs import Division
+from sdstop.pasted.prompt import command, typed
+from sdstop.pasted.reader import read_pasted
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import Palette
-from tests.texts.corpus import FORMS, judged
+from tests.pasted.corpus import FORMS, judged
 
 TOOL = Form(key="cmd:tool list", first=r"NAME +SIZE$", goes_on=r"\w+ +\d+", reads="things", versions="tool 1")
 PARTS = Form(key="cmd:parts", first=r"part \d", reads="parts", versions="parts 1", whole=True)

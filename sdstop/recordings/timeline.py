@@ -16,12 +16,12 @@ from typing import cast, overload
 
 from msgspec.structs import replace
 
-from sdstop.capture.recording import Recording
 from sdstop.core.block import OpenBlock
 from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
 from sdstop.core.timeline import Moved, RunStart, Timeline
 from sdstop.core.versions import Damaged
+from sdstop.recordings.database import Recording
 
 _OPEN_BYTES = 24 << 20
 """Bytes of evidence of the blocks that are kept."""

@@ -13,8 +13,8 @@ import enum
 import re
 from collections.abc import Sequence
 
-from sdstop.capture.margins import SEPARATOR
 from sdstop.core.expression import expression
+from sdstop.pasted.margins import SEPARATOR
 
 _MARKDOWN = expression(r"\s*(?P<signs>`{3,}|~{3,})\s*(?P<info>\w{0,20})\s*")
 _TAG = expression(

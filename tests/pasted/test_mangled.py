@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import pytest
 from _pytest.mark import ParameterSet
 
-from sdstop.capture.contents import CaptureRefused
 from sdstop.core.account import Use, accounts
 from sdstop.core.evidence import Outcome
 from sdstop.core.session import Session
-from tests.texts.corpus import Text, findings, judged, ruled_out, texts
-from tests.texts.mangling import DAMAGE, SAME, TOOLS, cuts
+from sdstop.pasted import TextRefused
+from tests.pasted.corpus import Text, findings, judged, ruled_out, texts
+from tests.pasted.mangling import DAMAGE, SAME, TOOLS, cuts
 
 EVERY = texts()
 
@@ -36,7 +36,7 @@ def said(data: str | bytes, names: Mapping[str, str]) -> Said:
     """Return the result of a text; `names` has the other names of things, which they have where a command is lost."""
     try:
         session = judged(data.encode() if isinstance(data, str) else data)
-    except CaptureRefused:
+    except TextRefused:
         return Said(frozenset(), frozenset(), doubtful=True)
     return Said(_known(findings(session), names), _known(ruled_out(session), names), _doubtful(session))
 

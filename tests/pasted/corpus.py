@@ -23,7 +23,6 @@ from pathlib import Path
 
 import msgspec
 
-from sdstop.capture.pasted import read_pasted
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import texts_of
 from sdstop.core.evidence import Outcome
@@ -32,6 +31,7 @@ from sdstop.core.interval import unrolled
 from sdstop.core.model import schema
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
+from sdstop.pasted.reader import read_pasted
 from sdstop.rules import RULES
 from tests.fixtures import FIXTURES
 
@@ -77,7 +77,7 @@ def texts() -> list[Text]:
 
 
 def judged(data: bytes) -> Session:
-    """Return the session of a text, opened as the command line opens it. Raises CaptureRefused."""
+    """Return the session of a text, opened as the command line opens it. Raises TextRefused."""
     origin, frames = read_pasted(data, FORMS)
     origin, frames = unrolled(origin, RETENTION.frames(frames), BUILTIN)
     session = Session(origin, BUILTIN, RULES)

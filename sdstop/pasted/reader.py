@@ -23,19 +23,17 @@ from itertools import pairwise
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from sdstop.capture import dates
-from sdstop.capture.contents import CaptureRefused
-from sdstop.capture.outputs import Division, TextOutput, usable
-from sdstop.capture.prompt import typed
+from sdstop.core import dates
 from sdstop.core.collector import Texts
 from sdstop.core.evidence import ELSEWHERE, NO_OUTPUT, UNDATED, Evidence, Frame, Origin, Outcome, TextBlock
 from sdstop.core.expression import expression
 from sdstop.core.form import Several
 from sdstop.core.format import safe
 from sdstop.core.interval import MOST
+from sdstop.pasted import LONGEST, TextRefused
+from sdstop.pasted.outputs import Division, TextOutput, usable
+from sdstop.pasted.prompt import typed
 
-LONGEST = 16 << 20
-"""Maximum size of the text in bytes."""
 _SHORTEST = 5.0
 """Seconds below which the distance of two times is not used."""
 _FIRST = 120
@@ -60,9 +58,9 @@ class _Moment(Struct):
 
 
 def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frames of a pasted text. Raises CaptureRefused if none of it is recognized."""
+    """Return the origin and the frames of a pasted text. Raises TextRefused if none of it is recognized."""
     if len(data) > LONGEST:
-        raise CaptureRefused(f"is longer than {LONGEST >> 20} MiB")
+        raise TextRefused(f"is longer than {LONGEST >> 20} MiB")
     division = Division(texts)
     text = division.cleaned(data)
     outputs = list(division.outputs(text))
@@ -79,7 +77,7 @@ def read_pasted(data: bytes, texts: Texts, name: str = "pasted text") -> tuple[O
     if not any(moment.evidence for moment in moments):
         begins = "; ".join(f"line {each.line}: {each.first!r}" for each in blocks[:1])
         programs = ", ".join(sorted(texts.programs))
-        raise CaptureRefused(f"is text without a recognized output ({begins or 'empty'}); supported: {programs}")
+        raise TextRefused(f"is text without a recognized output ({begins or 'empty'}); supported: {programs}")
     taken, said = _taken(text, texts)
     frames, untimed = _frames([moment for moment in moments if moment.evidence] or moments[:1], taken)
     undated = " without a date" if taken is None else ""

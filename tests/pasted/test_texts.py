@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from sdstop.capture.contents import CaptureRefused
-from sdstop.capture.outputs import Division
 from sdstop.core.account import Use, accounts
 from sdstop.core.form import Form
-from tests.texts.corpus import FORMS, Text, findings, judged, keys_read, missing, rows, ruled_out, texts
+from sdstop.pasted import TextRefused
+from sdstop.pasted.outputs import Division
+from tests.pasted.corpus import FORMS, Text, findings, judged, keys_read, missing, rows, ruled_out, texts
 
 EVERY = texts()
 
@@ -19,7 +19,7 @@ EVERY = texts()
 def test_a_text_is_read_as_declared(text: Text) -> None:
     declared = text.declared
     if declared.refused:
-        with pytest.raises(CaptureRefused, match="text without a recognized output"):
+        with pytest.raises(TextRefused, match="text without a recognized output"):
             judged(text.data)
         return
     session = judged(text.data)

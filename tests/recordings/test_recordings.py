@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import OpenError, open_capture
-from sdstop.capture.recording import NoRecording, Recording
 from sdstop.core.block import Block
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.period import Period
 from sdstop.exporters.recording import NotRecorded, RecordingLimits, RecordingWriter
+from sdstop.recordings.database import NoRecording, Recording
 
 ORIGIN = Origin("store1", privileged=True, facts={"kernel": "6.1"}, collectors=frozenset({"disks", "slow"}))
 START = 1_763_900_000.0

@@ -1,0 +1,5 @@
+"""Recordings: days of frames of a node in one file. They are written by sdstop.exporters.recording.
+
+database    the file: its tables, runs and blocks
+timeline    the frames of a period, read when they are asked for
+"""
