@@ -12,6 +12,7 @@ from sdstop.core.evidence import command_key
 from sdstop.core.expression import expression
 from sdstop.core.form import Form
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, Unreadable
+from sdstop.core.refusal import refusal
 from sdstop.readings.disk import device_name
 
 STATUS = ("dmsetup", "status", "--noflush")
@@ -97,8 +98,9 @@ def _text(key: str, output: Output) -> str:
     said = output.stderr.decode("utf-8", "replace").strip()
     if "ermission denied" in said or "peration not permitted" in said:
         raise Denied(key, f"needs {ROOT}")
-    if "No such device" in said or "Check that device-mapper is available" in said:
-        raise Absent(key, "device mapper is not active in this kernel")
+    refused = refusal("dmsetup", said)
+    if refused is not None:
+        raise Absent(key, refused.reason)
     raise Failed(key, said.splitlines()[0] if said else f"exit status {output.exit}")
 
 

@@ -160,7 +160,7 @@ def _recorded(host: Host) -> tuple[str, Table] | None:
     """Return the table of recorded dmidecode output with the most slots; its processors may be in another output.
 
     `dmidecode -t memory` has no processors: then lscpu, if recorded, has their number and model. None without slots.
-    Raises Malformed if no output with slots is understood.
+    Raises Malformed or Unreadable if no output with slots is understood.
     """
     tables, faults = [], []
     for name in host.recorded("dmidecode"):
@@ -169,9 +169,7 @@ def _recorded(host: Host) -> tuple[str, Table] | None:
             tables.append((f"cmd:{name}" if " " in name or name == "dmidecode" else f"slug:{name}", found))
         except TimedOut:
             raise
-        except Unreadable:
-            continue
-        except Malformed as error:
+        except (Unreadable, Malformed) as error:
             faults.append(error)
     whole = [each for each in tables if each[1].devices]
     if not whole:

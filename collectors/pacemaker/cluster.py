@@ -23,6 +23,7 @@ from sdstop.core.expression import expression
 from sdstop.core.form import outputs
 from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.refusal import NO_PACEMAKER
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 CONFIG = ("cibadmin", "-Q", "-o", "crm_config")
@@ -234,7 +235,7 @@ def _said(key: str, output: Output) -> str:
     if "ermission denied" in f"{said}{output.text[:2000]}" or "ot authorized" in said:
         raise Denied(key, "Pacemaker answers root and the group haclient alone: start sdstop with sudo")
     if output.exit in _DISCONNECTED or "not connected" in f"{said}{output.text[:2000]}".lower():
-        raise Absent(key, "Pacemaker does not run here")
+        raise Absent(key, NO_PACEMAKER)
     raise Failed(key, f"exit {output.exit}: {said[:200]}")
 
 

@@ -32,6 +32,7 @@ from sdstop.core import dates
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin, Outcome
 from sdstop.core.expression import expression
 from sdstop.core.host import LARGEST
+from sdstop.core.refusal import refusal
 
 ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "version.txt", "date", "hostname")
 """Entries of an unpacked sosreport that are read."""
@@ -39,7 +40,8 @@ LIMITS = ReadLimits(total=2 << 30, ratio=400, ratio_from=64 << 20)
 """Reading limits: logs are large, and trees of small files compress well."""
 
 _KEPT = expression(
-    r"(?:proc|sys|run/udev/data|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf|multipath)"
+    r"(?:proc|sys|run/(?:udev/data|libvirt/qemu)|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf"
+    r"|corosync/corosync\.conf|libvirt/qemu/|multipath)"
     r"|var/log/(?:(?:sa|sysstat)/sar\d+|kern\.log|messages|syslog)$|sos_reports/manifest\.json$|version\.txt$"
 )
 _LOGS = expression(
@@ -128,7 +130,8 @@ def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[st
             status = command.get("return_code")
             exit_ = status if isinstance(status, int) else None
             # The file contains standard error, too.
-            yield key, Evidence(key, data=data[:LARGEST], stderr=data[:4096] if exit_ else b"", exit=exit_)
+            stderr = data[:4096] if exit_ else b""
+            yield key, _refused(key, data) or Evidence(key, data=data[:LARGEST], stderr=stderr, exit=exit_)
     for name, data in contents.files.items():
         file = name.rpartition("/")[2]
         if _SAR.fullmatch(file):  # a whole day from sysstat's data
@@ -136,7 +139,14 @@ def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[st
             yield key, Evidence(key, data=data[:LARGEST])
         elif name.startswith("sos_commands/") and name not in known:
             key = f"cmd:{unmangled(file)}"
-            yield key, Evidence(key, data=data[-LARGEST:] if file.startswith("journalctl") else data[:LARGEST])
+            part = data[-LARGEST:] if file.startswith("journalctl") else data[:LARGEST]
+            yield key, _refused(key, data) or Evidence(key, data=part)
+
+
+def _refused(key: str, data: bytes) -> Evidence | None:
+    """Return the evidence for a command that was refused, None for others; sos 3 records no exit status."""
+    said = refusal(key.partition(":")[2], data[:4096].decode("utf-8", "replace"))
+    return Evidence(key, said.outcome, detail=said.reason) if said is not None else None
 
 
 def _listed(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -44,6 +44,8 @@ class Account(Struct, frozen=True):
         if self.use is Use.UNREAD:
             if self.reason.startswith(_NOT_USED):
                 return f"recorded, {self.reason}"
+            if self.block.unused:
+                return f"recorded, not usable: {self.reason}"
             if self.reason.startswith(_OTHER_FORM):
                 return f"{NOT_UNDERSTOOD}: {self.reason.partition(': ')[2]}"
             return f"{NOT_UNDERSTOOD}: {self.reason}" if self.reason else NOT_UNDERSTOOD

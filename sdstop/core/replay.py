@@ -6,6 +6,7 @@ Live views and opened captures use the same engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -179,18 +180,18 @@ class Replay:
             return
         self._unread = {}
         read = frozenset[str]().union(*(run.keys for run in self._runs.values() if run.outcome is not Outcome.UNREAD))
-        left: dict[str, Evidence] = {}
+        left: dict[str, list[Evidence]] = {}
         for key in sorted(outputs):
             item = self.host.state[key]
             if key not in read and item.outcome is Outcome.OK and item.data.strip():
                 self._unread[key] = _first_line(item)
-                left.setdefault(_PROGRAM.split(key.partition(":")[2], maxsplit=1)[0], item)
+                left.setdefault(_PROGRAM.split(key.partition(":")[2], maxsplit=1)[0], []).append(item)
         for collector in self.collectors if left else ():
             run = self._runs.get(collector.name)
             if run is None or run.outcome is not Outcome.ABSENT or run.recorded:
                 continue
-            programs = (need.argv[0] for need in collector.needs if isinstance(need, Command))
-            found = next((left[program] for program in programs if program in left), None)
+            commands = [need.argv for need in collector.needs if isinstance(need, Command)]
+            found = next((item for argv in commands for item in left.get(argv[0], ()) if _shows_same(argv, item)), None)
             if found is not None:
                 reason = f"recorded in another form: {_begins(found)}"
                 self._runs[collector.name] = replace(
@@ -249,6 +250,22 @@ class Replay:
 _PROGRAM = expression("[ _]")
 """Separator of a program from its arguments, in a command and in a slug."""
 _LONGEST_LINE = 80
+
+
+_OBJECTS = frozenset({"ip", "dmsetup", "zpool", "zfs"})
+"""Programs with an object behind the first options: `ip -d link`. They accept abbreviations of it."""
+
+
+def _shows_same(argv: Sequence[str], item: Evidence) -> bool:
+    """Return whether a recorded command shows the same as `argv`: `ip -d a`, but not `ip rule`, for `ip addr`."""
+    pairs = zip(_object(argv[1:]), _object(_PROGRAM.split(item.key.partition(":")[2])[1:]), strict=False)
+    return argv[0] not in _OBJECTS or all(one.startswith(other) or other.startswith(one) for one, other in pairs)
+
+
+def _object(words: Sequence[str]) -> list[str]:
+    """Return the words behind the options in front, up to the next option."""
+    said = dropwhile(lambda word: word.startswith("-") or word.isdigit(), words)
+    return [*takewhile(lambda word: not word.startswith("-"), said)]
 
 
 def _begins(item: Evidence) -> str:

@@ -23,7 +23,8 @@ from sdstop.core.wording import own_words
 
 Keep = Callable[[bytes], bytes]
 DROPPED = "not kept: no collector reads it"
-_OWN_NET = expression(r"/proc/(?:self|thread-self|\d+)/net/")
+_OWN = expression(r"/proc/(?:self|thread-self|\d+)/(?=net/|mounts$)")
+"""Files of a process that apply to the node; in copied trees a link from /proc leads to them."""
 _TREES = ("/sys/", "/dev/")
 """Trees whose files are reachable by many paths through links, and hold one value each."""
 _SPOKEN = ("cmd", "slug")
@@ -71,7 +72,7 @@ class Retention:
             return self._programs.fullmatch(rest) is not None
         if not key.startswith("/") or key.startswith(_TREES):
             return True
-        key = _OWN_NET.sub("/proc/net/", key)
+        key = _of_node(key)
         return key in self._files or self._trees.fullmatch(key) is not None
 
     def part(self, key: str, data: bytes) -> bytes:
@@ -119,9 +120,14 @@ def _dropped(item: Evidence) -> Evidence:
     return replace(item, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=DROPPED)
 
 
+def _of_node(key: str) -> str:
+    return _OWN.sub("/proc/", key) if key.startswith("/proc/") else key
+
+
 def _of(parts: _Parts, key: str) -> Keep | None:
     """Return the function of the first pattern that matches a key, None without one."""
     every, known = parts
+    key = _of_node(key)
     if not key.startswith(every):
         return None
     return next((part for starts, pattern, part in known if key.startswith(starts) and pattern.fullmatch(key)), None)

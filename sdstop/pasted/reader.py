@@ -30,6 +30,7 @@ from sdstop.core.expression import expression
 from sdstop.core.form import Several
 from sdstop.core.format import safe
 from sdstop.core.interval import MOST
+from sdstop.core.refusal import refusal
 from sdstop.pasted import LONGEST, TextRefused
 from sdstop.pasted.outputs import Division, TextOutput, usable
 from sdstop.pasted.prompt import typed
@@ -159,6 +160,11 @@ def _block(
         return replace(block, unused=ELSEWHERE, node=safe(elsewhere, 64))
     if not content:
         return replace(block, unused=NO_OUTPUT)
+    refused = refusal(output.key.partition(":")[2], content)
+    if refused is not None:
+        item = Evidence(output.key, refused.outcome, detail=refused.reason)
+        _add(output, item, moments, shown, place)
+        return replace(block, unused=refused.reason)
     found = usable(output)
     blank = "\n" if output.end and not output.lines[-1].strip() else ""  # some tables end with one
     data = f"{found.text}\n{blank}".encode("utf-8", "surrogatepass")

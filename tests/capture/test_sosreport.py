@@ -21,8 +21,9 @@ from sdstop.capture.sosreport import stand_ins, unmangled
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.block.mounts import MountPoint
 from sdstop.collectors.md.readings import Array
-from sdstop.core.evidence import UNDATED, Evidence
+from sdstop.core.evidence import UNDATED, Evidence, Outcome
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.rules import RULES
@@ -283,6 +284,48 @@ def test_what_sos_did_not_copy_is_told_by_its_commands(tmp_path: Path) -> None:
     disks = session.head().window.rows(BlockDevice)
     assert (disks["vdb"].serial, disks["vdb"].by_id, disks["vdb"].size) == ("ZC1A7WQ9", "virtio-d0", 134217728)
     assert disks["sda"].size == 2095104 * 512
+
+
+MOUNTED = "/dev/vda1 / ext4 rw,relatime 0 0\n//nas/x /mnt/x cifs rw,username=me,password=Tr0ub4dor&3 0 0\n"
+
+
+@pytest.mark.parametrize("made", [packed, unpacked])
+def test_mounts_are_read_through_the_link_of_the_process(tmp_path: Path, made: object) -> None:
+    """As sos 3 copies /proc/mounts: a link to the file of its own process. Passwords in it are not kept."""
+    assert callable(made)
+    links = LINKS | {"proc/mounts": "self/mounts", "proc/self": "4711"}
+    path = made(tmp_path, FILES | {"proc/4711/mounts": MOUNTED}, links)
+    origin, frames = open_capture(path)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert session.head().now.runs["mounts"].outcome is Outcome.OK
+    assert {mount.point for mount in session.head().window.rows(MountPoint).values()} == {"/", "/mnt/x"}
+    assert not [item.key for item in Retention(BUILTIN).frames(frames)[0].evidence if b"Tr0ub4dor" in item.data]
+
+
+def test_a_command_without_an_answer_gives_its_reason(tmp_path: Path) -> None:
+    """Without an exit status, as in sos 3, the message is all that is known. No rule takes it for a healthy state."""
+    refused = (
+        "/dev/mapper/control: open failed: No such device\nFailure to communicate with kernel device-mapper driver.\n"
+    )
+    more = {
+        "sos_commands/devicemapper/dmsetup_status": refused, "sos_commands/devicemapper/dmsetup_table": refused,
+        "sos_commands/devicemapper/dmsetup_info_-c": refused, "sos_commands/devicemapper/dmsetup_ls_--tree": refused,
+        "sos_commands/pacemaker/crm_mon_-1_-A_-n_-r_-t": "crm_mon: Connection to cluster failed: Connection refused\n",
+        "sos_commands/hardware/dmidecode": "# dmidecode 3.4\nScanning /dev/mem for entry point.\n/dev/mem: none\n",
+        "sos_commands/networking/ip_-4_rule": "0:\tfrom all lookup local\n",
+        "sos_commands/networking/ip_route_show_table_all": "default via 10.0.0.1 dev eth0\n",
+    }  # fmt: skip
+    files = {name: text for name, text in FILES.items() if "dmsetup" not in name}
+    origin, frames = open_capture(unpacked(tmp_path, files | more, LINKS))
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    runs = session.head().now.runs
+    assert {name: run.reason for name, run in runs.items() if run.outcome is Outcome.UNREAD} == {}
+    assert runs["mapper"].reason == "cmd:dmsetup table: device mapper is not active in this kernel"
+    assert runs["dimms"].reason == "cmd:dmidecode: dmidecode was not able to read the table"
+    ruled_out = {verdict.rule for verdict in session.head().judgement.ruled_out}
+    assert ruled_out.isdisjoint({"volume-degraded", "dimm-too-few-channels", "cluster-resource-failed"})
 
 
 @given(st.sampled_from(["cmd:uname -a", "cmd:blockdev --report", "cmd:udevadm info .dev.sda"]), st.binary(max_size=200))
