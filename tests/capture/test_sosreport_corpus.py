@@ -50,7 +50,8 @@ def unpack(top: Path, evidence: Iterable[Evidence], *, manifest: bool) -> Path:
 @pytest.mark.parametrize("technology", TECHNOLOGIES)
 def test_a_text_says_the_same_in_a_sosreport(technology: str, tmp_path: Path) -> None:
     """Every text that is of one moment, which a sosreport is."""
-    wrong, read = {}, 0
+    wrong: dict[str, tuple[set[str], set[str]]] = {}
+    read = 0
     for text in texts():
         if text.path.parent.name != technology or text.declared.refused:
             continue
