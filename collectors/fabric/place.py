@@ -12,6 +12,8 @@ _PORT = expression(r"port-\d+(:\d+){1,2}")
 _EXPANDER = expression(r"expander-\d+:\d+")
 _ENCLOSURE = expression(r"0x[0-9a-f]{1,16}")
 _END = expression(r"end_device-\d+(:\d+){1,2}")
+_BEGINNINGS = (*"0123456789abcdef", "host", "port-", "expander-", "end_device-")
+"""Beginnings of all of them, which most parts of a path do not have."""
 
 
 class PciePath(Struct, frozen=True):
@@ -38,7 +40,7 @@ def parse_place(path: str) -> PciePath:
 
     ../../devices/pci0000:80/0000:80:02.0/0000:82:00.0/host1/port-1:0/expander-1:0/port-1:0:5/end_device-1:0:5/...
     """
-    parts = path.split("/")
+    parts = [part for part in path.split("/") if part.startswith(_BEGINNINGS)]
     return PciePath(
         tuple(part for part in parts if _FUNCTION.fullmatch(part)),
         next((part for part in parts if _HOST.fullmatch(part)), ""),

@@ -111,9 +111,11 @@ def judge(
     for rule in ordered:
         if unwanted():
             raise Superseded
-        one = _checked(window, rule, configured, guard, findings, policy, kept)
+        one = kept.of(rule) if kept is not None else None
+        if one is None:  # a result that is kept has no findings
+            one = _checked(window, rule, configured, guard, findings, policy, kept)
+            findings += _findings((one,))
         checked.append(one)
-        findings += _findings((one,))
     return _judgement(window, ordered, checked, guard, held, policy)
 
 

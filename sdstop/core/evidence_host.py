@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -211,15 +210,13 @@ class EvidenceHost(Host):
 
     def _take(self, key: str, shown: str = "") -> Evidence:
         item = self.state.get(key)
-        self.touched.add(key if item is None else item.key)  # use the string object that is stored anyway
         if item is None:
-            kind, _, path = key.rpartition(":") if key.startswith("link:") else ("", "", key)
-            real = self._resolve(posixpath.dirname(path)) + "/" + posixpath.basename(path)
-            real = f"{kind}:{real}" if kind else self._resolve(real)
-            self.touched.update((real, TREE))
-            item = self.state.get(real)
-        if item is None:
-            raise Absent(shown or key, "not recorded", recorded=False)
+            self.touched.add(key)
+            item = self._linked(key)
+            if item is None:
+                raise Absent(shown or key, "not recorded", recorded=False)
+        else:
+            self.touched.add(item.key)  # the string object that is stored anyway
         if item.fault:
             self.defect(item.key, item.fault)
         if item.outcome is not Outcome.OK:
@@ -228,6 +225,19 @@ class EvidenceHost(Host):
             self._doubt(shown or key, item)
         self.last = item.key
         return item
+
+    def _linked(self, key: str) -> Evidence | None:
+        """Return the evidence of a file, or of a link itself, whose path leads through links; None without any."""
+        is_link = key.startswith("link:")
+        path = key[5:] if is_link else key
+        folder, _, name = path.rpartition("/")
+        if self._links and folder.startswith("/"):
+            path = f"{self._folder(folder)[0]}/{name}"
+            if not is_link and (path in self._links or name in {"", ".", ".."}):
+                path = self._resolve(path)
+        real = f"link:{path}" if is_link else path
+        self.touched.update((real, TREE))
+        return self.state.get(real)
 
     def _doubt(self, asked: str, item: Evidence) -> None:
         """Note that a piece of evidence is empty if the node never returns it so; a link always has a target."""
@@ -264,7 +274,7 @@ class EvidenceHost(Host):
             if not part:
                 continue
             if part == "..":
-                done = posixpath.dirname(done) if done.count("/") > 1 else ""
+                done = done.rpartition("/")[0]
                 continue
             step = f"{done}/{part}"
             target = self._links.get(step)
@@ -278,7 +288,7 @@ class EvidenceHost(Host):
             hops += 1
             if target.startswith("/"):
                 done = ""
-            todo.extend(p for p in reversed(target.split("/")) if p and p != ".")
+            todo += [p for p in reversed(target.split("/")) if p and p != "."]
         return done, hops
 
     def _tree(self) -> dict[str, set[str]]:

@@ -6,7 +6,7 @@ import copy
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -112,7 +112,6 @@ class Session:
         self.listeners: list[Callable[[Look], None]] = []
         """Called with each newest state, in the thread that feeds the session."""
         self._providers = providers_of(collectors)
-        self._commands = {} if origin.live else _by_slug(collectors)
         self.timeline.name(self._named)
         self._large = LARGE if origin.live else REPLAYED
         self._at_hand = 0.0 if remember == 0 else AT_HAND
@@ -171,10 +170,14 @@ class Session:
 
     def _named(self, frame: Frame) -> Frame:
         """Replace slugs of hand-made captures by the full commands, so that users can run the cited commands."""
-        if self.origin.live or not any(item.key in self._commands for item in frame.evidence):
+        if self.origin.live or not any(item.key.startswith("slug:") for item in frame.evidence):
             return frame
         evidence = (replace(item, key=self._commands.get(item.key, item.key)) for item in frame.evidence)
         return replace(frame, evidence=tuple(evidence))
+
+    @cached_property
+    def _commands(self) -> dict[str, str]:
+        return _by_slug(self.collectors)
 
     def feed_all(self, frames: Iterable[Frame]) -> None:
         """Add several frames."""

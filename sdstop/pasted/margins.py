@@ -168,6 +168,7 @@ def _named(lines: Sequence[str]) -> Iterator[Region]:
         yield Region(start, end, _shifted([each["rest"] if each is not None else "" for each in found]))
 
 
+_FIRST_MARKS = ('"', "'", "`", "*")
 _PAIRED = expression(r"\s*(?P<mark>\*\*|[\"'`*])(?P<text>.*)(?P=mark),?\s*")
 
 
@@ -175,6 +176,8 @@ def _paired(lines: Sequence[str]) -> Iterator[Region]:
     """Yield the regions whose lines are in quotes or other pairs of signs."""
 
     def mark(line: str) -> str | None:
+        if not line.lstrip().startswith(_FIRST_MARKS):
+            return None
         found = _PAIRED.fullmatch(line)
         return found["mark"] if found is not None else None
 
@@ -192,6 +195,7 @@ def _paired(lines: Sequence[str]) -> Iterator[Region]:
         yield Region(start, end, [plain(line) for line in lines[start:end]], -1 if quoted else 0)
 
 
+_LAST_BARS = ("\u2502", "\u2503", "\u2551", "|")
 _LAST_BAR = expression(r"(?P<text>.*?)\s*(?P<bar>[\u2502\u2503\u2551|])\s*")
 
 
@@ -199,6 +203,8 @@ def _bordered(lines: Sequence[str]) -> Iterator[Region]:
     """Yield the regions whose lines end with a bar, in any column."""
 
     def mark(line: str) -> str | None:
+        if not line.rstrip().endswith(_LAST_BARS):
+            return None
         found = _LAST_BAR.fullmatch(line)
         return found["bar"] if found is not None else None
 
@@ -271,6 +277,8 @@ def _unquoted(text: str) -> str:
 
 def _escaped(lines: Sequence[str]) -> Iterator[Region]:
     r"""Yield lines with `\n` for line breaks, and the text with a backslash before signs that a ticket system marks."""
+    if not any("\\" in line for line in lines):
+        return
     for at, line in enumerate(lines):
         if len(_BREAK.findall(line)) >= _LEAST:
             quoted = max(_QUOTED.findall(line), key=len, default="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -429,10 +430,14 @@ def test_the_graph_of_every_fixture_follows_the_rules(name: str) -> None:
     topology = Topologies().of(found)
     skipped = {Naming.PROCESS}
     things, below = needed(each for rows in found.values() for each in rows.values())
+    having = defaultdict[tuple[Naming, str], list[Thing]](list)
+    for each in topology.things:
+        for each_name in set(each.names):
+            having[each_name].append(each)
     for called, thing in things.items():
         if called.naming in skipped:
             continue
-        here = [each for each in topology.things if tuple(called) in each.names]
+        here = having[called.naming, called.name]
         assert len(here) == 1
         lower = {each.names[0] for each in topology.lower(here[0])}
         assert {tuple(things[each]) for each in below.get(thing, ())} == {
