@@ -166,7 +166,7 @@ async def test_what_is_not_checked_takes_one_line() -> None:
 
 async def test_a_path_names_the_disk_that_is_accused_and_the_fullest_stage() -> None:
     async with screen(story("device-hung").session) as shown:
-        assert "Accused by a finding: sdf of 8 disks; no measured stage is at its limit." in shown.text()
+        assert "Accused by a finding: sdf; no measured stage is at its limit." in shown.text()
     async with screen(story("draid-one-hba").session) as shown:
         assert "Closest to its limit: HBA 02:00.0, 81.6% used." in shown.text()
         assert "Suspect" not in shown.text()

@@ -88,6 +88,11 @@ def load_of(window: Window, thing: Thing) -> Load | None:
     return loads[thing.place]
 
 
+def mean_seconds(window: Window) -> float:
+    """Return the seconds over which the load of block devices is a mean, 0 without samples."""
+    return added(moment.seconds or 0.0 for moment in recent(window, SECONDS, FEWEST))
+
+
 def device_load(window: Window, device: str) -> Load | None:
     """Return the load of a block device: by the kernel's counters or, without these, by a tool's output."""
     moments = recent(window, SECONDS, FEWEST)

@@ -10,14 +10,14 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.path import DataPath, data_path
-from sdstop.analysis.path.load import Load, implied_wait, load_of
+from sdstop.analysis.path.load import Load, implied_wait, load_of, mean_seconds
 from sdstop.analysis.path.ranking import RankedPath, ranked_paths
-from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
+from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence, serious
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
 from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
-from sdstop.core.format import NONE, mebibytes, wait, whole
+from sdstop.core.format import NONE, duration, mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
@@ -183,7 +183,7 @@ class PathView(View):
         self.waits.display = False
         if not isinstance(item, PathRow) or scene is None:
             return
-        path = data_path(scene.window, item.subject)
+        path = data_path(scene.window, item.subject, serious(scene.worst()))
         height: int = self.app.size.height
         total = self.room
         listed = min(len(self.main.rows) + 2, max(total // 3, 3)) if total >= 14 else min(3, total // 4)
@@ -191,7 +191,7 @@ class PathView(View):
         rows = stage_rows(path, scene, width, total - listed - 1, noted=height >= _NOTED)
         self.stages.title = f"Path of {scene.palette.word(item.subject.name, 60)}: client to medium"
         self.stages.styles.height = min(len(rows) + 1, total - listed)
-        self.stages.put(rows, scene.palette, "own = await minus the stage below")
+        self.stages.put(rows, scene.palette, _averaged(scene))
         self._show_waits(item, path, scene, total - min(len(rows) + 1, total - listed) - len(self.main.rows) - 2)
 
     def _show_waits(self, item: PathRow, path: DataPath, scene: Scene, room: int) -> None:
@@ -215,6 +215,13 @@ class PathView(View):
         self.waits.display = True
         self.waits.styles.height = len(lines) + 1
         self.waits.put([words(line) for line in lines], scene.palette, note)
+
+
+def _averaged(scene: Scene) -> str:
+    """Return the note of the stages: over what time their figures are means."""
+    seconds = mean_seconds(scene.window)
+    means = f"means of {duration(seconds)}   " if seconds else ""
+    return f"{means}own = await minus the stage below"
 
 
 def _rows(scene: Scene) -> list[Row]:
