@@ -54,7 +54,10 @@ class Cause(Struct, frozen=True):
 
 
 def causes(scene: Scene) -> list[Cause]:
-    """Return the active findings, the worst first, each with those that it explains, then unexpected unknowns."""
+    """Return the active findings, the worst first, each with those that it explains, then unexpected unknowns.
+
+    Without findings, and if rules that only inform are all that need more time, there is no cause to show.
+    """
     entries = scene.findings()
     by_key = {entry.key: entry for entry in entries}
     found: list[Cause] = []
@@ -65,6 +68,8 @@ def causes(scene: Scene) -> list[Cause]:
             found[-1] = Cause(found[-1].entry, scene, (*found[-1].follows, entry), found[-1].severity)
         else:
             found.append(Cause(entry, scene, (), led.severity))
+    if not found and scene.is_settled:
+        return []
     return found + [Cause(entry, scene) for entry in scene.unknown() if not entry.calm]
 
 
