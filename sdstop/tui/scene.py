@@ -41,9 +41,9 @@ class Mode(enum.StrEnum):
 class FindingEntry(Struct, frozen=True):
     """An entry of the list of findings.
 
-    `severity` None means unknown; `calm` is set if that is not a fault, `minor` if rules that only inform need more time.
-    `since` and `until` are Unix seconds, `began`
-    and `ended` the same times in monotonic seconds. The entry opens `finding` or `run`.
+    `severity` None means unknown; `calm` is set if that is not a fault, `minor` if rules that only inform need more
+    time. `since` and `until` are Unix seconds, `began` and `ended` the same times in monotonic seconds. The entry opens
+    `finding` or `run`.
     """
 
     key: str
