@@ -67,11 +67,11 @@ def load_lines(
 ) -> list[Line]:  # fmt: skip
     """Return `rows` lines of a graph of two values a cell, after `before` cells of labels.
 
-    `at` is the cell of the playhead, whose values are named, or those before it if no sample is due there yet; `usual`
+    `at` is the cell of the playhead, whose values are named, or those before it until the next sample arrives; `usual`
     is the length of a sample in seconds. Cells between the first and the last frame without any sample are hatched.
     """
     gaps = _gaps(values, axis, usual)
-    begin = 2 * at if gaps[at] else 0  # the newest sample holds until the next one is due
+    begin = 2 * at if gaps[at] else 0  # the newest sample holds until the next one arrives
     now = next((value for value in reversed(values[begin : 2 * at + 2]) if value is not None), None)
     graph = Axis(
         partial(_number, unknown="?" if now is None else NONE), scale.names, gutter=before - 1, floor=scale.least,

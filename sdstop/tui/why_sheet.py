@@ -104,7 +104,7 @@ class WhySheet(Sheet):
 
 
 def _rows(cause: Cause, scene: Scene, width: int, *, numbered: bool) -> list[Row]:
-    """Return title, cause and impact as on the first screen, then the rest of what is known of a finding."""
+    """Return title, cause and impact as on the first screen, then the other facts of a finding."""
     if cause.finding is None:
         return why_rows(cause.entry, scene, width)
     numbers = measure_lines(measures(cause.finding), cause, scene.palette, min(width - 2, _MEASURED), 99)

@@ -13,7 +13,7 @@ from sdstop.core.evidence import Cite, Evidence, Origin, Outcome
 from sdstop.core.finding import Unchecked, Value
 from sdstop.core.session import Session
 from sdstop.tui.terminal import Depth
-from tests.fixtures import replayed
+from tests.fixtures import replayed, story
 from tests.nodes.block import STARTED, Load, Node, raid10, refused
 from tests.tui.members import BLIND, FINE, HUNG, MEMBERS, SLOW, UNRECORDED, array_node, moving, slow
 from tests.tui.rules import says
@@ -301,6 +301,18 @@ async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
         assert "Why !CRIT" in shown.text()
         await shown.press("backspace")
         assert "!CRIT DEVICE HUNG" in shown.text()
+
+
+@pytest.mark.parametrize("key", ["3", "5", "7", "8"])
+async def test_a_view_without_content_shows_its_sources_and_the_node(key: str) -> None:
+    async with screen(story("clone-convoy").session, (160, 48)) as shown:
+        text = await shown.press(key)
+        assert "Sources of this view" in text
+        assert "not recorded: not recorded" not in text
+        assert "!CRIT CONVOY: queue moving between members md0" in text
+        assert "md0 raid10  100% busy" in text
+        blank = [line for line in text.splitlines() if not line.strip()]
+        assert len(blank) < 18
 
 
 async def test_why_has_the_numbers_and_the_picture_beside_the_text_of_a_wide_screen() -> None:

@@ -56,7 +56,7 @@ class Cause(Struct, frozen=True):
 def causes(scene: Scene) -> list[Cause]:
     """Return the active findings, the worst first, each with those that it explains, then unexpected unknowns.
 
-    Without findings, and if rules that only inform are all that need more time, there is no cause to show.
+    Without findings, and if rules that only inform are all that need more time, the list is empty.
     """
     entries = scene.findings()
     by_key = {entry.key: entry for entry in entries}

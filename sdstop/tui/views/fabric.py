@@ -25,7 +25,6 @@ from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.budgets import budget_rows
 from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.fabric_node import fabric_node_rows, linked, made
-from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
@@ -204,9 +203,8 @@ class FabricView(View):
         """Paint the scene."""
         self.shown = _state(scene, self.known)
         roots = branches(self.shown.tree.roots, self.shown, scene)
-        self.hanging.grow(
-            roots, scene.palette, _note(self.shown, scene), [] if roots else [note_row(_nothing(scene), scene)]
-        )
+        notes = [] if roots else self.absent(_nothing(scene), scene, _SOURCES)
+        self.hanging.grow(roots, scene.palette, _note(self.shown, scene), notes)
         tall, wide = self.app.size.height >= 36, self.app.size.width >= 160
         lines = budget_rows(self.shown, scene, self.app.size.width) if tall else []
         self.budgets.display = len(lines) > 1
@@ -297,13 +295,17 @@ def _note(shown: FabricState, scene: Scene) -> str:
     return f" {scene.palette.dot} ".join(facts)
 
 
+_SOURCES = ("hba", "sas")
+"""Names of the collectors that the tree needs."""
+
+
 def _nothing(scene: Scene) -> str:
     """Return why the tree is missing."""
-    for name in ("hba", "sas"):
+    for name in _SOURCES:
         run = scene.now.runs.get(name)
         if run is not None and run.outcome in BAD:
             return f"HBAs unknown: {name}: {run.outcome.value}, {run.reason}"
-    known = [run for name in ("hba", "sas") if (run := scene.now.runs.get(name)) is not None]
+    known = [run for name in _SOURCES if (run := scene.now.runs.get(name)) is not None]
     if not known:
         return "waiting for HBAs"
     if not any(run.recorded for run in known) and not scene.session.origin.live:
