@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence
+from sdstop.core.finding import Finding, Severity, Value
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.pictures.pool import pool_picture
 from sdstop.tui.terminal import Depth
+from sdstop.tui.views.measured import measures
 from tests.fixtures import opened, story
 from tests.tui.first_screen import panes
 from tests.tui.screens import LOOKS, Screen, roles, screen
@@ -226,3 +228,27 @@ async def test_messages_around_those_of_a_finding_are_drawn_in_the_order_of_time
         assert times == sorted(times)
         assert any("\u00d720 Buffer I/O error" in line for line in lines)
         assert any("Aborting journal on device dm-0-8." in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("number", "above", "unit", "shown"),
+    [
+        (10.2, 10, "seconds", "10.2s"),
+        (0.0502, 0.05, "ratio", "5.02%"),
+        (3.004, 3, "", "3.004"),
+        (45, 10, "seconds", "45s"),
+    ],
+)
+def test_a_number_beyond_its_threshold_does_not_look_like_it(
+    number: float, above: float, unit: str, shown: str
+) -> None:
+    value = Value("x", "x", number, unit, above=above)
+    (measure,) = measures(Finding(severity=Severity.WARNING, subject="sda", cause="Odd.", values=(value,)))
+    assert measure.value == shown
+
+
+async def test_no_device_is_busy_for_more_than_all_of_the_time() -> None:
+    async with screen(story("vm-swap-storm").session, (160, 48)) as shown:
+        assert "vda at limit" in shown.text()
+        assert " 100% " in shown.line("vda at limit")
+        assert "107" not in [word for line in (await shown.press("2")).splitlines() for word in line.split()]

@@ -122,6 +122,8 @@ def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:
     reads = weighted([(row.read_wait, s * row.reads_per_second) for s, row in rows])
     writes = weighted([(row.write_wait, s * row.writes_per_second) for s, row in rows])
     requests = rate("reads_per_second") + rate("writes_per_second")
+    busy = share("busy")
+    busy = None if busy is None else min(busy, 1.0)  # its counter can run ahead of the clock of a guest
     queue, implied = share("queue"), None
     if reads is None and writes is None and requests:
         queue = share("in_flight") if queue is None else queue
@@ -135,8 +137,8 @@ def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:
         write_wait=writes,
         both_wait=implied,
         queue=queue,
-        busy=share("busy"),
-        busiest=share("busy"),
+        busy=busy,
+        busiest=busy,
         merged_reads=rate("reads_merged_per_second"),
         merged_writes=rate("writes_merged_per_second"),
         derived=implied is not None,
@@ -165,8 +167,8 @@ def _service_load(window: Window, name: str) -> Load | None:
         write_wait=row.write_wait,
         both_wait=wait if implied is None else implied,
         queue=row.queue,
-        busy=row.busy,
-        busiest=row.busy,
+        busy=None if row.busy is None else min(row.busy, 1.0),
+        busiest=None if row.busy is None else min(row.busy, 1.0),
         derived=implied is not None,
     )
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.latest import past_rows
 from sdstop.analysis.thing_parts import Part
-from sdstop.core.format import NONE
+from sdstop.core.format import NONE, share_of_time
 from sdstop.core.history import KEEP, Moment, Window
 from sdstop.core.joins import Relation
 from sdstop.core.model import Column, Kind, Metric, Reading, schema
@@ -226,7 +226,7 @@ _LEAST = 0.1
 
 
 def _share(ratio: float | None) -> str:
-    return "?" if ratio is None else f"{ratio * 100:.0f}%"
+    return "?" if ratio is None else share_of_time(ratio)
 
 
 def figure(value: float | None) -> str:

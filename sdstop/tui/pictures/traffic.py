@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from sdstop.analysis.likeness import DeviceFold, device_folds
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core.finding import Finding
-from sdstop.core.format import NONE, duration, natural, wait
+from sdstop.core.format import NONE, duration, natural, share_of_time, wait
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow, fold_flow, interface_flow
@@ -143,7 +143,11 @@ def device_graphs(scene: Scene, finding: Finding | None = None) -> Iterator[Grap
             yield Graph("all disks", "together", whole)
         none = False
         median = "median " if len(fold.devices) > 1 else ""
-        yield Graph(_sum(fold), f"{median}{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
+        yield Graph(
+            _sum(fold),
+            f"{median}{share_of_time(fold.figures.busy)} busy" if fold.figures.busy is not None else "",
+            flow,
+        )
     whole = disk_flow(scene) if none else None
     if whole is not None:
         yield Graph("all disks", "no I/O", whole)
