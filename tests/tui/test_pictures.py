@@ -252,3 +252,19 @@ async def test_no_device_is_busy_for_more_than_all_of_the_time() -> None:
         assert "vda at limit" in shown.text()
         assert " 100% " in shown.line("vda at limit")
         assert "107" not in [word for line in (await shown.press("2")).splitlines() for word in line.split()]
+
+
+async def test_a_capture_of_one_frame_shows_its_things_and_sources_in_free_lines() -> None:
+    async with screen(story("offline-disk").session, (160, 48)) as shown:
+        text = shown.text()
+        for part in ("Would be disproved by", "Passed: 3 checks", "3 devices             md0 sda sdb",
+                     "6 sources with data", "view 6 has all sources"):  # fmt: skip
+            assert part in text
+        assert "0.0s" not in text
+
+
+async def test_latency_is_drawn_of_devices_in_use() -> None:
+    async with screen(story("vm-md-hot-region").session, (160, 48)) as shown:
+        drawn = shown.text().split("─ Latency")[1].split("─ Path")[0]
+        assert "md0 raid0" in drawn
+        assert "r -  w - ms now" not in drawn

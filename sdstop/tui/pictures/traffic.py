@@ -116,10 +116,23 @@ def _folds(
     named = set(finding.subjects) if finding is not None else set()
     folds = [fold for fold in device_folds(scene.window, scene.in_force) if not fold.inner]
     folds.sort(key=lambda fold: (fold.devices[0].name not in named, len(fold.devices) == 1 and fold.devices[0].whole))
+    resting, busy = [], False
     for fold in folds:
         flow = fold_flow(scene, fold, read, write, mean=mean)
-        if flow is not None and any(value for value in (*flow.reads, *flow.writes)):
+        if flow is None or not any(value for value in (*flow.reads, *flow.writes)):
+            continue
+        used = sum(bool(reads or writes) for reads, writes in zip(flow.reads, flow.writes, strict=True))
+        if mean and fold.devices[0].name not in named and used < _USED * len(flow.reads):
+            resting.append((fold, flow))
+        else:
+            busy = True
             yield fold, flow
+    if not busy:
+        yield from resting
+
+
+_USED = 0.2
+"""Share of the time with requests below which a latency is not drawn beside that of devices in use."""
 
 
 def _is_alone(fold: DeviceFold, scene: Scene) -> bool:

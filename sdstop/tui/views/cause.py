@@ -150,7 +150,7 @@ def _subject(cause: Cause, room: int, palette: Palette) -> str:
 
 def _since(cause: Cause) -> str:
     lasted = cause.entry.lasted(cause.scene.now.monotonic)
-    said = "" if lasted is None else duration(lasted)
+    said = duration(lasted) if lasted else ""  # nothing has lasted in one frame
     finding = cause.finding
     if finding is not None and finding.accepted is not None:
         return f"{said}, accepted" if said else "accepted"

@@ -67,7 +67,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _exact(number: float, limit: float, unit: str) -> str:
-    """Return a number with as many decimals as its threshold differs in; "" beyond three, or for other units."""
+    """Return a number with the decimals that separate it from its threshold; "" beyond three, or for other units."""
     size, sign = {"seconds": (1, "s"), "ratio": (100, "%"), "": (1, "")}.get(unit, (1, None))
     if sign is None:
         return ""

@@ -235,8 +235,8 @@ class Overview(View):
             strip is not None, len(running) + listed, who, bool(plain(health).strip()), unchecked,
         )  # fmt: skip
         plan = arrange(width, height, needs)
-        if known and second is None:
-            second = _filling(plan, needs, finding, scene)
+        if second is None:
+            second = _filling(plan, needs, finding, scene, passed=bool(known), seen=titled)
             plan = arrange(width, height, replace(needs, second=second)) if second is not None else plan
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
@@ -309,7 +309,9 @@ def _others(known: Sequence[Cause], scene: Scene, width: int, devices: int, *, f
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
 
 
-def _filling(plan: Plan, needs: Needs, finding: Finding | None, scene: Scene) -> Picture | None:
+def _filling(
+    plan: Plan, needs: Needs, finding: Finding | None, scene: Scene, *, passed: bool, seen: bool
+) -> Picture | None:
     """Return a second picture if much of a pane would stay empty; None if it would not."""
     picture = needs.picture
     if plan.devices - 2 - needs.devices > _SPARE and finding is not None:
@@ -317,7 +319,7 @@ def _filling(plan: Plan, needs: Needs, finding: Finding | None, scene: Scene) ->
         return load if load is not None and (picture is None or load.title != picture.title) else None
     if picture is None or plan.devices or plan.picture - 1 - picture.steps[-1] <= _SPARE:
         return None
-    return remaining_picture(finding, picture, scene)
+    return remaining_picture(finding, picture, scene, passed=passed, seen=seen)
 
 
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:
