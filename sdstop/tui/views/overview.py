@@ -63,7 +63,7 @@ class Needs(Struct, frozen=True):
     """Lines that the panes of one moment can use, without their rules; `health`: whether anything is known of it."""
 
     body: Sequence[int]
-    """Lines of the tallest finding with one, two and three steps."""
+    """Lines of the tallest finding with one step, two, and so on up to `_STEPS`."""
     others: int
     measured: int
     picture: Picture | None
@@ -128,7 +128,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
         second = room.take(needs.second.fit(room.left - 1) + 1)
     if not devices and not second:
         cause += room.take(needs.others - others)
-    if not wide or not (devices or second):  # lines that would stay empty show further steps
+    if not wide or not devices:  # lines that would stay empty show further steps
         for more in range(actions + 1, len(needs.body) + 1):
             grown = needs.body[more - 1] - needs.body[actions - 1]
             if 0 < grown <= room.left:
@@ -157,6 +157,8 @@ def _steps(width: int, needs: Needs, room: _LineBudget, kept: int) -> tuple[int,
     return actions, taken
 
 
+_STEPS = 6
+"""Maximum number of steps of a finding that are shown."""
 _REBUILDS = 4
 """Maximum number of rebuilds that are listed above the devices."""
 _STRIP_FROM = 24
@@ -227,7 +229,7 @@ class Overview(View):
         verdict = [] if known else verdict_rows(scene, left)
         tallest = [
             max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
-            for actions in (1, 2, 3)
+            for actions in range(1, _STEPS + 1)
         ]
         unchecked = not titled and any(each.finding is None for each in known[1:])
         needs = Needs(
