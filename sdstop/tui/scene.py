@@ -183,8 +183,11 @@ class Scene(Struct, frozen=True):
     def unknown(self) -> list[FindingEntry]:
         """Return entries for failed collectors, and for unchecked rules grouped by reason.
 
-        Rules that could not run although nothing is at fault (`calm`) are last.
+        Rules that could not run although nothing is at fault (`calm`) are last. The list is made once per judgement.
         """
+        return self.window.once(("unknown", id(self.look.judgement)), self._unknown)
+
+    def _unknown(self) -> list[FindingEntry]:
         entries = [
             FindingEntry(
                 f"run:{r.collector}", None, f"{r.outcome}: {r.reason}", r.collector, r.since, run=r, began=r.began
