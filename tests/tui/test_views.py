@@ -315,6 +315,14 @@ async def test_a_view_without_content_shows_its_sources_and_the_node(key: str) -
         assert len(blank) < 18
 
 
+@pytest.mark.parametrize("key", ["2", "4", "9"])
+async def test_a_capture_without_disks_and_interfaces_shows_why(key: str) -> None:
+    async with screen(story("kernel-hung").session, (160, 48)) as shown:
+        text = await shown.press(key)
+        assert "Sources of this view" in text
+        assert "*WARN KERNEL LOG: 2 HUNG TASKS hung-task" in text
+
+
 async def test_why_has_the_numbers_and_the_picture_beside_the_text_of_a_wide_screen() -> None:
     async with screen(story("clone-convoy").session, (160, 48)) as shown:
         text = await shown.press("enter")

@@ -55,7 +55,7 @@ from sdstop.tui.views.disk_folds import folded
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import Listing, View, ViewPlace
 from sdstop.tui.views.volume_state import volume_rows
-from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, plain, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.strip import heat_scale_max
 from sdstop.tui.widgets.table import LineTable, fitted
@@ -163,6 +163,8 @@ class Disks(View):
         """Paint the scene."""
         self.scene = scene
         rows = _rows(scene)
+        if len(rows) == 1 and rows[0].key is None:
+            rows = self.absent(plain(rows[0].line(0) if rows[0].line else ()), scene, _SOURCES)
         fits = len(rows) <= max(self.room - (_DETAIL if self.detail.display else 0) - self.main.heads, 1)
         if not fits and not self.main.needle and self.main.sort is None:
             rows = folded(rows, scene, self.unfolded)
@@ -244,6 +246,8 @@ class Disks(View):
         self.detail.put(detail_rows(drive, scene), scene.palette)
 
 
+_SOURCES = ("diskstats", "blockdev", "mdraid", "zfs", "lvm")
+"""Names of the collectors for disks, arrays and pools."""
 _OPENS = (words(text((" Enter opens the selected row: its graphs, stack, identity and findings", FAINT))),)
 _TOLD = 4
 """Maximum number of findings about a row that is not a device."""

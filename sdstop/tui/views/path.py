@@ -25,7 +25,6 @@ from sdstop.tui.device.graphs import courses, graph_lines, shown_seconds
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
-from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.stage_lines import StageRow, heading, note_line, stage_line
 from sdstop.tui.views.stage_waits import HIGHEST, LEAST, wait_graphs
 from sdstop.tui.views.view import Listing, View
@@ -168,7 +167,8 @@ class PathView(View):
         """Paint the scene."""
         self.scene = scene
         found = _rows(scene)
-        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, counted(len(found), "path"))
+        rows = found or self.absent(_nothing(scene), scene, ("diskstats", "blockdev", "mdraid", "mounts"))
+        self.main.put(rows, scene.palette, counted(len(found), "path") if found else "")
         self._show_chosen()
 
     def moved(self, pane: Pane) -> None:

@@ -55,9 +55,9 @@ class View(Container):
         pinned = self.screen.query_one("#pinned", Pane)
         return max(self.app.size.height - _OTHERS - self.screen.query_one(TimeBar).lines - len(pinned.rows), 1)
 
-    def absent(self, note: str, scene: Scene, sources: Iterable[str]) -> list[Row]:
+    def absent(self, note: str, scene: Scene, sources: Iterable[str], room: int | None = None) -> list[Row]:
         """Return the rows of a view without content: the reason, its sources, and the node's findings and load."""
-        return absent_rows(note, scene, sources, self.app.size.width, self.room - 2)
+        return absent_rows(note, scene, sources, self.app.size.width, self.room - 2 if room is None else room)
 
     @classmethod
     def listed(cls, scene: Scene) -> Iterator[Listing]:
