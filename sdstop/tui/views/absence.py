@@ -1,10 +1,10 @@
-"""Rows of a view without content: the reason, its sources, and the findings and the load of the node."""
+"""Rows of a view without content: the reason, its sources, and the findings, load and latency of the node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sdstop.tui.pictures.traffic import load_picture
+from sdstop.tui.pictures.traffic import load_picture, wait_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cause import brief_line, causes
 from sdstop.tui.views.finding_rows import note_row
@@ -26,11 +26,14 @@ def absent_rows(note: str, scene: Scene, sources: Iterable[str], width: int, roo
         lines = list(part)
         if lines and len(rows) + len(lines) + 1 <= room:
             rows += [words(line) for line in ((), *lines)]
-    left = room - len(rows) - 2
-    picture = load_picture(None, scene) if left >= _SMALLEST else None
-    if picture is not None:
-        drawn = picture.draw(width - 2, picture.fit(min(left, _TALLEST)))
-        rows += [words(line) for line in ((), _head(f"{picture.title}, {picture.note}"), *drawn)]
+    for is_wait in (False, True):
+        left = room - len(rows) - 2
+        if left < _SMALLEST:
+            break
+        picture = wait_picture(scene) if is_wait else load_picture(None, scene)
+        if picture is not None:
+            drawn = picture.draw(width - 2, picture.fit(min(left, _TALLEST)))
+            rows += [words(line) for line in ((), _head(f"{picture.title}, {picture.note}"), *drawn)]
     return rows
 
 
