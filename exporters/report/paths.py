@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from sdstop.analysis.path import data_path
+from sdstop.analysis.path.load import mean_seconds
 from sdstop.analysis.path.ranking import ranked_paths
-from sdstop.analysis.path.sentences import accusation, limit_sentence, second_sentence
+from sdstop.analysis.path.sentences import accusation, limit_sentence, second_sentence, serious
 from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.core.finding import Severity, worst_by_subject
-from sdstop.core.format import NONE, decimal_rate, flow, number, percent, safe, wait
+from sdstop.core.format import NONE, decimal_rate, duration, flow, number, percent, safe, wait
 from sdstop.core.session import Look
 from sdstop.exporters.report.table import listing, wrapped
 
@@ -40,7 +41,7 @@ def report_paths(look: Look) -> list[ReportPath]:
     accused = worst_by_subject(findings)
     found = []
     for each in (chosen or ranked[:1])[:MOST]:
-        path = data_path(look.window, each.subject)
+        path = data_path(look.window, each.subject, serious(accused))
         if not any(stage.known for stage in path.stages):
             continue
         said = (limit_sentence(path.stages, accused), second_sentence(path.stages, path.mismatches, accused))
@@ -101,11 +102,11 @@ def _notes(stage: Stage) -> Iterator[str]:
 def path_lines(look: Look, width: int) -> list[str]:
     """Return the section of the text report, [] if no path is measured."""
     lines: list[str] = []
+    seconds = mean_seconds(look.window)
+    means = f"means of {duration(seconds)}; " if seconds else ""
     for path in report_paths(look):
-        lines += [
-            "",
-            *wrapped(f"{path.name}: client to medium; own = await minus the stage below, in ms", width, "  "),
-        ]
+        head = f"{path.name}: client to medium; {means}own = await minus the stage below, in ms"
+        lines += ["", *wrapped(head, width, "  ")]
         table = listing([(row[0], row[1][:_NAME], *row[2:-1]) for row in path.rows], width, _SHORT, "  ")
         for line, note in zip(table, ("", *(row[-1] for row in path.rows)), strict=True):
             lines += [line, *(wrapped(note, width, " " * 9) if note else ())]

@@ -146,6 +146,12 @@ def whole_percent(ratio: float | None) -> str:
     return NONE if ratio is None or math.isnan(ratio) or math.isinf(ratio) else f"{ratio * 100:.0f}"
 
 
+def share_of_time(ratio: float | None) -> str:
+    """Return a share of time as a whole percentage: `42%`; counters that run ahead of the clock show at most 100%."""
+    shown = whole_percent(None if ratio is None else min(ratio, 1.0))
+    return shown if shown == NONE else f"{shown}%"
+
+
 def decimal_rate(value: float | None) -> str:
     """Return bytes per second in decimal units, as used for memory: `17.1 GB/s`."""
     return NONE if value is None else f"{value / 1e9:.1f} GB/s"

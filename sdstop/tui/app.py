@@ -26,12 +26,13 @@ from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import FindingEntry, Mode, Scene
-from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet, WhySheet
+from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
+from sdstop.tui.why_sheet import WhySheet
 from sdstop.tui.widgets.pane import Pane
 from sdstop.tui.widgets.tree import TreeTable
 

@@ -19,9 +19,10 @@ from sdstop.tui.help import sections
 from sdstop.tui.main import Main
 from sdstop.tui.scene import FindingEntry
 from sdstop.tui.settings import remember_columns
-from sdstop.tui.sheet import ColumnSheet, FactSheet, HelpSheet, Sheet, WhySheet
+from sdstop.tui.sheet import ColumnSheet, FactSheet, HelpSheet, Sheet
 from sdstop.tui.time_travel import TimeTravel
 from sdstop.tui.views import VIEWS, view_named
+from sdstop.tui.why_sheet import WhySheet
 from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained, hints_of, key_of, keys_of
 from sdstop.tui.widgets.palette import plain

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 
 from msgspec import Struct
 from rich.segment import Segment
 
-from sdstop.analysis.load_course import LoadMetric, LoadOf
+from sdstop.analysis.load_course import LoadMetric, LoadOf, LoadSample
 from sdstop.core.format import NONE
 from sdstop.tui.spans import Load, TimeAxis
 from sdstop.tui.widgets.graph import Axis, joined, samples, traffic
@@ -20,13 +21,14 @@ _NO_DATA = ("░", "/")
 class LoadScale(Struct, frozen=True):
     """Scale of a metric: `size` in base units is drawn as 1, `least` is the least end, so that an idle node looks idle.
 
-    `names` are the labels of the current values.
+    `names` are the labels of the current values. The scale has room for `held`, in base units.
     """
 
     metric: LoadMetric
     size: float
     least: float
     names: tuple[str, str]
+    held: tuple[float, float] = (0.0, 0.0)
 
 
 def scale_of(metric: LoadMetric, of: LoadOf) -> LoadScale:
@@ -42,25 +44,44 @@ def scale_of(metric: LoadMetric, of: LoadOf) -> LoadScale:
     return LoadScale(metric, size, least, (f"{up} {unit}", f"{down} {unit}"))
 
 
+HELD = 60.0
+"""Seconds for which the scale has room for the highest sample."""
+
+
+def highest(samples: Sequence[LoadSample], scale: LoadScale, since: float) -> tuple[float, float]:
+    """Return the highest values of reads and writes in the samples that end after a time (monotonic seconds).
+
+    A cell has a mean, which falls when cells become longer; the scale of the last minute stays.
+    """
+    first = bisect_right(samples, since, key=lambda sample: sample.ends)
+    most = [0.0, 0.0]
+    for sample in samples[first:]:
+        for at, (_, value) in enumerate(scale.metric.read(sample.total)):
+            most[at] = max(most[at], value or 0.0)
+    return most[0], most[1]
+
+
 def load_lines(
     values: Sequence[Load], scale: LoadScale, axis: TimeAxis, at: int, rows: int, before: int, usual: float,
     palette: Palette,
 ) -> list[Line]:  # fmt: skip
     """Return `rows` lines of a graph of two values a cell, after `before` cells of labels.
 
-    `at` is the cell of the playhead, whose values are named; `usual` is the length of a sample in seconds. Cells
-    between the first and the last frame without any sample are hatched.
+    `at` is the cell of the playhead, whose values are named, or those before it until the next sample arrives; `usual`
+    is the length of a sample in seconds. Cells between the first and the last frame without any sample are hatched.
     """
-    now = next((value for value in reversed(values[2 * at : 2 * at + 2]) if value is not None), None)
+    gaps = _gaps(values, axis, usual)
+    begin = 2 * at if gaps[at] else 0  # the newest sample holds until the next one arrives
+    now = next((value for value in reversed(values[begin : 2 * at + 2]) if value is not None), None)
     graph = Axis(
         partial(_number, unknown="?" if now is None else NONE), scale.names, gutter=before - 1, floor=scale.least,
         now=tuple(None if value is None else value / scale.size for value in now or (None, None)),
+        held=(scale.held[0] / scale.size, scale.held[1] / scale.size),
     )  # fmt: skip
     each = 2 * axis.width // samples(axis.width, palette)
     sides = zip(*(value or (None, None) for value in values), strict=True)
     up, down = (_thinned([None if value is None else value / scale.size for value in side], each) for side in sides)
     lines = traffic(up, down, before + axis.width, rows, palette, graph)
-    gaps = _gaps(values, axis, usual)
     return [_hatched(line, gaps, palette) for line in lines]
 
 

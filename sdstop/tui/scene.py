@@ -15,7 +15,7 @@ from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE
 from sdstop.core.account import NOT_UNDERSTOOD, not_understood
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Gap, Severity, worst_by_subject
+from sdstop.core.finding import Finding, Gap, Severity, Unchecked, worst_by_subject
 from sdstop.core.finding_order import by_cause
 from sdstop.core.headline import NOT_YET, Headline, named, reason_of
 from sdstop.core.history import Window
@@ -41,8 +41,9 @@ class Mode(enum.StrEnum):
 class FindingEntry(Struct, frozen=True):
     """An entry of the list of findings.
 
-    `severity` None means unknown; `calm` is set if that is not a fault. `since` and `until` are Unix seconds, `began`
-    and `ended` the same times in monotonic seconds. The entry opens `finding` or `run`.
+    `severity` None means unknown; `calm` is set if that is not a fault, `minor` if rules that only inform need more
+    time. `since` and `until` are Unix seconds, `began` and `ended` the same times in monotonic seconds. The entry opens
+    `finding` or `run`.
     """
 
     key: str
@@ -56,6 +57,7 @@ class FindingEntry(Struct, frozen=True):
     began: float | None = None
     ended: float | None = None
     calm: bool = False
+    minor: bool = False
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -181,8 +183,11 @@ class Scene(Struct, frozen=True):
     def unknown(self) -> list[FindingEntry]:
         """Return entries for failed collectors, and for unchecked rules grouped by reason.
 
-        Rules that could not run although nothing is at fault (`calm`) are last.
+        Rules that could not run although nothing is at fault (`calm`) are last. The list is made once per judgement.
         """
+        return self.window.once(("unknown", id(self.look.judgement)), self._unknown)
+
+    def _unknown(self) -> list[FindingEntry]:
         entries = [
             FindingEntry(
                 f"run:{r.collector}", None, f"{r.outcome}: {r.reason}", r.collector, r.since, run=r, began=r.began
@@ -192,21 +197,29 @@ class Scene(Struct, frozen=True):
         unread = not_understood(self.session.origin, self.now)
         entries += [FindingEntry(f"unread:{key}", None, why, key) for key, why in unread.items()]
         said = {run.collector for run in self.troubled}
-        reasons: dict[tuple[bool, str], list[str]] = {}
+        informs = {rule.id for rule in self.session.rules if rule.worst is Severity.INFO}
+        reasons: dict[tuple[bool, str], list[Unchecked]] = {}
         for unchecked in self.look.judgement.unchecked:
             if unchecked.reason.partition(":")[0] not in said:
                 reason = reason_of(unchecked) if unchecked.gap is Gap.UNRECORDED else unchecked.reason
-                reasons.setdefault((unchecked.calm, reason), []).append(unchecked.rule)
-        for (calm, reason), rules in sorted(reasons.items(), key=lambda item: item[0][0]):
-            names = sorted(set(rules))
+                reasons.setdefault((unchecked.calm, reason), []).append(unchecked)
+        for (calm, reason), verdicts in sorted(reasons.items(), key=lambda item: item[0][0]):
+            names = sorted({verdict.rule for verdict in verdicts})
+            early = all(verdict.gap is Gap.EARLY and not verdict.subject for verdict in verdicts)
+            minor = early and informs.issuperset(names)
             subject = names[0] if len(names) == 1 else f"{len(names)} rules"
             shown = reason if len(names) == 1 else f"{reason}: {', '.join(names)}"
-            entries.append(FindingEntry(f"unchecked:{reason}", None, shown, subject, calm=calm))
+            entries.append(FindingEntry(f"unchecked:{reason}", None, shown, subject, calm=calm, minor=minor))
         others = [key for key in self.now.unread if key not in unread]
         if others and not self.session.origin.live:
             subject = others[0] if len(others) == 1 else f"{len(others)} outputs"
             entries.append(FindingEntry("unread", None, f"{NOT_UNDERSTOOD}: {named(others)}", subject, calm=True))
         return entries
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is unknown but what rules that only inform will know with more time."""
+        return all(entry.calm or entry.minor for entry in self.unknown())
 
     def ended(self) -> list[FindingEntry]:
         """Return entries for findings that ended by this moment, the most recently ended first."""

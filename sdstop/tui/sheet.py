@@ -11,23 +11,24 @@ from textual.screen import Screen
 from sdstop.tui.facts import FactSubject, fact_rows
 from sdstop.tui.help import Lines, help_rows
 from sdstop.tui.raw import head_lines, raw_rows, stored_evidence
-from sdstop.tui.scene import FindingEntry, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.status import status_line
 from sdstop.tui.time_bar import TimeBar
-from sdstop.tui.why import Quote, entry_mark, why_rows
+from sdstop.tui.why import Quote
 from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import FAINT, PLAIN, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable, TableColumn
 
-_BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"), ("t T", "step"), ("q", "quit"))
+BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"), ("t T", "step"), ("q", "quit"))
+"""Keys of a sheet, as shown in its footer."""
 
 
 class Sheet(Screen[None]):
     """Screen with one pane below the status line."""
 
-    hints: Sequence[Hint] = _BACK
+    hints: Sequence[Hint] = BACK
 
     def __init__(self, title: str) -> None:
         """Start empty."""
@@ -115,34 +116,10 @@ class HelpSheet(Sheet):
         self.pane.put(help_rows(self.keys, scene.palette, self.version, width), scene.palette)
 
 
-class WhySheet(Sheet):
-    """Details of an entry, updated with each scene while the entry is active."""
-
-    hints = (("Enter", "evidence"), *_BACK)
-
-    def __init__(self, entry: FindingEntry) -> None:
-        """Create the sheet for an entry."""
-        super().__init__("Why")
-        self.entry = entry
-
-    def fill(self, scene: Scene, width: int) -> None:
-        """Fill the pane with rows."""
-        note = ""
-        if self.entry.until is None:
-            current = {c.key: c for c in (*scene.findings(), *scene.unknown())}
-            if self.entry.key in current:
-                self.entry = current[self.entry.key]
-            else:
-                note = f"not active at {scene.mode.value.lower()} time; last known state"
-        mark = "".join(s.text for s in entry_mark(self.entry, scene.palette)).strip()
-        self.pane.title = f"Why {mark} {scene.palette.word(self.entry.subject, 60)}"
-        self.pane.put(why_rows(self.entry, scene, width), scene.palette, note)
-
-
 class FactSheet(Sheet):
     """All facts about an object at the displayed moment."""
 
-    hints = (("Enter", "evidence"), *_BACK)
+    hints = (("Enter", "evidence"), *BACK)
 
     def __init__(self, thing: FactSubject) -> None:
         """Create the sheet for an object."""
@@ -165,7 +142,7 @@ class ColumnChoice(Struct, frozen=True):
 class ColumnSheet(Sheet):
     """Columns of a table; Enter shows or hides one."""
 
-    hints = (("Enter", "show or hide"), *_BACK)
+    hints = (("Enter", "show or hide"), *BACK)
 
     def __init__(self, table: LineTable, choose: Callable[[LineTable, Sequence[str]], None]) -> None:
         """Create the sheet for a table; `choose` receives the field names of the chosen columns."""

@@ -31,7 +31,7 @@ def counts_line(scene: Scene, *, brief: bool = False, tight: bool = False) -> Li
         if counts[severity]:
             parts += text((f"{pad}{counts[severity]} {word}{pad}", scene.palette.chip(severity)), " ")
     if not parts:
-        parts += text((f"{pad}{verdict(scene, counts[None])}{pad}", CHIP), " ")
+        parts += text((f"{pad}{verdict(scene)}{pad}", CHIP), " ")
     elif scene.is_load_explained and not brief and not tight:
         parts += text((f"{pad}{LOAD_EXPLAINED}{pad}", CHIP), " ")
     if counts[Severity.INFO]:
@@ -43,9 +43,12 @@ def counts_line(scene: Scene, *, brief: bool = False, tight: bool = False) -> Li
     return tuple(parts)
 
 
-def verdict(scene: Scene, unknown: int) -> str:
-    """Return the chip of a screen without critical findings and warnings: never "all is well" if unknown."""
-    if not unknown and scene.headline.code != UNKNOWN:
+def verdict(scene: Scene) -> str:
+    """Return the chip of a screen without critical findings and warnings: never "all is well" if unknown.
+
+    A rule that only informs and needs more samples leaves no fault unknown; it is counted beside the chip.
+    """
+    if scene.is_settled and scene.headline.code != UNKNOWN:
         return LOAD_EXPLAINED if scene.is_load_explained else "no problem found"
     return "unknown" if scene.look.judgement.judged else "nothing checked"
 

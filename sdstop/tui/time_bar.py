@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from msgspec.structs import replace
 from rich.segment import Segment
 from textual import events
 from textual.message import Message
@@ -16,7 +17,7 @@ from sdstop.core.session import Session
 from sdstop.core.timeline import Timeline
 from sdstop.tui.bar_load import BarLoad, minute_text
 from sdstop.tui.kernel_messages import message_line
-from sdstop.tui.load_graph import LoadScale, load_lines, scale_of
+from sdstop.tui.load_graph import HELD, LoadScale, highest, load_lines, scale_of
 from sdstop.tui.recorded_events import RecordedEvent, event_line, recorded_events
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, Span, TimeAxis, spans, time_axis
@@ -134,6 +135,7 @@ class TimeBar(Pane):
         palette: Palette,
     ) -> list[Line]:  # fmt: skip
         usual = median(sample.seconds for sample in samples[-5:])
+        scale = replace(scale, held=highest(samples, scale, axis.last - HELD))
         return load_lines(self._cells.of(samples, axis), scale, axis, at, lines, before, usual, palette)
 
     def _resize(self, lines: int) -> None:

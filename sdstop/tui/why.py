@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -55,14 +55,20 @@ def _shown(value: Value, palette: Palette) -> str:
     return palette.word(quantity(value.value, value.unit), 60)
 
 
-def why_rows(entry: FindingEntry, scene: Scene, width: int) -> list[Row]:
-    """Return the rows of an entry for a pane of this width."""
+def why_rows(entry: FindingEntry, scene: Scene, width: int, numbers: Sequence[Line] | None = None) -> list[Row]:
+    """Return the rows of an entry for a pane of this width.
+
+    With `numbers`, lines for those that a finding compared, title, cause and impact are above these rows.
+    """
     page = _Page(scene.palette, min(width - 4, WIDEST))
-    page.prose(entry.summary, STRONG)
-    page.blank()
-    page.line(_when(entry, scene))
+    if numbers is None:
+        page.prose(entry.summary, STRONG)
+        page.blank()
+        page.line(_when(entry, scene))
+    else:
+        page.labelled("when", _when(entry, scene))
     if entry.finding is not None:
-        _finding(page, entry.finding, scene)
+        _finding(page, entry.finding, scene, numbers)
     elif entry.run is not None:
         _run(page, entry.run, scene)
     else:
@@ -84,10 +90,14 @@ def _when(entry: FindingEntry, scene: Scene) -> str:
     return f"from {utc(entry.since)} to {utc(entry.until)}, for {duration(lasted)}"
 
 
-def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
+def _finding(page: _Page, finding: Finding, scene: Scene, numbers: Sequence[Line] | None) -> None:
     sure = "" if finding.confidence is None else f", confidence {percent(finding.confidence)}%"
-    page.line(f"rule {page.palette.word(finding.rule)}{sure}", FAINT)
-    if finding.accepted is not None:
+    rule = f"{page.palette.word(finding.rule)}{sure}"
+    if numbers is None:
+        page.line(f"rule {rule}", FAINT)
+    else:
+        page.labelled("rule", rule)
+    if finding.accepted is not None and numbers is None:
         page.prose(accepted_text(finding))
     for title, names in place_lines(finding):
         page.prose(f"{title}: {names}")
@@ -95,9 +105,12 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
         page.title("Action")
         for advice in finding.advice:
             page.prose(str(advice), bullet="  ", pasted=True)
-    if finding.values:
+    if numbers is None and finding.values:
         page.title("Compared")
         page.values(finding.values)
+    elif numbers:
+        page.title("Compared")
+        page.rows += [words((*text("  "), *line)) for line in numbers]
     if finding.refuted_by:
         page.title("Would be disproved by")
         page.prose(finding.refuted_by, bullet="  ")
@@ -141,6 +154,10 @@ class _Page:
     def line(self, shown: str, style: object = PLAIN) -> None:
         self.rows.append(words(text((f" {shown}", FAINT if style is FAINT else PLAIN))))
 
+    def labelled(self, label: str, shown: str) -> None:
+        """Add a line whose text begins where those of why and hurt do on the first screen."""
+        self.rows.append(words(text((f"   {label:<5}", FAINT), shown)))
+
     def title(self, title: str) -> None:
         self.blank()
         self.rows.append(words(text((f" {title}", STRONG))))
@@ -148,7 +165,7 @@ class _Page:
     def prose(self, foreign: str, style: object = PLAIN, bullet: str = "", *, pasted: bool = False) -> None:
         """Add wrapped text; words of `pasted` shell commands stay whole, so that no part is run as a command."""
         safe = self.palette.word(foreign, 4000)
-        lines = textwrap.wrap(safe, self.width - len(bullet), break_long_words=not pasted, break_on_hyphens=not pasted)
+        lines = textwrap.wrap(safe, self.width - len(bullet), break_long_words=not pasted, break_on_hyphens=False)
         for line in lines or [""]:
             self.rows.append(words(text((f" {bullet}{line}", STRONG if style is STRONG else PLAIN))))
 

@@ -56,7 +56,7 @@ async def test_each_member_is_a_block_and_only_the_accused_one_has_a_color() -> 
         assert "warnbg" in blocks["sdap"]
         assert all("track" in blocks[name] for name in ("sda", "sdb", "sdbf"))
         assert any(line.split()[:1] == ["-1%"] for line in shown.lines())
-        assert "*fault" in text
+        assert "*faulted" in text
 
 
 @pytest.mark.parametrize("size", [SMALL, (80, 40), (120, 40), (160, 48), WIDE])
@@ -78,7 +78,7 @@ async def test_without_backgrounds_marks_and_words_remain(depth: Depth) -> None:
     async with screen(replayed("draid-one-dimm", "bay60"), (160, 48), options=looks) as shown:
         text = await shown.press("2")
         assert text.isascii()
-        assert "*fault" in text
+        assert "*faulted" in text
         assert "+ 57 alike" in text
 
 
@@ -123,3 +123,18 @@ async def test_a_row_has_a_word_for_its_fault_not_the_name_of_a_rule() -> None:
     }.items():
         async with screen(story(name).session, (160, 48)) as shown:
             assert [row for row in rows if row not in shown.text()] == []
+
+
+async def test_a_row_that_is_not_a_device_shows_the_findings_about_it() -> None:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
+        text = await shown.press("2")
+        detail = text.split("─ N58-C3-D16-P3-S1 ─")[1]
+        assert "*WARN POOL DEGRADED: 2 more can fail" in detail
+        assert "Enter opens the selected row" in detail
+
+
+async def test_an_accused_member_has_its_fault_in_full_below_its_block() -> None:
+    async with screen(story("draid-one-dimm").session, (160, 48)) as shown:
+        text = await shown.press("2")
+        assert "*faulted" in text
+        assert "-0%" not in text

@@ -13,7 +13,7 @@ from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.terminal import Options
 from sdstop.tui.widgets.palette import plain
-from tests.fixtures import opened
+from tests.fixtures import opened, replayed
 from tests.nodes.block import Node, raid10, refused
 from tests.nodes.fabric import FabricNode, boxes, names
 from tests.nodes.zfs import STATUS, status, tree
@@ -345,3 +345,15 @@ async def test_a_thousand_disks_are_folded_to_one_screen_with_what_is_wrong_in_s
             await shown.press("z")
             counts.append(len(shown.app.main.shown.main.rows))
         assert counts == [1016, 16]
+
+
+async def test_the_lines_that_the_tree_leaves_show_the_load_behind_an_hba() -> None:
+    async with screen(replayed("draid-one-dimm", "bay60"), (160, 48)) as shown:
+        text = await shown.press("5")
+        assert "0000:03:00.0: Disks together (15), MiB/s" in text
+        assert "r 1572" in text
+        assert "expander-10:0" in text
+        text = await shown.press("down", "down")
+        assert "0000:02:00.0: Disks together (15), MiB/s" in text
+    async with screen(replayed("draid-one-dimm", "bay60"), (80, 24)) as shown:
+        assert "Disks together" not in await shown.press("5")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from sdstop.analysis.load_course import LoadCourse, LoadMetric, LoadOf
@@ -13,7 +14,7 @@ from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from sdstop.readings.disk import DiskActivity
 from sdstop.tui.device.graphs import courses, graph_lines
-from sdstop.tui.load_graph import load_lines, scale_of
+from sdstop.tui.load_graph import HELD, highest, load_lines, scale_of
 from sdstop.tui.pictures.traffic import load_picture
 from sdstop.tui.scene import Scene
 from sdstop.tui.spans import LoadCells, time_axis
@@ -124,10 +125,15 @@ def test_one_series_has_its_scale_and_its_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "end"), [(0.0, 1.0), (1.0, 1.0), (1.1, 2.0), (3.0, 5.0), (5.1, 10.0), (1000.0, 1000.0), (1025.0, 2000.0)]
+    ("value", "end"), [(0.0, 1.0), (1.0, 1.0), (1.1, 1.5), (3.0, 3.0), (5.1, 7.0), (1000.0, 1000.0), (1025.0, 1500.0)]
 )
-def test_a_scale_ends_at_1_2_or_5(value: float, end: float) -> None:
+def test_a_scale_ends_at_a_round_number(value: float, end: float) -> None:
     assert step(value) == pytest.approx(end)
+
+
+@given(value=st.floats(1e-6, 1e12))
+def test_a_scale_is_two_thirds_full_or_more(value: float) -> None:
+    assert 2 / 3 * (1 - 1e-6) <= value / step(value) <= 1 + 1e-6
 
 
 @given(
@@ -214,6 +220,7 @@ def _scales(second: int, palette: Palette) -> list[str]:
     assert axis is not None
     scale = scale_of(LoadMetric.THROUGHPUT, LoadOf.DISKS)
     course = courses(scene.window, [(DiskActivity, "sda")], None)[0]
+    scale = replace(scale, held=highest(load.samples, scale, axis.last - HELD))
     return [
         plain(lines[0]).split()[0]
         for lines in (

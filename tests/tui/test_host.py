@@ -14,12 +14,13 @@ from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.nodes import cpus
+from tests.fixtures import story
 from tests.nodes.block import Node, refused
 from tests.nodes.fabric import boxes
 from tests.nodes.firmware import Board, Module, board
 from tests.nodes.host import HostNode
 from tests.tui.hostile import NASTY, harmless
-from tests.tui.screens import LOW, SMALL, WIDE, screen
+from tests.tui.screens import LOW, SMALL, WIDE, roles, screen
 
 XEON = "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz"
 
@@ -260,3 +261,13 @@ async def test_nothing_known() -> None:
         await shown.press("6", "j", "tab", "6", "j", "tab", "k")
         assert "memory modules unknown" in shown.text()
         assert "NUMA nodes unknown" in shown.text()
+
+
+async def test_lines_that_stay_free_show_processors_stalls_and_load_over_time() -> None:
+    async with screen(story("vm-swap-storm").session, (160, 48)) as shown:
+        text = await shown.press("6")
+        for part in ("Processors, % of all", "busy 83.3", "Stalled tasks, % of the time", "mem 20.3",
+                     "Load and tasks blocked on I/O", "blkd 6.0", "Dirty pages and writeback, MiB"):  # fmt: skip
+            assert part in text
+        colors = {style for line in shown.segments() for s in line if "busy 83.3" in s.text for style in roles(s.style)}
+        assert "read" not in colors

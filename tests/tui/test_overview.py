@@ -237,3 +237,16 @@ async def test_the_state_counts_the_rules_as_the_first_line_does(name: str) -> N
     async with screen(story(name).session, (160, 48)) as shown:
         without = shown.lines()[0].split()[-2]
         assert f"{without} rules not applicable or not recorded" in shown.text()
+
+
+async def test_a_rule_that_only_informs_leaves_nothing_unknown() -> None:
+    async with screen(story("server-even").session, (160, 48)) as shown:
+        assert " no problem found " in shown.line("db7")
+        assert " 1 ? " in shown.line("db7")
+        assert "?    device-saturated: collecting data: 3 of 8 samples" in shown.text()
+
+
+async def test_a_device_that_no_rule_can_judge_leaves_the_node_unknown() -> None:
+    async with screen(story("san-healthy").session, (160, 48)) as shown:
+        assert " unknown   2 ? " in shown.lines()[0]
+        assert "?UNKN NOT CHECKED  device-hung" in shown.text()

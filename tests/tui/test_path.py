@@ -105,11 +105,30 @@ async def test_the_waits_of_the_stages_are_drawn_over_time_on_one_scale() -> Non
         assert late >= 12  # the array and the slow disk rise
 
 
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_only_what_a_finding_accuses_wears_its_color(size: tuple[int, int]) -> None:
+    async with screen(told("half-slow"), size) as shown:
+        text = await shown.press("9")
+        assert "* 3 disks" not in text
+        if size != LOW:
+            assert {"sda", "sdb", "sdc"} <= {line[2:].split()[0] for line in shown.lines() if line.startswith("* ")}
+            assert "Slowest: sda, sdb, sdc take 53.3 to 70.8 ms a request, their peers 11.8 ms." in text
+            assert "means of" in text
+
+
+async def test_the_disks_that_hang_are_apart_from_their_peers() -> None:
+    async with screen(told("device-hung"), (160, 48)) as shown:
+        text = await shown.press("9")
+        assert "! sdf " in text
+        assert "  7 disks" in text
+        assert "Accused by a finding: sdf; no measured stage is at its limit." in text
+
+
 async def test_a_stage_without_requests_has_no_wait_now() -> None:
     async with screen(told("device-hung"), (160, 48)) as shown:
         graphs = (await shown.press("9")).split("Wait of a request at each stage")[1].split("─ Paths")[0]
         last = [line for line in graphs.splitlines() if line[:27].strip() == "-"]
-        assert len(last) == 2
+        assert len(last) == 3  # the array, the disk that hangs, and the others
         assert all("⣿" in line[27:60] and not line[80:].strip() for line in last)
 
 

@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence
+from sdstop.core.finding import Finding, Severity, Value
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.pictures.pool import pool_picture
 from sdstop.tui.terminal import Depth
+from sdstop.tui.views.measured import measures
 from tests.fixtures import opened, story
 from tests.tui.first_screen import panes
 from tests.tui.screens import LOOKS, Screen, roles, screen
@@ -166,7 +168,7 @@ async def test_what_is_not_checked_takes_one_line() -> None:
 
 async def test_a_path_names_the_disk_that_is_accused_and_the_fullest_stage() -> None:
     async with screen(story("device-hung").session) as shown:
-        assert "Accused by a finding: sdf of 8 disks; no measured stage is at its limit." in shown.text()
+        assert "Accused by a finding: sdf; no measured stage is at its limit." in shown.text()
     async with screen(story("draid-one-hba").session) as shown:
         assert "Closest to its limit: HBA 02:00.0, 81.6% used." in shown.text()
         assert "Suspect" not in shown.text()
@@ -226,3 +228,43 @@ async def test_messages_around_those_of_a_finding_are_drawn_in_the_order_of_time
         assert times == sorted(times)
         assert any("\u00d720 Buffer I/O error" in line for line in lines)
         assert any("Aborting journal on device dm-0-8." in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("number", "above", "unit", "shown"),
+    [
+        (10.2, 10, "seconds", "10.2s"),
+        (0.0502, 0.05, "ratio", "5.02%"),
+        (3.004, 3, "", "3.004"),
+        (45, 10, "seconds", "45s"),
+    ],
+)
+def test_a_number_beyond_its_threshold_does_not_look_like_it(
+    number: float, above: float, unit: str, shown: str
+) -> None:
+    value = Value("x", "x", number, unit, above=above)
+    (measure,) = measures(Finding(severity=Severity.WARNING, subject="sda", cause="Odd.", values=(value,)))
+    assert measure.value == shown
+
+
+async def test_no_device_is_busy_for_more_than_all_of_the_time() -> None:
+    async with screen(story("vm-swap-storm").session, (160, 48)) as shown:
+        assert "vda at limit" in shown.text()
+        assert " 100% " in shown.line("vda at limit")
+        assert "107" not in [word for line in (await shown.press("2")).splitlines() for word in line.split()]
+
+
+async def test_a_capture_of_one_frame_shows_its_things_and_sources_in_free_lines() -> None:
+    async with screen(story("offline-disk").session, (160, 48)) as shown:
+        text = shown.text()
+        for part in ("Would be disproved by", "Passed: 3 checks", "3 devices             md0 sda sdb",
+                     "6 sources with data", "view 6 has all sources"):  # fmt: skip
+            assert part in text
+        assert "0.0s" not in text
+
+
+async def test_latency_is_drawn_of_devices_in_use() -> None:
+    async with screen(story("vm-md-hot-region").session, (160, 48)) as shown:
+        drawn = shown.text().split("─ Latency")[1].split("─ Path")[0]
+        assert "md0 raid0" in drawn
+        assert "r -  w - ms now" not in drawn

@@ -55,6 +55,13 @@ def bar_of(shown: Screen) -> list[str]:
 # --- what stands on it --------------------------------------------------------------------------------------
 
 
+async def test_values_hold_until_the_next_sample_is_due() -> None:
+    held = story("san-healthy").session
+    async with screen(held, (160, 48)) as shown:
+        assert "reads MiB/s 0.7" in shown.line("reads MiB/s")
+        assert "writes MiB/s 0.0" in shown.line("writes MiB/s")
+
+
 @pytest.mark.parametrize(("size", "lines"), list(zip(SIZES, (1, 3, 7, 9, 12), strict=True)))
 async def test_below_every_view_it_has_its_lines(size: tuple[int, int], lines: int) -> None:
     async with screen(session(rules=[odd("late", 31, 99)]), size) as shown:

@@ -13,7 +13,7 @@ from sdstop.core.evidence import Cite, Evidence, Origin, Outcome
 from sdstop.core.finding import Unchecked, Value
 from sdstop.core.session import Session
 from sdstop.tui.terminal import Depth
-from tests.fixtures import replayed
+from tests.fixtures import replayed, story
 from tests.nodes.block import STARTED, Load, Node, raid10, refused
 from tests.tui.members import BLIND, FINE, HUNG, MEMBERS, SLOW, UNRECORDED, array_node, moving, slow
 from tests.tui.rules import says
@@ -303,6 +303,45 @@ async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
         assert "!CRIT DEVICE HUNG" in shown.text()
 
 
+@pytest.mark.parametrize("key", ["3", "5", "7", "8"])
+async def test_a_view_without_content_shows_its_sources_and_the_node(key: str) -> None:
+    async with screen(story("clone-convoy").session, (160, 48)) as shown:
+        text = await shown.press(key)
+        assert "Sources of this view" in text
+        assert "not recorded: not recorded" not in text
+        assert "!CRIT CONVOY: queue moving between members md0" in text
+        assert "md0 raid10  100% busy" in text
+        blank = [line for line in text.splitlines() if not line.strip()]
+        assert len(blank) < 18
+
+
+@pytest.mark.parametrize("key", ["2", "4", "9"])
+async def test_a_capture_without_disks_and_interfaces_shows_why(key: str) -> None:
+    async with screen(story("kernel-hung").session, (160, 48)) as shown:
+        text = await shown.press(key)
+        assert "Sources of this view" in text
+        assert "*WARN KERNEL LOG: 2 HUNG TASKS hung-task" in text
+
+
+async def test_why_has_the_numbers_and_the_picture_beside_the_text_of_a_wide_screen() -> None:
+    async with screen(story("clone-convoy").session, (160, 48)) as shown:
+        text = await shown.press("enter")
+        assert "!CRIT CONVOY: queue moving between members  md0" in text
+        assert "   why  4.70 of 23 columns busy" in text
+        assert "8.08 > 2.30" in shown.line("longest queue, times the mean")
+        assert "md0: queue per mirror pair, 60 s" in text
+        assert "79.2 100%" in shown.line(" sdac sdad ")
+        await shown.press("y")
+        assert "longest queue, times the mean" in shown.app.clipboard
+
+
+async def test_why_has_the_numbers_below_the_text_of_a_narrow_screen() -> None:
+    async with screen(story("clone-convoy").session) as shown:
+        text = await shown.press("enter")
+        assert "─ Measured" not in text
+        assert "8.08 > 2.30" in text
+
+
 @pytest.mark.parametrize(("size", "lines"), [(WIDE, 4), (SMALL, 4), ((60, 12), 4), ((60, 8), 2)])
 async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[int, int], lines: int) -> None:
     disks = tuple(f"sd{a}{b}" for a in "ab" for b in string.ascii_lowercase)
@@ -326,7 +365,8 @@ async def test_a_long_name_among_what_was_compared_cuts_no_number() -> None:
                  "bytes_per_second", above=4.2e9)  # fmt: skip
     async with screen(Node().session(3, says(replace(HUNG, values=(long,))))) as shown:
         await shown.press("enter")
-        assert shown.line("a name of a number").endswith("…   1.6 GiB/s   > 3.9 GiB/s")
+        assert shown.line("a name of a number").endswith("1.6 GiB/s > 3.9 GiB/s")
+        assert "…" in shown.line("a name of a number")
 
 
 async def test_evidence_of_a_forgotten_frame_shows_what_was_quoted() -> None:

@@ -88,7 +88,8 @@ async def test_keys_answer_at_1000_disks() -> None:
         typed = [*(("slash", "/"),), *((c, c) for c in "sd9"), ("space", " "), *((c, c) for c in "await"),
                  ("greater_than_sign", ">"), ("1", "1"), ("m", "m"), ("s", "s"), ("enter", None)]  # fmt: skip
         others = ["n", "N", "escape", "s", "right", "left", "S", "j", "G", "g", "pagedown", "p", "p", "v",
-                  "right_square_bracket", "left_square_bracket", "o", "escape", "tab", "1", "2"]  # fmt: skip
+                  "right_square_bracket", "left_square_bracket", "o", "escape", "tab", "1", "2", "3", "4", "5",
+                  "6", "7", "8", "9", "1", "t", "T", "e"]  # fmt: skip
         for key, character in (*typed, *((key, None) for key in others)):
             seconds = await answered(shown, key, character)
             await shown.settled()

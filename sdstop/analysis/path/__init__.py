@@ -33,15 +33,18 @@ class DataPath(Struct, frozen=True):
         return max((stage.wait or 0.0 for stage in self.stages), default=0.0)
 
 
-def data_path(window: Window, subject: PathSubject) -> DataPath:
-    """Return the path of one subject, computed once per window."""
-    return window.once(("path", subject.key), lambda: _path(window, subject))
+def data_path(window: Window, subject: PathSubject, accused: frozenset[str] = frozenset()) -> DataPath:
+    """Return the path of one subject, computed once per window.
+
+    Disks whose names are `accused` by a finding are apart from those that are not.
+    """
+    return window.once(("path", subject.key, accused), lambda: _path(window, subject, accused))
 
 
-def _path(window: Window, subject: PathSubject) -> DataPath:
+def _path(window: Window, subject: PathSubject, accused: frozenset[str]) -> DataPath:
     stages: list[Stage] = []
     layers: list[Layer] = []
-    for stage, own in lower_stages(window, subject.thing):
+    for stage, own in lower_stages(window, subject.thing, accused):
         stages.append(stage)
         layers += own
     disks = [thing for stage in stages if stage.kind is StageKind.DISKS for thing in stage.things]

@@ -88,6 +88,11 @@ def load_of(window: Window, thing: Thing) -> Load | None:
     return loads[thing.place]
 
 
+def mean_seconds(window: Window) -> float:
+    """Return the seconds over which the load of block devices is a mean, 0 without samples."""
+    return added(moment.seconds or 0.0 for moment in recent(window, SECONDS, FEWEST))
+
+
 def device_load(window: Window, device: str) -> Load | None:
     """Return the load of a block device: by the kernel's counters or, without these, by a tool's output."""
     moments = recent(window, SECONDS, FEWEST)
@@ -117,6 +122,8 @@ def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:
     reads = weighted([(row.read_wait, s * row.reads_per_second) for s, row in rows])
     writes = weighted([(row.write_wait, s * row.writes_per_second) for s, row in rows])
     requests = rate("reads_per_second") + rate("writes_per_second")
+    busy = share("busy")
+    busy = None if busy is None else min(busy, 1.0)  # its counter can run ahead of the clock of a guest
     queue, implied = share("queue"), None
     if reads is None and writes is None and requests:
         queue = share("in_flight") if queue is None else queue
@@ -130,8 +137,8 @@ def _mean(rows: Sequence[tuple[float, DiskActivity]]) -> Load:
         write_wait=writes,
         both_wait=implied,
         queue=queue,
-        busy=share("busy"),
-        busiest=share("busy"),
+        busy=busy,
+        busiest=busy,
         merged_reads=rate("reads_merged_per_second"),
         merged_writes=rate("writes_merged_per_second"),
         derived=implied is not None,
@@ -160,8 +167,8 @@ def _service_load(window: Window, name: str) -> Load | None:
         write_wait=row.write_wait,
         both_wait=wait if implied is None else implied,
         queue=row.queue,
-        busy=row.busy,
-        busiest=row.busy,
+        busy=None if row.busy is None else min(row.busy, 1.0),
+        busiest=None if row.busy is None else min(row.busy, 1.0),
         derived=implied is not None,
     )
 

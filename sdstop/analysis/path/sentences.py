@@ -34,10 +34,10 @@ def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> 
     near = _near_limit(stages, accused)
     if near:
         return near
-    odd = next((stage for stage in stages if stage.peers and stage.wait), None)
-    if odd is not None:
-        return f"Slowest: {odd.name} takes {human.wait(odd.wait)} ms a request, its peers {human.wait(odd.peers)} ms"
-    names = [_accused_part(stage, accused) for stage in stages if _is_accused(stage, accused)]
+    odd = [stage for stage in stages if stage.peers and stage.wait]
+    if odd:
+        return _slowest(odd)
+    names = [stage.name for stage in stages if _is_accused(stage, accused)]
     if names:
         return f"Accused by a finding: {', '.join(names)}; no measured stage is at its limit"
     waiting = [stage for stage in stages if stage.own and not stage.branch]
@@ -55,6 +55,25 @@ def limit_sentence(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> 
     return "Nothing of this path is measured yet"
 
 
+def _slowest(odd: Sequence[Stage]) -> str:
+    """Return which disks answer slower than their peers."""
+    waits = sorted(stage.wait or 0.0 for stage in odd)
+    peers = human.wait(odd[0].peers)
+    if len(odd) == 1 and len(odd[0].things) <= 1:
+        return f"Slowest: {odd[0].name} takes {human.wait(waits[0])} ms a request, its peers {peers} ms"
+    names, span = ", ".join(stage.name for stage in odd), human.wait(waits[0])
+    span = span if human.wait(waits[-1]) == span else f"{span} to {human.wait(waits[-1])}"
+    return f"Slowest: {names} take {span} ms a request, their peers {peers} ms"
+
+
+def serious(accused: Mapping[str, Severity]) -> frozenset[str]:
+    """Return the names that a critical finding or a warning is about."""
+    return frozenset(name for name, severity in accused.items() if severity in _SERIOUS)
+
+
+_SERIOUS = frozenset({Severity.CRITICAL, Severity.WARNING})
+
+
 def _near_limit(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> str:
     """Return the stage that arithmetic accuses, or a measured one if that is fuller; "" without a suspect."""
     suspect = next((s for s in stages if s.derived_use and accusation(s, accused) is not None), None)
@@ -65,13 +84,6 @@ def _near_limit(stages: Sequence[Stage], accused: Mapping[str, Severity]) -> str
     if (fullest.used or 0.0) > max(suspect.used or 0.0, CALM):
         return f"Closest to its limit: {fullest.name}, {human.percent(fullest.used)}% used"
     return f"Suspect: {suspect.name}, by arithmetic: about {human.percent(suspect.used)}% used"
-
-
-def _accused_part(stage: Stage, accused: Mapping[str, Severity]) -> str:
-    """Return the name of a stage, with that of the one thing of several that a finding accuses."""
-    bad = [thing for thing in stage.things if thing.name in accused or thing.label in accused]
-    one = stage.kind is StageKind.DISKS and len(bad) == 1 < len(stage.things)
-    return f"{bad[0].label} of {stage.name}" if one else stage.name
 
 
 def _most(stage: Stage) -> float | None:
@@ -90,7 +102,7 @@ def _is_calm(stage: Stage, accused: Mapping[str, Severity]) -> bool:
 
 
 def _is_accused(stage: Stage, accused: Mapping[str, Severity]) -> bool:
-    return accusation(stage, accused) in {Severity.CRITICAL, Severity.WARNING}
+    return accusation(stage, accused) in _SERIOUS
 
 
 def _of_limit(stage: Stage) -> str:

@@ -102,8 +102,13 @@ def client_stage(known: LimitAnalysis) -> Stage:
     )
 
 
-def lower_stages(window: Window, thing: Thing) -> Iterator[tuple[Stage, Sequence[Layer]]]:
-    """Yield the stages from a thing to the disks that hold its data, each with its layers."""
+def lower_stages(
+    window: Window, thing: Thing, accused: frozenset[str] = frozenset()
+) -> Iterator[tuple[Stage, Sequence[Layer]]]:
+    """Yield the stages from a thing to the disks that hold its data, each with its layers.
+
+    Disks whose names are `accused` by a finding are apart from the others.
+    """
     topology = window.topology
     inside = {thing, *topology.below(thing, CONTAINS)}
     if thing.device is not None:
@@ -127,7 +132,7 @@ def lower_stages(window: Window, thing: Thing) -> Iterator[tuple[Stage, Sequence
             yield from _layer_stage(window, kind, things, inside)
     for branch in (True, False):
         if disks[branch]:
-            yield from _disk_stages(window, disks[branch], inside, branch=branch)
+            yield from _disk_stages(window, disks[branch], inside, accused, branch=branch)
 
 
 def _kind(topology: Topology, thing: Thing, subject: bool) -> StageKind | None:  # noqa: FBT001
@@ -176,23 +181,23 @@ def _shared(window: Window, things: Sequence[Thing], inside: set[Thing]) -> tupl
 
 
 def _disk_stages(
-    window: Window, things: Sequence[Thing], inside: set[Thing], *, branch: bool
+    window: Window, things: Sequence[Thing], inside: set[Thing], accused: frozenset[str], *, branch: bool
 ) -> Iterator[tuple[Stage, Sequence[Layer]]]:
-    """Yield the disks as one stage, after members that are full or answer far slower than the others."""
+    """Yield the disks as one stage, after members that are accused, full, or answer far slower than the others."""
     known = {thing: load_of(window, thing) for thing in things}
     odd = _odd(known)
     full = {thing for thing in things if _is_full(window, thing)}
-    alone = by_name(thing for thing in things if thing in odd or (thing in full and len(full) < len(things)))
-    alone = alone if len(alone) <= FEW else ()
-    shown = set(alone)
+    groups = _apart(things, odd | (full if len(full) < len(things) else set()), accused)
+    shown = {thing for group in groups for thing in group}
     rest = [thing for thing in things if thing not in shown]
-    for group in (*([thing] for thing in alone), *([rest] if rest else [])):
+    usual = weighted([(each.wait, each.requests) for thing in rest if (each := known[thing]) is not None])
+    for group in (*groups, *([rest] if rest else [])):
         load = combined(known[thing] for thing in group)
         wait = load.wait if load is not None else None
-        peers = None
-        if group is not rest and group[0] in odd:
-            peers = weighted([(each.wait, each.requests) for thing in rest if (each := known[thing]) is not None])
-        note = f"its peers take {human.wait(peers)} ms" if peers else _osd_note(window, group)
+        slow = group is not rest and wait is not None and usual is not None and wait >= ODD * usual
+        peers = usual if group is not rest and (group[0] in odd or slow) else None
+        own = "its" if len(group) == 1 else "their"
+        note = f"{own} peers take {human.wait(peers)} ms" if peers else _osd_note(window, group)
         remote = all(is_remote(window.topology, thing) for thing in group)
         if remote and load is not None:
             load = replace(load, busy=None, busiest=None)  # share of time here, not of the capacity there
@@ -206,6 +211,16 @@ def _disk_stages(
             reason="" if load is not None and load.requests is not None else "no source reports their requests",
         )  # fmt: skip
         yield stage, ()
+
+
+def _apart(things: Sequence[Thing], odd: set[Thing], accused: frozenset[str]) -> list[list[Thing]]:
+    """Return the disks to show apart: each alone if they are few, or else all those that are accused together."""
+    bad = {thing for thing in things if not accused.isdisjoint((thing.name, thing.label))}
+    bad = bad if len(bad) < len(things) else set()
+    alone = by_name(odd | bad)
+    if len(alone) <= FEW:
+        return [[thing] for thing in alone]
+    return [list(by_name(bad))] if bad else []
 
 
 def _osd_note(window: Window, things: Sequence[Thing]) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sdstop.analysis.latest import past_rows
 from sdstop.analysis.thing_parts import Part
-from sdstop.core.format import NONE
+from sdstop.core.format import NONE, share_of_time
 from sdstop.core.history import KEEP, Moment, Window
 from sdstop.core.joins import Relation
 from sdstop.core.model import Column, Kind, Metric, Reading, schema
@@ -17,7 +17,7 @@ from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import DiskActivity
 from sdstop.tui.widgets.graph import Axis, plot, samples, traffic
-from sdstop.tui.widgets.palette import HEAT, OTHER, Line, Palette
+from sdstop.tui.widgets.palette import HEAT, OTHER, READ, WRITE, Line, Palette
 from sdstop.tui.widgets.strip import Sample, cells
 
 MIB = float(1 << 20)
@@ -32,6 +32,7 @@ class Pair(Struct, frozen=True):
 
     `scale` is the number in base units that the graph shows as 1. With `apart`, each has a scale of its own, and
     `down` is a share of 1 that rises too. `quiet`: only drawn if any value is not 0. `only`: the family that it is of.
+    `neutral`: neither reads and writes nor received and sent, whose colors it therefore does not have.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Pair(Struct, frozen=True):
     apart: bool = False
     quiet: bool = False
     only: str = ""
+    neutral: bool = False
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -201,7 +203,7 @@ def shown_seconds(window: Window) -> float:
 def graph_lines(course: Course, now: float, past: float, width: int, rows: int, palette: Palette) -> list[Line]:
     """Return the `rows` lines of a graph that ends `now` and shows `past` seconds."""
     pair = course.pair
-    axis = Axis(figure, pair.names, gutter=LABELS, floor=_LEAST)
+    axis = Axis(figure, pair.names, (OTHER, HEAT[5]) if pair.neutral else (READ, WRITE), gutter=LABELS, floor=_LEAST)
     count = samples(axis.room(width), palette)
     up, down = (
         [None if value is None else value / pair.scale for value in cells(known, now, count, past / count)]
@@ -224,7 +226,7 @@ _LEAST = 0.1
 
 
 def _share(ratio: float | None) -> str:
-    return "?" if ratio is None else f"{ratio * 100:.0f}%"
+    return "?" if ratio is None else share_of_time(ratio)
 
 
 def figure(value: float | None) -> str:

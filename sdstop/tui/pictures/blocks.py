@@ -97,7 +97,7 @@ def device_lines(devices: list[ClusterDevice], finding: Finding, scene: Scene, w
             for row in own:
                 accused = _accused(row, finding)
                 now = row.path.rpartition("/")[2] if row.path else ""
-                said = palette.word(now if accused and now else _short(row), 12)
+                said = palette.word(now if accused and now and len(now) < size else _short(row), 12)
                 kind = (fore, ground) if accused else ("playfg", "h2")
                 line += text(block(size - 1, *kind, said, palette), " ")
             line += text(" ")

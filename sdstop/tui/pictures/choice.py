@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sdstop.analysis.cache_state import caches, split
 from sdstop.analysis.path import data_path
+from sdstop.analysis.path.sentences import serious
 from sdstop.core.finding import Finding
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.array_slots import array_slots, mapped_slots
@@ -61,7 +62,7 @@ def _path(finding: Finding, scene: Scene) -> Picture | None:
     if strip is None:
         return None
     subject = strip.path.subject
-    path = data_path(scene.window, subject)
+    path = data_path(scene.window, subject, serious(scene.worst()))
 
     def draw(width: int, height: int) -> list[Line]:
         return _lines(stage_rows(path, scene, width, height, noted=height > brief), width)

@@ -12,7 +12,7 @@ from sdstop.analysis.drives import PAST, moments
 from sdstop.analysis.group_columns import layout_of
 from sdstop.analysis.peer_samples import GroupColumns
 from sdstop.core.finding import Finding
-from sdstop.core.format import number, wait
+from sdstop.core.format import number, share_of_time, wait
 from sdstop.core.history import Moment
 from sdstop.core.joins import GroupKind
 from sdstop.core.peer_group import PeerGroup
@@ -200,7 +200,7 @@ _COLUMNS: tuple[tuple[str, int, Callable[[ColumnFigures, float], str]], ...] = (
     ("w/s", 6, lambda f, _: number(f.writes)),
     ("queue", 6, lambda f, _: "-" if f.queue is None else f"{f.queue:.1f}"),
     ("w ms", 6, lambda f, _: wait(f.wait)),
-    ("util", 4, lambda f, _: "-" if f.busy is None else f"{f.busy:.0%}"),
+    ("util", 4, lambda f, _: share_of_time(f.busy)),
     ("peers", 5, lambda f, middle: fold(f.queue, middle)),
 )
 """Heading, width and text of the figures beside the heat, given a column's figures and the median queue."""

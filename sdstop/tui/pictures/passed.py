@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 
 from sdstop.core.finding import Finding
 from sdstop.core.format import plural
 from sdstop.tui.pictures import Picture
-from sdstop.tui.pictures.quoted import evidence_picture
+from sdstop.tui.pictures.inventory import inventory_lines
+from sdstop.tui.pictures.quoted import evidence_picture, quoted_lines
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, text
 
@@ -26,22 +28,53 @@ def passed_picture(scene: Scene) -> Picture | None:
     )  # fmt: skip
 
 
-def remaining_picture(finding: Finding | None, first: Picture, scene: Scene) -> Picture | None:
-    """Return the evidence of a finding, if the first picture is not that, and below it the checks that passed."""
-    passed = passed_picture(scene)
+def remaining_picture(
+    finding: Finding | None, first: Picture, scene: Scene, *, passed: bool = True, seen: bool = True
+) -> Picture | None:
+    """Return other parts, one below the other: evidence and disproof of a finding, passed checks, things and sources.
+
+    The part that the first picture shows is left out. Checks are shown if `passed`, and disproof, things and sources
+    if `seen`.
+    """
     evidence = evidence_picture(finding, scene) if finding is not None else None
-    if evidence is None or evidence.title == first.title:
-        return passed
-    if passed is None:
-        return evidence
-    quoted, good = evidence.steps[-1], passed.steps[-1]
+    parts: list[tuple[str, Callable[[int], list[Line]]]] = []
+    if finding is not None and evidence is not None:
+        parts.append((evidence.title, lambda width: quoted_lines(finding, scene, width)))
+    if seen and finding is not None and (finding.refuted_by or finding.harmless_if):
+        parts.append(("Would be disproved by", lambda width: _doubts(finding, scene, width)))
+    if passed and scene.look.judgement.ruled_out:
+        parts.append((_title(scene), lambda width: _lines(scene, width, _MOST)))
+    if seen:
+        parts.append(
+            ("Recorded" if not scene.session.origin.live else "Seen", lambda width: inventory_lines(scene, width))
+        )
+    parts = [(title, lines) for title, lines in parts if title != first.title and lines(80)]
+    if not parts:
+        return None
+    whole = len(parts[0][1](80))
+    most = sum(len(lines(80)) + 1 for _, lines in parts) - 1
 
     def draw(width: int, height: int) -> list[Line]:
-        lines = evidence.draw(width, min(height, quoted))
-        left = height - len(lines) - 1
-        return [*lines, text((f" {_title(scene)}", STRONG)), *_lines(scene, width, left)] if left > 0 else lines
+        drawn: list[Line] = []
+        for title, lines in parts:
+            if drawn and height - len(drawn) < _HEADED:
+                break
+            drawn += [text((f" {title}", STRONG))] if drawn else []
+            drawn += lines(width)[: height - len(drawn)]
+        return drawn
 
-    return Picture(evidence.title, draw, tuple(range(2, quoted + 1 + good + 1)), "! shows all checks", whole=quoted)
+    return Picture(parts[0][0], draw, tuple(range(min(whole, 2), most + 1)), "! shows all checks", whole=whole)
+
+
+_HEADED = 2
+"""Minimum lines for a further part, with its heading."""
+
+
+def _doubts(finding: Finding, scene: Scene, width: int) -> list[Line]:
+    """Return the observation that would disprove a finding, and the circumstance under which it does no harm."""
+    said = [finding.refuted_by, *([f"Harmless if {finding.harmless_if}"] if finding.harmless_if else [])]
+    word = scene.palette.word
+    return [text(f" {part}") for each in said if each for part in textwrap.wrap(word(each, 600), max(width - 3, 20))]
 
 
 def _title(scene: Scene) -> str:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from sdstop.analysis.likeness import DeviceFold, device_folds
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core.finding import Finding
-from sdstop.core.format import NONE, duration, natural, wait
+from sdstop.core.format import NONE, duration, natural, share_of_time, wait
 from sdstop.tui.pictures import Picture
 from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.pictures.series import Flow, cluster_flow, disk_flow, fold_flow, interface_flow
@@ -116,10 +116,23 @@ def _folds(
     named = set(finding.subjects) if finding is not None else set()
     folds = [fold for fold in device_folds(scene.window, scene.in_force) if not fold.inner]
     folds.sort(key=lambda fold: (fold.devices[0].name not in named, len(fold.devices) == 1 and fold.devices[0].whole))
+    resting, busy = [], False
     for fold in folds:
         flow = fold_flow(scene, fold, read, write, mean=mean)
-        if flow is not None and any(value for value in (*flow.reads, *flow.writes)):
+        if flow is None or not any(value for value in (*flow.reads, *flow.writes)):
+            continue
+        used = sum(bool(reads or writes) for reads, writes in zip(flow.reads, flow.writes, strict=True))
+        if mean and fold.devices[0].name not in named and used < _USED * len(flow.reads):
+            resting.append((fold, flow))
+        else:
+            busy = True
             yield fold, flow
+    if not busy:
+        yield from resting
+
+
+_USED = 0.2
+"""Share of the time with requests below which a latency is not drawn beside that of devices in use."""
 
 
 def _is_alone(fold: DeviceFold, scene: Scene) -> bool:
@@ -143,7 +156,11 @@ def device_graphs(scene: Scene, finding: Finding | None = None) -> Iterator[Grap
             yield Graph("all disks", "together", whole)
         none = False
         median = "median " if len(fold.devices) > 1 else ""
-        yield Graph(_sum(fold), f"{median}{fold.figures.busy:.0%} busy" if fold.figures.busy is not None else "", flow)
+        yield Graph(
+            _sum(fold),
+            f"{median}{share_of_time(fold.figures.busy)} busy" if fold.figures.busy is not None else "",
+            flow,
+        )
     whole = disk_flow(scene) if none else None
     if whole is not None:
         yield Graph("all disks", "no I/O", whole)

@@ -170,6 +170,9 @@ class Caches(View):
         self.scene = scene
         listed = _rows(scene)
         count = len(caches(scene.window, scene.in_force))
+        if not any(row.item is not None for row in listed):
+            names = [c.name for c in scene.session.collectors if Cache in c.families]
+            listed = self.absent(no_cache_reason(scene), scene, names)
         self.main.put(listed, scene.palette, f"{count} cache{'s' * (count != 1)}" if count else "")
         self._show_chosen()
 

@@ -54,7 +54,10 @@ class Cause(Struct, frozen=True):
 
 
 def causes(scene: Scene) -> list[Cause]:
-    """Return the active findings, the worst first, each with those that it explains, then unexpected unknowns."""
+    """Return the active findings, the worst first, each with those that it explains, then unexpected unknowns.
+
+    Without findings, and if rules that only inform are all that need more time, the list is empty.
+    """
     entries = scene.findings()
     by_key = {entry.key: entry for entry in entries}
     found: list[Cause] = []
@@ -65,6 +68,8 @@ def causes(scene: Scene) -> list[Cause]:
             found[-1] = Cause(found[-1].entry, scene, (*found[-1].follows, entry), found[-1].severity)
         else:
             found.append(Cause(entry, scene, (), led.severity))
+    if not found and scene.is_settled:
+        return []
     return found + [Cause(entry, scene) for entry in scene.unknown() if not entry.calm]
 
 
@@ -145,7 +150,7 @@ def _subject(cause: Cause, room: int, palette: Palette) -> str:
 
 def _since(cause: Cause) -> str:
     lasted = cause.entry.lasted(cause.scene.now.monotonic)
-    said = "" if lasted is None else duration(lasted)
+    said = duration(lasted) if lasted else ""  # nothing has lasted in one frame
     finding = cause.finding
     if finding is not None and finding.accepted is not None:
         return f"{said}, accepted" if said else "accepted"

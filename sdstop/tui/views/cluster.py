@@ -23,7 +23,6 @@ from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.capacity import headline, summary_rows
 from sdstop.tui.views.cells import bar_cell, counted, severity_name
-from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
@@ -179,7 +178,7 @@ class ClusterView(View):
         self.glance.styles.height = min(len(lines) + 1, max(height * 3 // 5, height - 12, 3))
         self.glance.put(lines, scene.palette, headline(scene))
         entities = forest(scene.window, scene.in_force)
-        notes = [] if lines else [note_row(no_cluster_reason(scene), scene)]
+        notes = [] if lines else self.absent(no_cluster_reason(scene), scene, SOURCES)
         self.hanging.grow(branches(entities, scene), scene.palette, _note(scene), notes)
 
 

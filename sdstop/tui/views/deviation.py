@@ -73,7 +73,7 @@ def block_lines(members: Sequence[DriveState], palette: Palette, width: int, roo
         at = range(first, min(first + across, len(members)))
         lines.append(_spaced([(shown[i], _style(members[i], changes[i], palette)) for i in at], size, palette))
         if told:
-            lines.append(_spaced([_said(members[i], changes[i], palette) for i in at], size, palette))
+            lines.append(_spaced([_said(members[i], changes[i], palette, size) for i in at], size, palette))
     return lines
 
 
@@ -82,9 +82,13 @@ _TOLD = 7
 
 
 def _spaced(parts: Sequence[tuple[str, Style]], size: int, palette: Palette) -> Line:
+    """Return words of `size` cells after a blank each, with one between them that a longer word takes, too."""
     line: list[Segment] = [Segment(" ")]
     for said, style in parts:
-        line += [Segment(palette.fit(f" {said}", size), style), Segment(" ")]
+        if cell_len(said) > size:
+            line.append(Segment(palette.fit(said, size + 1), style))
+        else:
+            line += [Segment(palette.fit(said if cell_len(said) == size else f" {said}", size), style), Segment(" ")]
     return tuple(line)
 
 
@@ -96,10 +100,14 @@ def _style(drive: DriveState, change: float | None, palette: Palette) -> Style:
     return next((style for least, style in _STEPS if abs(change) >= least), _SLIGHT)
 
 
-def _said(drive: DriveState, change: float | None, palette: Palette) -> tuple[str, Style]:
+def _said(drive: DriveState, change: float | None, palette: Palette, size: int) -> tuple[str, Style]:
     if drive.severity in MARKS:
-        return f"{MARKS[drive.severity]}{(drive.flag or 'fault').rstrip('!')[:5]}", palette.severity(drive.severity)
+        said = (drive.flag or "fault").rstrip("!")
+        marked = f"{MARKS[drive.severity]}{said}"
+        return (marked if cell_len(marked) <= size + 1 else said), palette.severity(drive.severity)
     if change is None:
         return "?", FAINT
     near = abs(change) <= PLAIN_WITHIN
+    if abs(change) < 0.005:
+        return "0%", FAINT
     return f"{change:+.0%}" if abs(change) < 9.995 else f"x{change + 1:.0f}", FAINT if near else STRONG

@@ -13,7 +13,7 @@ from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity
-from sdstop.core.format import mebibytes, milliseconds, rate, tenths, whole, whole_percent
+from sdstop.core.format import mebibytes, milliseconds, rate, share_of_time, tenths, whole
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
@@ -162,7 +162,14 @@ WRITE_WAIT = TableColumn(
 )
 WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, milliseconds, MS))
 IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, whole))
-BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, whole_percent, PERCENT))
+
+
+def _utilization(busy: float | None) -> str:
+    """Return a share of time without its sign, which is in the heading."""
+    return share_of_time(busy).removesuffix("%")
+
+
+BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, _utilization, PERCENT))
 BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = TableColumn("xqueue", "xaqu", 5, **_compared("queue"))
 WAIT_FOLD = TableColumn("xwait", "xawait", 6, **_compared("wait"))

@@ -24,6 +24,7 @@ from sdstop.tui.device.graph_grid import GraphGrid
 from sdstop.tui.device.graphs import courses
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
+from sdstop.tui.views.cause import brief_line, causes
 from sdstop.tui.views.cells import counted, severity_name
 from sdstop.tui.views.detail import detail_rows
 from sdstop.tui.views.deviation import PLAIN_WITHIN, block_lines, compared
@@ -54,7 +55,7 @@ from sdstop.tui.views.disk_folds import folded
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import Listing, View, ViewPlace
 from sdstop.tui.views.volume_state import volume_rows
-from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, plain, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.strip import heat_scale_max
 from sdstop.tui.widgets.table import LineTable, fitted
@@ -162,6 +163,8 @@ class Disks(View):
         """Paint the scene."""
         self.scene = scene
         rows = _rows(scene)
+        if len(rows) == 1 and rows[0].key is None:
+            rows = self.absent(plain(rows[0].line(0) if rows[0].line else ()), scene, _SOURCES)
         fits = len(rows) <= max(self.room - (_DETAIL if self.detail.display else 0) - self.main.heads, 1)
         if not fits and not self.main.needle and self.main.sort is None:
             rows = folded(rows, scene, self.unfolded)
@@ -234,11 +237,26 @@ class Disks(View):
         item = row.item if row is not None else None
         drive = item.drive if isinstance(item, DeviceRow | ArrayHeading | PoolHeading | VdevRow) else None
         if drive is None:
-            self.detail.title = "Device"
-            self.detail.put([words(text((" Enter opens the selected row", FAINT)))], scene.palette)
+            opens = getattr(item, "opens", None)
+            name = opens.name if isinstance(opens, FactSubject) else ""
+            self.detail.title = scene.palette.word(name, 60) or "Device"
+            self.detail.put([*_findings_of(name, scene, self.app.size.width), *_OPENS], scene.palette)
             return
         self.detail.title = f"Device {scene.palette.word(drive.name, 60)}"
         self.detail.put(detail_rows(drive, scene), scene.palette)
+
+
+_SOURCES = ("diskstats", "blockdev", "mdraid", "zfs", "lvm")
+"""Names of the collectors for disks, arrays and pools."""
+_OPENS = (words(text((" Enter opens the selected row: its graphs, stack, identity and findings", FAINT))),)
+_TOLD = 4
+"""Maximum number of findings about a row that is not a device."""
+
+
+def _findings_of(name: str, scene: Scene, width: int) -> list[Row]:
+    """Return a line for each finding about a thing or a part of it."""
+    known = [each for each in causes(scene) for subject in each.entry.subjects if name and name in subject]
+    return [words(brief_line(each, width - 2)) for each in dict.fromkeys(known)][:_TOLD]
 
 
 def _note(scene: Scene) -> str:

@@ -12,6 +12,7 @@ from textual.containers import Horizontal
 from sdstop.analysis.fabric_state import FabricState, FabricTreeCache, fabric
 from sdstop.analysis.fabric_tree import FabricNode
 from sdstop.analysis.membership import memberships
+from sdstop.analysis.thing_parts import thing_of
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
@@ -20,12 +21,13 @@ from sdstop.core.format import duration, mebibytes, natural, number, percent, ut
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
+from sdstop.tui.device.graph_grid import GraphGrid
+from sdstop.tui.device.graphs import courses
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.budgets import budget_rows
 from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.fabric_node import fabric_node_rows, linked, made
-from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import Listing, View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
@@ -195,25 +197,31 @@ class FabricView(View):
         self.main = self.hanging = TreeTable("Fabric", _COLUMNS, id="fabric")
         self.budgets = Pane("HBAs: possible load of the disks against the links", id="budgets", cursor=False)
         self.detail = Pane("Device", id="fabric-detail")
+        self.halves = Horizontal(self.main, self.detail, id="fabric-halves")
+        self.graphs = GraphGrid("fabric-graphs")
+        self.spare = 0
         yield self.budgets
-        with Horizontal(id="fabric-halves"):
-            yield self.main
-            yield self.detail
+        yield self.halves
+        yield self.graphs
 
     def show(self, scene: Scene) -> None:
         """Paint the scene."""
         self.shown = _state(scene, self.known)
         roots = branches(self.shown.tree.roots, self.shown, scene)
-        self.hanging.grow(
-            roots, scene.palette, _note(self.shown, scene), [] if roots else [note_row(_nothing(scene), scene)]
-        )
+        notes = [] if roots else self.absent(_nothing(scene), scene, _SOURCES)
+        self.hanging.grow(roots, scene.palette, _note(self.shown, scene), notes)
         tall, wide = self.app.size.height >= 36, self.app.size.width >= 160
         lines = budget_rows(self.shown, scene, self.app.size.width) if tall else []
         self.budgets.display = len(lines) > 1
         self.budgets.styles.height = min(len(lines) + 1, 12)
         self.budgets.put(lines, scene.palette)
-        self.detail.styles.height = "1fr" if wide else max(5, min(self.room // 3, 12))
+        below = 0 if wide else max(5, min(self.room // 3, 12))
+        self.detail.styles.height = below or "1fr"
         self.detail.display = bool(roots) and self.app.size.height >= 18
+        taken = len(lines) + 1 if self.budgets.display else 0
+        tree = max(len(self.main.rows) + 2, _DETAIL if wide else 0) + below * self.detail.display
+        self.spare = self.room - taken - tree if roots and tall else 0
+        self.halves.styles.height = "1fr"
         self._show_chosen()
 
     def moved(self, pane: Pane) -> None:
@@ -229,13 +237,35 @@ class FabricView(View):
     def _show_chosen(self) -> None:
         row = self.main.chosen
         item = row.item if row is not None else None
+        self.graphs.display = False
         if not isinstance(item, FabricRow) or not self.detail.display:
             return
+        self._show_graphs(item)
         palette = item.scene.palette
         self.detail.title = palette.word(item.node.name, 60)
         self.detail.put(
             fabric_node_rows(item.node, item.fabric, item.scene, self._wide()), palette, "Tab Enter: evidence"
         )
+
+    def _show_graphs(self, item: FabricRow) -> None:
+        """Draw the load of the row under the cursor, or else of the first HBA, in the lines that the tree leaves."""
+        if self.spare < _GRAPHED:
+            return
+        scene = item.scene
+        for each in (item, *(row.item for row in self.main.rows)):
+            if isinstance(each, FabricRow):
+                parts = each.opens.parts
+                shown = courses(scene.window, parts, thing_of(scene.window, parts))[: 4 if self.spare > _BOTH else 2]
+                if shown:
+                    name = scene.palette.word(each.node.name, 40)
+                    self.graphs.draw(shown, scene, self.app.size.width, self.spare, name)
+                    return
+
+
+_DETAIL = 14
+"""Lines of the details beside the tree, at least."""
+_GRAPHED, _BOTH = 5, 16
+"""Minimum lines of a graph with its title, and of two rows of graphs."""
 
 
 def _state(scene: Scene, known: FabricTreeCache) -> FabricState:
@@ -297,13 +327,17 @@ def _note(shown: FabricState, scene: Scene) -> str:
     return f" {scene.palette.dot} ".join(facts)
 
 
+_SOURCES = ("hba", "sas")
+"""Names of the collectors that the tree needs."""
+
+
 def _nothing(scene: Scene) -> str:
     """Return why the tree is missing."""
-    for name in ("hba", "sas"):
+    for name in _SOURCES:
         run = scene.now.runs.get(name)
         if run is not None and run.outcome in BAD:
             return f"HBAs unknown: {name}: {run.outcome.value}, {run.reason}"
-    known = [run for name in ("hba", "sas") if (run := scene.now.runs.get(name)) is not None]
+    known = [run for name in _SOURCES if (run := scene.now.runs.get(name)) is not None]
     if not known:
         return "waiting for HBAs"
     if not any(run.recorded for run in known) and not scene.session.origin.live:

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from sdstop.analysis.drives import PAST, moments
 from sdstop.analysis.likeness import DeviceFigures, DeviceFold
 from sdstop.core.finding import Severity
-from sdstop.core.format import NONE
+from sdstop.core.format import NONE, share_of_time
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.pictures.drawing import stretched
 from sdstop.tui.scene import Scene
@@ -134,7 +134,7 @@ FOLD_COLUMNS = (
     TableColumn("write", "wMiB", 6, keep=5, **_figure(lambda f: f.write_bytes_per_second, _mib)),
     TableColumn("rwait", "r ms", 5, keep=8, **_figure(lambda f: f.read_wait, _ms)),
     TableColumn("wwait", "w ms", 5, keep=8, **_figure(lambda f: f.write_wait, _ms)),
-    TableColumn("busy", "util", 4, keep=9, **_figure(lambda f: f.busy, lambda v: f"{v:.0%}")),
+    TableColumn("busy", "util", 4, keep=9, **_figure(lambda f: f.busy, share_of_time)),
     TableColumn("queue", _ruler, 8, _queue, lambda i: i.fold.figures.queue, keep=4, widest=140),
 )
 

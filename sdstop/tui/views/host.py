@@ -12,11 +12,13 @@ from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.collectors.system.node import CpuActivity, Node
 from sdstop.collectors.system.pressure import Pressure
 from sdstop.core.finding import Finding, Severity
+from sdstop.tui.device.graph_grid import GraphGrid
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.kernel_log import log_note, log_rows
 from sdstop.tui.views.modules import module_rows
+from sdstop.tui.views.node_courses import node_courses
 from sdstop.tui.views.nodes import COLUMNS, node_rows
 from sdstop.tui.views.processes import PROCESSES, process_rows
 from sdstop.tui.views.sources import SOURCES, source_rows
@@ -29,6 +31,8 @@ PAGES = ("Load", "Hardware", "Sources", "Kernel log")
 """Pages of a screen that is too small to show all panes."""
 _FEWEST = 8
 """Minimum useful number of lines for a table."""
+_GRAPHED = 5
+"""Minimum lines of a graph with its title."""
 _LOGGED = 4
 """Minimum lines of the kernel log beside other panes."""
 
@@ -57,6 +61,7 @@ class HostView(View):
         self.processes = LineTable("Top I/O processes", PROCESSES, id="host-processes", steady=True)
         self.sources = self.main = LineTable("Data sources", SOURCES, id="sources", sort="outcome")
         self.logged = Pane("Kernel log", id="host-log")
+        self.graphs = GraphGrid("host-graphs")
         self.left = Vertical(id="host-left")
         self.right = Vertical(id="host-right")
         yield self.pages
@@ -65,6 +70,7 @@ class HostView(View):
                 yield self.gauges
                 yield self.modules
                 yield self.nodes
+                yield self.graphs
             with self.right:
                 yield self.processes
                 yield self.sources
@@ -126,6 +132,7 @@ class HostView(View):
         """Distribute the lines among the panes; return the pane to focus."""
         gauges, modules, nodes, processes, logged = wanted
         known = any(scene.rows(family)[0] for family in (Dimm, NumaNode))
+        graphed = 0
         left = gauges + modules + nodes
         whole = height >= gauges + nodes + _FEWEST if wide else height >= left + 2 * _FEWEST
         shown: dict[Pane, int | None]
@@ -135,8 +142,10 @@ class HostView(View):
             log = min(logged, spare // 2) if logged > 1 and spare >= 2 * _LOGGED else 0
             shown = {
                 self.gauges: gauges, self.nodes: nodes, self.modules: min(modules, room - gauges - nodes),
-                self.processes: None, self.sources: None, self.logged: log,
+                self.processes: min(processes, max((height - log) // 2, _FEWEST)) if wide else None,
+                self.sources: None, self.logged: log,
             }  # fmt: skip
+            graphed = wide and room - gauges - nodes - min(modules, room - gauges - nodes)
             keyed: Pane = (self.sources, self.modules, self.processes, self.logged if log else self.sources)[self.page]
         elif PAGES[self.page] == "Load":
             gauges = min(gauges, max(height - 1 - _FEWEST, 0))
@@ -156,6 +165,7 @@ class HostView(View):
             lines = shown.get(pane, 0)
             pane.display = lines is None or lines > 1
             pane.styles.height = "1fr" if lines is None else lines
+        self._show_graphs(scene, graphed)
         self.pages.display = not whole
         self.left.display = any(pane.display for pane in (self.gauges, self.modules, self.nodes))
         self.right.display = any(pane.display for pane in (self.processes, self.sources, self.logged))
@@ -163,6 +173,12 @@ class HostView(View):
         self.left.styles.height = "1fr" if wide and whole else taken
         self.right.styles.height = "1fr"
         return keyed
+
+    def _show_graphs(self, scene: Scene, room: int) -> None:
+        """Draw the courses of the node in the lines that the left column leaves."""
+        shown = node_courses(scene) if room >= _GRAPHED else []
+        shown = shown if room >= 2 * _GRAPHED else shown[:2]
+        self.graphs.draw(shown, scene, self.app.size.width // 2 - 1, room)
 
     def _tabs(self, scene: Scene) -> Line:
         worst = scene.worst()

@@ -42,7 +42,7 @@ def measures(finding: Finding) -> list[Measure]:
 
 def _measure(value: Value) -> Measure:
     number = value.value if isinstance(value.value, int | float) and not isinstance(value.value, bool) else None
-    share, mark, accused = None, None, False
+    share, mark, accused, limit = None, None, False, None
     against = ""
     if value.of is not None:
         against = f"of {quantity(value.of, value.unit)}"
@@ -55,7 +55,24 @@ def _measure(value: Value) -> Measure:
             share, mark = number / top, limit / top
     elif value.unit in _SHARES and number is not None and 0 <= number <= 1:
         share = number
-    return Measure(value.title, quantity(value.value, value.unit), against, share, mark, accused)
+    said = quantity(value.value, value.unit)
+    if accused and number is not None and limit is not None and _same(said, against[2:]):
+        said = _exact(number, limit, value.unit) or said
+    return Measure(value.title, said, against, share, mark, accused)
+
+
+def _same(one: str, other: str) -> bool:
+    """Return whether two numbers look the same: `3.00` and `3`."""
+    return one == other or ("." in one and one.rstrip("0").rstrip(".") == other)
+
+
+def _exact(number: float, limit: float, unit: str) -> str:
+    """Return a number with the decimals that separate it from its threshold; "" beyond three, or for other units."""
+    size, sign = {"seconds": (1, "s"), "ratio": (100, "%"), "": (1, "")}.get(unit, (1, None))
+    if sign is None:
+        return ""
+    shown = ((f"{number * size:.{digits}f}", f"{limit * size:.{digits}f}") for digits in (1, 2, 3))
+    return next((f"{ours}{sign}" for ours, theirs in shown if ours != theirs), "")
 
 
 _SHARES = frozenset({"ratio", "progress"})

@@ -186,11 +186,13 @@ class Network(View):
         listed = _ports(scene)
         stack = list(_stack(scene))
         self._share_lines(len(listed), len(stack))
-        self.main.put(
-            listed or [note_row(_nothing(scene, "interfaces", "interfaces"), scene)],
-            scene.palette,
-            "totals since boot",
-        )
+        if listed:
+            self.main.put(listed, scene.palette, "totals since boot")
+        else:
+            room = self.room - 2 - (len(stack) + 2 if self.stack.display else 0)
+            self.main.put(
+                self.absent(_nothing(scene, "interfaces", "interfaces"), scene, _SOURCES, room), scene.palette
+            )
         self.stack.put(stack or [note_row(_nothing(scene, "tcp", "TCP and path MTU"), scene)], scene.palette)
         self._show_graph()
 
@@ -222,6 +224,10 @@ class Network(View):
         self.graph.title = link.title(scene)
         lines = link_lines(link, scene, self.app.size.width, self.left)
         self.graph.put([words(line) for line in lines or [nothing_line(link, scene)]], scene.palette, link.note(scene))
+
+
+_SOURCES = ("interfaces", "network", "links", "tcp", "paths")
+"""Names of the collectors for interfaces, TCP and paths."""
 
 
 def _nothing(scene: Scene, collector: str, what: str) -> str:

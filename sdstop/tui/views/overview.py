@@ -63,7 +63,7 @@ class Needs(Struct, frozen=True):
     """Lines that the panes of one moment can use, without their rules; `health`: whether anything is known of it."""
 
     body: Sequence[int]
-    """Lines of the tallest finding with one, two and three steps."""
+    """Lines of the tallest finding with one step, two, and so on up to `_STEPS`."""
     others: int
     measured: int
     picture: Picture | None
@@ -128,7 +128,7 @@ def arrange(width: int, height: int, needs: Needs) -> Plan:
         second = room.take(needs.second.fit(room.left - 1) + 1)
     if not devices and not second:
         cause += room.take(needs.others - others)
-    if not wide or not (devices or second):  # lines that would stay empty show further steps
+    if not wide or not devices:  # lines that would stay empty show further steps
         for more in range(actions + 1, len(needs.body) + 1):
             grown = needs.body[more - 1] - needs.body[actions - 1]
             if 0 < grown <= room.left:
@@ -157,6 +157,8 @@ def _steps(width: int, needs: Needs, room: _LineBudget, kept: int) -> tuple[int,
     return actions, taken
 
 
+_STEPS = 6
+"""Maximum number of steps of a finding that are shown."""
 _REBUILDS = 4
 """Maximum number of rebuilds that are listed above the devices."""
 _STRIP_FROM = 24
@@ -227,7 +229,7 @@ class Overview(View):
         verdict = [] if known else verdict_rows(scene, left)
         tallest = [
             max((1 + len(body_lines(each, left, actions)) + bool(each.follows) for each in known), default=len(verdict))
-            for actions in (1, 2, 3)
+            for actions in range(1, _STEPS + 1)
         ]
         unchecked = not titled and any(each.finding is None for each in known[1:])
         needs = Needs(
@@ -235,8 +237,8 @@ class Overview(View):
             strip is not None, len(running) + listed, who, bool(plain(health).strip()), unchecked,
         )  # fmt: skip
         plan = arrange(width, height, needs)
-        if known and second is None:
-            second = _filling(plan, needs, finding, scene)
+        if second is None:
+            second = _filling(plan, needs, finding, scene, passed=bool(known), seen=titled)
             plan = arrange(width, height, replace(needs, second=second)) if second is not None else plan
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
@@ -309,7 +311,9 @@ def _others(known: Sequence[Cause], scene: Scene, width: int, devices: int, *, f
     return max(sum(each.finding is not None for each in known) + any(each.finding is None for each in known) - 1, 0)
 
 
-def _filling(plan: Plan, needs: Needs, finding: Finding | None, scene: Scene) -> Picture | None:
+def _filling(
+    plan: Plan, needs: Needs, finding: Finding | None, scene: Scene, *, passed: bool, seen: bool
+) -> Picture | None:
     """Return a second picture if much of a pane would stay empty; None if it would not."""
     picture = needs.picture
     if plan.devices - 2 - needs.devices > _SPARE and finding is not None:
@@ -317,7 +321,7 @@ def _filling(plan: Plan, needs: Needs, finding: Finding | None, scene: Scene) ->
         return load if load is not None and (picture is None or load.title != picture.title) else None
     if picture is None or plan.devices or plan.picture - 1 - picture.steps[-1] <= _SPARE:
         return None
-    return remaining_picture(finding, picture, scene)
+    return remaining_picture(finding, picture, scene, passed=passed, seen=seen)
 
 
 def _numbers(finding: Finding | None, scene: Scene) -> list[Measure]:

@@ -10,14 +10,14 @@ from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.path import DataPath, data_path
-from sdstop.analysis.path.load import Load, implied_wait, load_of
+from sdstop.analysis.path.load import Load, implied_wait, load_of, mean_seconds
 from sdstop.analysis.path.ranking import RankedPath, ranked_paths
-from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence
+from sdstop.analysis.path.sentences import accusation, accused_names, limit_sentence, second_sentence, serious
 from sdstop.analysis.path.stage import Stage
 from sdstop.analysis.path.subjects import PathSubject
 from sdstop.analysis.thing_parts import parts_of
 from sdstop.core.finding import Severity
-from sdstop.core.format import NONE, mebibytes, wait, whole
+from sdstop.core.format import NONE, duration, mebibytes, wait, whole
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.disk import DiskActivity
@@ -25,7 +25,6 @@ from sdstop.tui.device.graphs import courses, graph_lines, shown_seconds
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, severity_name
-from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.stage_lines import StageRow, heading, note_line, stage_line
 from sdstop.tui.views.stage_waits import HIGHEST, LEAST, wait_graphs
 from sdstop.tui.views.view import Listing, View
@@ -168,7 +167,8 @@ class PathView(View):
         """Paint the scene."""
         self.scene = scene
         found = _rows(scene)
-        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, counted(len(found), "path"))
+        rows = found or self.absent(_nothing(scene), scene, ("diskstats", "blockdev", "mdraid", "mounts"))
+        self.main.put(rows, scene.palette, counted(len(found), "path") if found else "")
         self._show_chosen()
 
     def moved(self, pane: Pane) -> None:
@@ -183,7 +183,7 @@ class PathView(View):
         self.waits.display = False
         if not isinstance(item, PathRow) or scene is None:
             return
-        path = data_path(scene.window, item.subject)
+        path = data_path(scene.window, item.subject, serious(scene.worst()))
         height: int = self.app.size.height
         total = self.room
         listed = min(len(self.main.rows) + 2, max(total // 3, 3)) if total >= 14 else min(3, total // 4)
@@ -191,7 +191,7 @@ class PathView(View):
         rows = stage_rows(path, scene, width, total - listed - 1, noted=height >= _NOTED)
         self.stages.title = f"Path of {scene.palette.word(item.subject.name, 60)}: client to medium"
         self.stages.styles.height = min(len(rows) + 1, total - listed)
-        self.stages.put(rows, scene.palette, "own = await minus the stage below")
+        self.stages.put(rows, scene.palette, _averaged(scene))
         self._show_waits(item, path, scene, total - min(len(rows) + 1, total - listed) - len(self.main.rows) - 2)
 
     def _show_waits(self, item: PathRow, path: DataPath, scene: Scene, room: int) -> None:
@@ -215,6 +215,13 @@ class PathView(View):
         self.waits.display = True
         self.waits.styles.height = len(lines) + 1
         self.waits.put([words(line) for line in lines], scene.palette, note)
+
+
+def _averaged(scene: Scene) -> str:
+    """Return the note of the stages: over what time their figures are means."""
+    seconds = mean_seconds(scene.window)
+    means = f"means of {duration(seconds)}   " if seconds else ""
+    return f"{means}own = await minus the stage below"
 
 
 def _rows(scene: Scene) -> list[Row]:

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from sdstop.analysis.path import DataPath, data_path
 from sdstop.analysis.path.ranking import RankedPath, ranked_paths
-from sdstop.analysis.path.sentences import accusation
+from sdstop.analysis.path.sentences import accusation, serious
 from sdstop.analysis.path.stage import Stage, StageKind
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import decimal_rate, flow, number, wait
@@ -50,10 +50,10 @@ def path_of(scene: Scene, finding: Finding) -> PathStrip | None:
 
 
 def _strip(chosen: RankedPath, scene: Scene) -> PathStrip | None:
-    path = data_path(scene.window, chosen.subject)
+    accused = scene.worst()
+    path = data_path(scene.window, chosen.subject, serious(accused))
     if not any(stage.known for stage in path.stages):
         return None
-    accused = scene.worst()
     return PathStrip(path, tuple((stage, accusation(stage, accused)) for stage in path.stages))
 
 

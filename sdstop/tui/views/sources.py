@@ -10,7 +10,7 @@ from sdstop.core.evidence import Outcome
 from sdstop.core.format import clock, wait
 from sdstop.core.snapshot import Run
 from sdstop.tui.scene import BAD, FindingEntry, Scene
-from sdstop.tui.widgets.palette import FAINT, PLAIN, text
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.table import MS, Cell, TableColumn
 
@@ -32,11 +32,15 @@ class SourceRow(Struct, frozen=True):
 
 
 def _outcome(item: SourceRow, _: int) -> Cell:
-    run, palette = item.run, item.scene.palette
+    return source_state(item.run, item.scene)
+
+
+def source_state(run: Run, scene: Scene) -> Line:
+    """Return the outcome of a collector's latest run as a word; of a capture, whether the source was recorded."""
     if run.outcome in BAD:
-        return text((f"?{run.outcome.value}", palette.severity(None)))
+        return text((f"?{run.outcome.value}", scene.palette.severity(None)))
     # In a live session, an unrecorded source is simply absent.
-    unrecorded = not run.recorded and not item.scene.session.origin.live
+    unrecorded = not run.recorded and not scene.session.origin.live
     return text(("not recorded" if unrecorded else run.word, PLAIN if run.outcome is Outcome.OK else FAINT))
 
 

@@ -18,6 +18,8 @@ WIDE, NARROW = 110, 72
 """Widths with columns for capacity and used share, and below which queue and bytes are left out."""
 MIB = 1 << 20
 UNKNOWN = "?"
+_NAMED = 8
+"""Maximum number of things of a stage that are all named."""
 
 
 class StageRow(Struct, frozen=True):
@@ -170,6 +172,7 @@ def note_line(item: StageRow) -> Line | None:
     if stage.derived_wait:
         facts.append("wait derived from outstanding requests and rate")
     if len(stage.things) > 1 and stage.kind in {StageKind.DISKS, StageKind.ARRAY, StageKind.VOLUME}:
-        facts.append(f"{stage.things[0].label} to {stage.things[-1].label}")
+        names = [thing.label for thing in stage.things]
+        facts.append(" ".join(names) if len(names) <= _NAMED else f"{names[0]} to {names[-1]}")
     said = f" {palette.dot} ".join(palette.word(fact, 120) for fact in facts if fact)
     return text((f"    {said}", FAINT)) if said else None

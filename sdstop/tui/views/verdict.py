@@ -54,6 +54,10 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
         facts.append(f"{plural(rules.not_applicable, 'rule')} not applicable or not recorded")
     if facts:
         yield text((f"   {'all':<5}", FAINT), (f"{', '.join(facts)}; press !", FAINT))
+    for entry in scene.unknown():
+        if entry.minor and not entry.calm:
+            later = palette.word(f"{entry.subject}: {entry.summary}", 300)
+            yield text(("   ?    ", FAINT), textwrap.shorten(later, max(width - 10, 10), placeholder=palette.ellipsis))
     if said.unjudged:
         unjudged = palette.word(f"state not recorded: {said.unjudged}", 300)
         yield text(("   ?    ", FAINT), textwrap.shorten(unjudged, max(width - 10, 10), placeholder=palette.ellipsis))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from sdstop.core.guard import Part
 from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
 from sdstop.tui.time_bar import TimeBar
+from sdstop.tui.views.absence import absent_rows
 from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.pane import Pane, Row, guard_of
 from sdstop.tui.widgets.table import LineTable, TableColumn
@@ -53,6 +54,10 @@ class View(Container):
         """Number of lines between tabs or pinned things and the time bar, even before layout; at least 1."""
         pinned = self.screen.query_one("#pinned", Pane)
         return max(self.app.size.height - _OTHERS - self.screen.query_one(TimeBar).lines - len(pinned.rows), 1)
+
+    def absent(self, note: str, scene: Scene, sources: Iterable[str], room: int | None = None) -> list[Row]:
+        """Return the rows of a view without content: the reason, its sources, and the node's findings and load."""
+        return absent_rows(note, scene, sources, self.app.size.width, self.room - 2 if room is None else room)
 
     @classmethod
     def listed(cls, scene: Scene) -> Iterator[Listing]:

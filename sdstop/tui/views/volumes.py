@@ -190,10 +190,11 @@ class Volumes(View):
         self.strips.display = drawn > 0
         self.detail.display = below > 0
         self.detail.styles.height = below
-        bare = self.space.display and not found
-        table += bare
-        self.main.styles.height = table if self.strips.display or bare else "1fr"
-        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, _note(self.listed_items, scene))
+        spaced = self.space.display and not found
+        table += spaced
+        self.main.styles.height = table if self.strips.display or spaced else "1fr"
+        bare = [note_row(_nothing(scene), scene)] if space else self.absent(_nothing(scene), scene, SOURCES)
+        self.main.put(found or bare, scene.palette, _note(self.listed_items, scene))
         self._show_chosen()
 
     def moved(self, pane: Pane) -> None:

@@ -146,10 +146,10 @@ _CELLS = tuple(
 class Axis(Struct, frozen=True):
     """Scale and labels of a graph, in the unit of its values.
 
-    The scale ends at `top`, or else at a step of 1, 2 or 5 that is at least `floor`. `limit` is drawn as a line, named
+    The scale ends at `top`, or else at a `step` that is at least `floor`. `limit` is drawn as a line, named
     by `limit_label` or its number. `number` formats numbers; labels take `gutter` cells at the left, of which the
     current value has its name (of reads and writes, or the first one only). It is that of the newest sample, or of
-    `now` if the graph goes on after the displayed moment.
+    `now` if the graph goes on after the displayed moment. The scale has room for `held`, the highest values of late.
     """
 
     number: Callable[[float | None], str]
@@ -161,6 +161,7 @@ class Axis(Struct, frozen=True):
     limit_label: str = ""
     gutter: int = 8
     now: tuple[float | None, ...] | None = None
+    held: tuple[float, float] = (0.0, 0.0)
 
     def current(self, values: Sequence[float | None], at: int) -> Line:
         """Return the label of the current value."""
@@ -188,7 +189,7 @@ def traffic(
     Both ends have their maximum, and the current values are beside the baseline.
     """
     room = axis.room(width)
-    most = [max((v for v in side if v is not None), default=0.0) for side in (up, down)]
+    most = [max([held, *(v for v in side if v is not None)]) for side, held in zip((up, down), axis.held, strict=True)]
     above, per_row = _split(most, height, axis)
     below = height - above
     over = area(up, room, above, per_row * above, palette)
@@ -253,11 +254,17 @@ def plot(values: Sequence[float | None], width: int, height: int, palette: Palet
 
 
 def step(value: float) -> float:
-    """Return the end of the scale for `value`: the next 1, 2 or 5 times a power of ten, so that it rarely changes."""
+    """Return the end of the scale for `value`: the next 1, 1.5, 2, 3, 4, 5 or 7 times a power of ten.
+
+    So it rarely changes, and the highest value takes two thirds of the scale or more.
+    """
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
-    return next(power * times for times in (1, 2, 5, 10) if power * times >= value * (1 - 1e-9))
+    return next(power * times for times in _STEPS if power * times >= value * (1 - 1e-9))
+
+
+_STEPS = (1, 1.5, 2, 3, 4, 5, 7, 10)
 
 
 def layers(*, ascii: bool = False) -> str:  # noqa: A002
