@@ -109,6 +109,9 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     if not action and md.progress:
         action = "recover" if md.progress.operation == "recovery" else md.progress.operation
     parity = level in {"raid4", "raid5", "raid6"}
+    low, high = _suspended(host, base) if redundant else (None, None)
+    rests = redundant and md.progress is None and md.waiting is None and action in _RESTS
+    position = host.number(f"{base}/reshape_position") if rests else None
     return Array(
         array=md.name,
         state=host.maybe(f"{base}/array_state") or md.read_only or md.activity,
@@ -135,7 +138,22 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
         bitmap_chunk=md.bitmap.chunk if md.bitmap else None,
         stripe_cache=host.number(f"{base}/stripe_cache_size") if parity else None,
         stripe_cache_active=host.number(f"{base}/stripe_cache_active") if parity else None,
+        suspended_from=low,
+        suspended_to=high,
+        reshape_position=None if position is None else position * _SECTOR,
     )
+
+
+_RESTS = frozenset({"idle", "frozen"})
+
+
+def _suspended(host: Host, base: str) -> tuple[int | None, int | None]:
+    """Return the range in bytes whose writes md holds back (kernel drivers/md/md.c: is_suspended); (0, 0) for none."""
+    high = host.number(f"{base}/suspend_hi")
+    if not high:
+        return high, high
+    low = host.number(f"{base}/suspend_lo") or 0
+    return (low * _SECTOR, high * _SECTOR) if low < high else (0, 0)
 
 
 def _mismatch(array: Array) -> Iterator[Mismatch]:
@@ -350,7 +368,7 @@ MDRAID = Collector(
         Need("cmd:mdadm *", "arrays, as others recorded them; never run", redact=mdadm.without_hosts),
         Need(
             "/sys/block/*/md/*",
-            "level, state, degraded, sync_action, mismatches, speed limits",
+            "level, state, degraded, sync_action, mismatches, speed limits, range of suspended writes, reshape",
             filled=("array_state", "degraded", "sync_action", "mismatch_cnt", "sync_speed_min", "sync_speed_max"),
         ),
         Need("/proc/sys/dev/raid/speed_limit_*", "the node's speed limits, where the array does not say", filled=True),

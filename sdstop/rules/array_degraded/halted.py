@@ -1,6 +1,8 @@
-"""md arrays with all members in sync that refuse writes for lack of a journal, or start no rebuild."""
+"""md arrays with all members in sync that have no journal, do not continue a reshape, or start no rebuild."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core import format as human
@@ -8,6 +10,7 @@ from sdstop.core.advice import run
 from sdstop.core.finding import (
     Damage,
     Finding,
+    Gap,
     Severity,
     Unchecked,
     Value,
@@ -59,15 +62,20 @@ _FROZEN = 8.0
 """Seconds for which an array is frozen without a reason to worry: mdadm freezes it while it changes members."""
 
 
-def frozen(window: Window, array: Array) -> Verdict:
-    """Judge a whole array that starts neither rebuilds nor checks."""
+def _lasting(window: Window, array: Array, holds: Callable[[Array], bool]) -> float:
+    """Return for how many seconds something holds for an array in each sample."""
     rows = list(window.series(Array, array.array))
     since = rows[-1][0]
     for time, row in reversed(rows):
-        if row is None or row.action != "frozen":
+        if row is None or not holds(row):
             break
         since = time
-    lasting = rows[-1][0] - since
+    return rows[-1][0] - since
+
+
+def frozen(window: Window, array: Array) -> Verdict:
+    """Judge a whole array that starts neither rebuilds nor checks."""
+    lasting = _lasting(window, array, lambda row: row.action == "frozen")
     if lasting < _FROZEN:
         return Unchecked(f"sync_action frozen for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array)
     return Finding(
@@ -85,5 +93,45 @@ def frozen(window: Window, array: Array) -> Verdict:
         ),
         refuted_by=f"another word in {sync_action(array.array)}",
         harmless_if="mdadm reshapes the array, or an administrator froze it",
+        lasting=lasting,
+    )
+
+
+_WAITS_FOR_WRITES = frozenset({"readonly", "read-auto", "read-only", "auto-read-only"})
+
+
+def interrupted(window: Window, array: Array) -> Verdict:
+    """Judge an array whose reshape has begun and is not running (kernel drivers/md/md.c: reshape_position)."""
+    position = human.quantity(array.reshape_position, "bytes")
+    lasting = _lasting(window, array, lambda row: row.reshape_position is not None)
+    if lasting < _FROZEN:
+        return Unchecked(
+            f"reshape not running for {human.duration(lasting)}: needs {_FROZEN:g} s", array.array, gap=Gap.EARLY
+        )
+    before = "" if array.old_raid_disks is None else f", from {array.old_raid_disks} members"
+    after = "" if array.raid_disks is None else f" to {array.raid_disks}"
+    waits = array.state in _WAITS_FOR_WRITES
+    return Finding(
+        severity=Severity.INFO if waits else Severity.WARNING,
+        subject=array.array,
+        title="RESHAPE INTERRUPTED",
+        cause=f"The reshape{before}{after if before else ''} stands at {position} and is not running.",
+        impact=(
+            "The array is read-only: the reshape continues with the first write."
+            if waits
+            else "No failed member is rebuilt until the reshape is done."
+        ),
+        values=(
+            Value("position", "reshaped up to", array.reshape_position, "bytes", of=array.size),
+            Value("lasting", "not running for, minimum", lasting, "seconds", above=_FROZEN),
+            Value("action", "md action", array.action),
+        ),
+        evidence=cites(window.cite(array, "reshape_position"), window.cite(array, "action")),
+        advice=(
+            "Continue the reshape, with the backup file that it began with, if any.",
+            run("systemctl", "status", f"mdadm-grow-continue@{array.array}"),
+            run("mdadm", "--grow", "--continue", f"/dev/{array.array}"),
+        ),
+        refuted_by="the word none in the file reshape_position of the array",
         lasting=lasting,
     )
