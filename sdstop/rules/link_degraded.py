@@ -30,14 +30,14 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 
 _KINDS = frozenset({"physical", "team"})
-"""Kinds of interfaces that are judged; bond-unbalanced compares the slaves of a bond."""
+"""Kinds of interfaces that are judged, besides slaves of bonds of any kind; bond-unbalanced compares slaves."""
 _AWAY = frozenset({"down", "lowerlayerdown"})
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     slaves = {row.interface: row for row in window.rows(BondSlave).values()}
     for row in window.rows(Interface).values():
-        if row.kind in _KINDS:
+        if row.kind in _KINDS or row.interface in slaves:
             yield _judged(window, row, slaves, limits)
 
 
@@ -188,7 +188,7 @@ LINK_DEGRADED = Rule(
         Threshold("slowest", 12.5e6, "speed of a physical link in one direction that is too slow", "bytes_per_second"),
         Threshold("hourly", 1.0, "mean link failures per hour since boot of a link that flaps, with one in a window"),
     ),
-    covers=(Covers(Interface, where=lambda row: row.kind in _KINDS),),
+    covers=(Covers(Interface, where=lambda row: row.kind in _KINDS), Covers(BondSlave, "{interface}")),
     explains=("bond-unbalanced",),
     many="are degraded",
     view="network",
