@@ -86,7 +86,8 @@ def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
     if slave is not None:
         lost = ("LINK DOWN", f"The link is down; bond {human.safe(slave.bond)} works without it.")
         impact = "The bond has less bandwidth, and fewer links to lose."
-        return _finding(window, row, lost, impact, window.cite(slave, "link"), Damage.REDUNDANCY)
+        finding = _finding(window, row, lost, impact, window.cite(slave, "link"), Damage.REDUNDANCY)
+        return replace(finding, explains=(f"bond-unbalanced:{slave.bond}",))
     traffic = window.get(Traffic, row.interface)
     if traffic is None:
         return Unchecked("no link; traffic since boot unknown", row.interface, calm=True, gap=Gap.UNRECORDED)
@@ -189,7 +190,6 @@ LINK_DEGRADED = Rule(
         Threshold("hourly", 1.0, "mean link failures per hour since boot of a link that flaps, with one in a window"),
     ),
     covers=(Covers(Interface, where=lambda row: row.kind in _KINDS), Covers(BondSlave, "{interface}")),
-    explains=("bond-unbalanced",),
     many="are degraded",
     view="network",
     advice="Reseat or replace the cable and its modules, then try another port.",
