@@ -46,10 +46,11 @@ def _copied(text: str, copy: int) -> str:
 @cache
 def _named(family: type[Reading]) -> tuple[str, ...]:
     """Return the fields that hold names, and those that may hold MAJOR:MINOR."""
-    found = []
-    for column in schema(family).columns:
-        if isinstance(column.mark, Label | Fact) and (column.mark.names not in _UNTOUCHED or column.mark.plain):
-            found.append(column.name)
+    found = [
+        column.name
+        for column in schema(family).columns
+        if isinstance(column.mark, Label | Fact) and (column.mark.names not in _UNTOUCHED or column.mark.plain)
+    ]
     return tuple(found)
 
 
@@ -84,9 +85,7 @@ class Copies:
             made = snapshot(shot.number, shot.taken, shot.monotonic, runs, before)
             before = made.by_family
             shots.append(made)
-        self.window = Window(
-            tuple(shots), window.evidence, window.providers, None, Topologies(), DistinctRuns()
-        )
+        self.window = Window(tuple(shots), window.evidence, window.providers, None, Topologies(), DistinctRuns())
 
     def _run(self, run: Run) -> Run:
         known = self._runs.get(id(run))

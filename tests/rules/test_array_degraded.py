@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -369,9 +370,9 @@ def test_a_disk_that_is_gone_besides_a_missing_member() -> None:
 # --- what md holds back, or does not list --------------------------------------------------------------------
 
 
-def shaped(seconds: int, position: str = "40960", **settings: object) -> Judged:
+def shaped(seconds: int, position: str = "40960", **settings: Any) -> Judged:
     """Return what is said of an array that has been at this reshape_position for some seconds."""
-    node = Node(slots="UUUU", action="idle", **settings)  # type: ignore[arg-type]
+    node = Node(slots="UUUU", action="idle", **settings)
     files = node.files() | {"/sys/block/md0/md/reshape_position": f"{position}\n"}
     return Judged(COLLECTORS, [ARRAY_DEGRADED], [(float(t), files) for t in range(seconds + 1)])
 
@@ -393,7 +394,7 @@ def test_a_reshape_waits_for_the_first_write_to_an_array_that_is_read_only_until
 
 
 @pytest.mark.parametrize("settings", [{"done": 100}, {"waiting": "DELAYED"}])
-def test_a_reshape_that_runs_or_is_due_is_not_interrupted(settings: dict[str, object]) -> None:
+def test_a_reshape_that_runs_or_is_due_is_not_interrupted(settings: dict[str, Any]) -> None:
     assert shaped(20, operation="reshape", **settings).ruled_out("md0").summary == "all 4 members in sync"
 
 
