@@ -429,3 +429,18 @@ def test_sources_are_not_read_at_the_same_instant() -> None:
 
 def test_a_stopped_array_has_no_size() -> None:
     assert beside([False, False, False], size="0").silent()
+
+
+@pytest.mark.parametrize(
+    ("bitmaps", "lost"), [((True, True), False), ((False, False), False), ((False, True), False), ((True, False), True)]
+)
+def test_a_bitmap_that_is_removed_while_it_is_watched(bitmaps: Sequence[bool], lost: bool) -> None:  # noqa: FBT001
+    files = Node(slots="UUUU", action="idle").files()
+    line = "[4/4] [UUUU]\n      bitmap: 0/15 pages [0KB], 65536KB chunk"
+    with_one = files | {"/proc/mdstat": files["/proc/mdstat"].replace("[4/4] [UUUU]", line)}
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED], [(float(t), with_one if is_there else files)
+                                                 for t, is_there in enumerate(bitmaps)])  # fmt: skip
+    if lost:
+        assert (said.finding("md0").severity, said.finding("md0").title) == (Severity.INFO, "BITMAP REMOVED")
+    else:
+        assert said.ruled_out("md0").summary == "all 4 members in sync"

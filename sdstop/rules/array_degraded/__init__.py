@@ -28,7 +28,14 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
-from sdstop.rules.array_degraded.halted import failed_journal, frozen, interrupted, without_journal
+from sdstop.rules.array_degraded.halted import (
+    bitmap_before,
+    failed_journal,
+    frozen,
+    interrupted,
+    without_bitmap,
+    without_journal,
+)
 from sdstop.rules.array_degraded.member import corrected, marks, smart, suspect, sync_action
 from sdstop.rules.array_degraded.shared import on_one_disk, shared, twice
 from sdstop.rules.array_degraded.unlisted import unlisted
@@ -90,6 +97,8 @@ def _whole(window: Window, array: Array) -> Verdict:
         return frozen(window, array)
     if disks := shared(window, array):
         return on_one_disk(window, array, disks)
+    if bitmap := bitmap_before(window, array):
+        return without_bitmap(window, array, bitmap)
     if not array.redundant:
         return RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
     count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"

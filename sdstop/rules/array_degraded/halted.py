@@ -97,6 +97,33 @@ def frozen(window: Window, array: Array) -> Verdict:
     )
 
 
+def bitmap_before(window: Window, array: Array) -> str:
+    """Return the bitmap that a redundant array had earlier in the window and has no more, "" for none."""
+    if array.bitmap is not None or not array.redundant:
+        return ""
+    return next((row.bitmap for _, row in window.series(Array, array.array) if row is not None and row.bitmap), "")
+
+
+def without_bitmap(window: Window, array: Array, bitmap: str) -> Finding:
+    """Return the finding of an array whose write-intent bitmap has just been removed."""
+    return Finding(
+        severity=Severity.INFO,
+        subject=array.array,
+        title="BITMAP REMOVED",
+        cause=f"The write-intent bitmap ({human.safe(bitmap, 30)}) was there before, and is not now.",
+        impact="After a crash, or the return of a member, all data is synchronized.",
+        values=(Value("bitmap", "bitmap before", bitmap), Value("policy", "consistency policy", array.policy)),
+        evidence=cites(window.cite(array), window.cite(array, "policy")),
+        advice=(
+            "Add the bitmap again, unless it was removed for a reshape.",
+            run("mdadm", "--grow", "--bitmap=internal", f"/dev/{array.array}"),
+        ),
+        refuted_by=f"a line with bitmap below {array.array} in /proc/mdstat",
+        harmless_if="an administrator removed it",
+        damage=Damage.REDUNDANCY,
+    )
+
+
 _WAITS_FOR_WRITES = frozenset({"readonly", "read-auto", "read-only", "auto-read-only"})
 
 
