@@ -41,7 +41,7 @@ class BcacheWaiting(Reading, frozen=True):
 
 
 def read(host: Host) -> Iterable[BcacheWaiting]:
-    """Return the backing devices that do not run; without the module loaded, no disk is looked at."""
+    """Return the backing devices that do not run; no disk is read without the module."""
     return list(_waiting(host)) if host.names(SETS) else []
 
 

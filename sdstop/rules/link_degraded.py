@@ -30,7 +30,7 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 
 _KINDS = frozenset({"physical", "team"})
-"""Kinds of interfaces that are judged, besides slaves of bonds of any kind; bond-unbalanced compares slaves."""
+"""Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
 _AWAY = frozenset({"down", "lowerlayerdown"})
 
 

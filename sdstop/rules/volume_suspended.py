@@ -95,7 +95,7 @@ def _range_finding(window: Window, array: Array, seconds: float, limits: Limits)
         ),
         evidence=cites(window.cite(array, "suspended_to")),
         advice=(
-            "Find the mdadm that suspended it; release the range if it no longer runs.",
+            "Find the mdadm that suspended the range; release it if none runs.",
             run("ps", "axo", "pid,etime,args", note="mdadm --grow").pipe("grep", "mdadm"),
             run("echo", "0", into=f"{folder}/suspend_hi", note="once no mdadm runs"),
         ),

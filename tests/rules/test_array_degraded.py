@@ -444,3 +444,19 @@ def test_a_bitmap_that_is_removed_while_it_is_watched(bitmaps: Sequence[bool], l
         assert (said.finding("md0").severity, said.finding("md0").title) == (Severity.INFO, "BITMAP REMOVED")
     else:
         assert said.ruled_out("md0").summary == "all 4 members in sync"
+
+
+@pytest.mark.parametrize(("seconds", "fires"), [(9, False), (10, True)])
+def test_an_array_that_waits_for_its_metadata(seconds: int, fires: bool) -> None:  # noqa: FBT001
+    files = Node(slots="UUUU", action="idle", state="write-pending").files()
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED], [(float(t), files) for t in range(seconds + 1)])
+    if fires:
+        assert said.finding("md0").title == "WRITES WAIT for the metadata"
+    else:
+        assert said.ruled_out("md0").summary == "all 4 members in sync"
+
+
+def test_an_array_that_is_written_passes_through_the_state_now_and_then() -> None:
+    states = ["write-pending" if t % 4 else "active" for t in range(40)]
+    shown = [(float(t), Node(slots="UUUU", action="idle", state=state).files()) for t, state in enumerate(states)]
+    assert Judged(COLLECTORS, [ARRAY_DEGRADED], shown).ruled_out("md0").summary == "all 4 members in sync"

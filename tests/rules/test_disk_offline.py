@@ -303,3 +303,20 @@ def test_a_member_that_became_smaller_than_its_part_of_the_array(size: int, fits
         finding = said.finding("sdb")
         assert finding.title == "MEMBER BEYOND THE END OF ITS DISK"
         assert finding.cause == "md0 uses 1 KiB behind the end of the device."
+
+
+@pytest.mark.parametrize(("sizes", "fires"), [((16, 16), False), ((16, 20), False), ((16, 15), True)])
+@pytest.mark.parametrize("used", [True, False])
+def test_a_device_that_becomes_smaller_below_an_array(sizes: tuple[int, int], fires: bool, used: bool) -> None:  # noqa: FBT001
+    mdstat = MDSTAT if used else "Personalities : \nunused devices: <none>\n"
+    shown = [
+        (61.0 * turn, disk("sda", 0) | disk("sdb", 16) | {"/sys/block/sdb/size": f"{size}\n", "/proc/mdstat": mdstat,
+                                                          "/proc/partitions": f"{size}\n"})
+        for turn, size in enumerate(sizes)
+    ]  # fmt: skip
+    said = Judged((BLOCKDEV, MDRAID, MDMEMBERS), [DISK_OFFLINE], shown)
+    if fires and used:
+        assert said.finding("sdb").title == "SMALLER THAN BEFORE, still in use"
+        assert said.finding("sdb").cause == "The device lost 512 B; md0 on it."
+    else:
+        assert "sdb" in said.ruled_out("sdb").subjects

@@ -33,6 +33,7 @@ from sdstop.rules.array_degraded.halted import (
     failed_journal,
     frozen,
     interrupted,
+    pending,
     without_bitmap,
     without_journal,
 )
@@ -78,6 +79,8 @@ def _judged(window: Window, array: Array) -> Verdict:
         return Unchecked(said, array.array, gap=Gap.FAULTY)
     if lost := _without_device(window, array):
         return _gone(window, array, lost)
+    if (waits := pending(window, array)) is not None:
+        return waits
     if array.redundant and array.degraded is None:
         return Unchecked("number of missing members unavailable (mdstat, sysfs)", array.array)
     if array.redundant and array.degraded:

@@ -124,6 +124,43 @@ def without_bitmap(window: Window, array: Array, bitmap: str) -> Finding:
     )
 
 
+_PENDING = 10.0
+"""Seconds for which an array waits for its metadata to be written; that takes milliseconds."""
+
+
+def pending(window: Window, array: Array) -> Verdict | None:
+    """Judge an array that waits for its metadata, before which md starts no write; None if it does not, or not long."""
+    lasting = (
+        _lasting(window, array, lambda row: row.state == "write-pending") if array.state == "write-pending" else 0.0
+    )
+    if lasting < _PENDING:
+        return None
+    outside = (array.metadata or "").startswith("external:")
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=array.array,
+        title="WRITES WAIT for the metadata",
+        cause=f"The array state is write-pending in each sample of {human.duration(lasting)}.",
+        impact="Every write to the array waits.",
+        values=(
+            Value("state", "state", array.state),
+            Value("lasting", "write-pending for, minimum", lasting, "seconds", above=_PENDING),
+            Value("metadata", "metadata", array.metadata),
+        ),
+        evidence=cites(window.cite(array), window.cite(array, "state")),
+        advice=(
+            "Start mdmon, which writes the metadata of this array."
+            if outside
+            else "Find the member that does not accept the superblock.",
+            run("mdmon", "--takeover", "--all") if outside else run("mdadm", "--detail", f"/dev/{array.array}"),
+            run("journalctl", "-k").pipe("tail", "-40"),
+        ),
+        refuted_by="array_state active or clean",
+        lasting=lasting,
+        damage=Damage.AVAILABILITY,
+    )
+
+
 _WAITS_FOR_WRITES = frozenset({"readonly", "read-auto", "read-only", "auto-read-only"})
 
 
@@ -142,7 +179,7 @@ def interrupted(window: Window, array: Array) -> Verdict:
         severity=Severity.INFO if waits else Severity.WARNING,
         subject=array.array,
         title="RESHAPE INTERRUPTED",
-        cause=f"The reshape{before}{after if before else ''} stands at {position} and is not running.",
+        cause=f"The reshape{before}{after if before else ''} stopped at {position} and is not running.",
         impact=(
             "The array is read-only: the reshape continues with the first write."
             if waits

@@ -68,6 +68,39 @@ def member_beyond(window: Window, row: BlockDevice) -> tuple[Member, int] | None
     return None
 
 
+def shrunk(window: Window, row: BlockDevice) -> int:
+    """Return by how many bytes a device in use became smaller in the window, 0 for none."""
+    if not row.size or row.parent is not None or row.told is not None:
+        return 0
+    before = max((old.size or 0 for _, old in window.series(BlockDevice, row.device) if old is not None), default=0)
+    return before - row.size if before > row.size and users(window, row) else 0
+
+
+def shrunk_finding(window: Window, row: BlockDevice, less: int) -> Finding:
+    """Return the finding of a device that became smaller below what uses it."""
+    used = users(window, row)
+    return Finding(
+        severity=Severity.CRITICAL,
+        subject=row.device,
+        title="SMALLER THAN BEFORE, still in use",
+        cause=f"The device lost {human.quantity(less, 'bytes')}; {human.listed(used, limit=30)} on it.",
+        impact="Data behind the new end is inaccessible.",
+        values=(
+            Value("size", "capacity", row.size, "bytes", of=(row.size or 0) + less),
+            Value("users", "built on it", human.listed(used, limit=120)),
+        ),
+        evidence=cites(window.cite(row, "size")),
+        advice=(
+            "Give the device its former size before anything is written.",
+            run("journalctl", "-k", note="capacity change").pipe("grep", "-w", *operands(row.device)),
+            run("lsblk", f"/dev/{row.device}"),
+        ),
+        refuted_by="the former size in the file size of the device",
+        harmless_if="the file system on it was made smaller first",
+        damage=Damage.DATA,
+    )
+
+
 def cut_member(window: Window, row: BlockDevice, member: Member, more: int) -> Finding:
     """Return the finding of a device that is smaller than the part of it that an array uses."""
     return Finding(
