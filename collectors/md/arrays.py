@@ -96,6 +96,7 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     level = _level(host, md)
     running = md.activity != "inactive"
     raid_disks, before = _now_and_before(host.maybe(f"{base}/raid_disks"))
+    _compare_shape(host, md, raid_disks if before is None else None)
     raid_disks = md.raid_disks if raid_disks is None else raid_disks
     chunk, _ = _now_and_before(host.maybe(f"{base}/chunk_size"))
     redundant = level not in {"raid0", "linear", "container", "faulty", None}
@@ -186,6 +187,18 @@ def _compare(host: Host, md: mdstat.MdArray, state: str | None) -> None:
         host.defect(MDSTAT, said, md.name, contradiction=True)
     if md.activity != "active" and state in _SERVING:
         said = f'"{md.activity}", and {folder(md.name)}/array_state is {state}'
+        host.defect(MDSTAT, said, md.name, contradiction=True)
+
+
+def _compare_shape(host: Host, md: mdstat.MdArray, raid_disks: int | None) -> None:
+    """Note a level or a number of members in sysfs that is not that of mdstat; both may change with a reshape."""
+    if md.progress is not None or md.waiting is not None or md.activity != "active":
+        return
+    level = host.maybe(f"{folder(md.name)}/level")
+    if level and md.personality and _LEVEL_OF_NUMBER.get(level, level) != md.personality:
+        host.defect(MDSTAT, f'"{md.personality}", and {folder(md.name)}/level is {level}', md.name, contradiction=True)
+    if raid_disks is not None and md.raid_disks is not None and raid_disks != md.raid_disks:
+        said = f'"[{md.raid_disks}/", and {folder(md.name)}/raid_disks is {raid_disks}'
         host.defect(MDSTAT, said, md.name, contradiction=True)
 
 
