@@ -101,14 +101,17 @@ def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
 
 def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
     """Return the number of link failures in the window."""
-    changes = [old.carrier_changes for _, old in window.series(Interface, row.interface) if old is not None]
-    known = [number for number in changes if number is not None]
-    flaps = (known[-1] - known[0]) // 2 if known else 0
+    old = (each for _, each in window.series(Interface, row.interface) if each is not None)
+    flaps = _grown(row.carrier_changes, (each.carrier_changes for each in old)) // 2
     if slave is not None:
-        rows = [old for _, old in window.series(BondSlave, (slave.bond, slave.interface)) if old is not None]
-        failures = [old.link_failures for old in rows if old.link_failures is not None]
-        flaps = max(flaps, failures[-1] - failures[0] if failures else 0)
+        before = (each for _, each in window.series(BondSlave, (slave.bond, slave.interface)) if each is not None)
+        flaps = max(flaps, _grown(slave.link_failures, (each.link_failures for each in before)))
     return flaps
+
+
+def _grown(now: int | None, before: Iterator[int | None]) -> int:
+    """Return how far a counter grew since the first sample that has it; old samples are expensive to look at."""
+    return 0 if now is None else now - next((number for number in before if number is not None), now)
 
 
 def _is_beside(window: Window, row: Interface, speed: int) -> bool:
@@ -124,8 +127,8 @@ def _counted(window: Window, row: Interface, slave: BondSlave | None) -> bool:
     """Return whether the failures of a link are known."""
     if slave is not None and slave.link_failures is not None:
         return True
-    rows = [old for _, old in window.series(Interface, row.interface) if old is not None]
-    return any(old.carrier_changes is not None for old in rows)
+    rows = (old for _, old in window.series(Interface, row.interface) if old is not None)
+    return row.carrier_changes is not None or any(old.carrier_changes is not None for old in rows)
 
 
 _MEGABIT = 125_000
