@@ -8,8 +8,9 @@ Every family of load on every RAID level, number of columns and kind of disk. Wi
 not overlap. A window whose truth lies between (weakly crowded, or a crowd that stands still) counts neither way and is
 shown. Takes about five minutes for each seed on two cores.
 
-With `--groups`: slow and stalling members of mirrors, ZFS vdevs, LVM stripes, paths, pools and like disks, beside their
-healthy twins; every second of 72 is judged as a session judges it. Takes half a minute for each seed.
+With `--groups`: slow and stalling members of mirrors, ZFS vdevs, LVM stripes and raids, paths, pools and like disks,
+slaves of bonds that carry nothing, and OSDs that Ceph reports as slow, beside their healthy twins. Each second is
+judged as a session judges it. Takes half a minute for each seed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from sdstop.analysis.stripe import StripePattern
-from tests.arrays import groups
+from tests.arrays import groups, reported
 from tests.arrays.measure import Outcome, Score, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Pool, Scenario, scenario
 
@@ -129,9 +130,24 @@ def measure_groups(pool: groups.Pool, seeds: range, processes: int, *, misses: b
               f"{sum(f.right for f in stalls)} |")  # fmt: skip
     result = groups.score(every)
     print(f"\nprecision {_percent(result.precision)}, recall {_percent(result.recall)}, {len(every)} groups")
+    _measure_reported(seeds, misses=misses)
     for found in every:
         if misses and (found.wrong or (found.shape.trouble is not groups.Trouble.NONE and not found.right)):
             print(found)
+
+
+def _measure_reported(seeds: range, *, misses: bool) -> None:
+    """Measure and print what is found of groups whose members are no disks of the node."""
+    every = [(shape, *reported.judged(shape, seed)) for seed in seeds for shape in reported.shapes(seed)]
+    print("\n| group | healthy | false | sick | found |")
+    print("|---|---|---|---|---|")
+    for kind in sorted({shape.kind for shape, _, _ in every}):
+        part = [each for each in every if each[0].kind == kind]
+        sick, false = [each for each in part if each[0].sick], sum(bool(each[2]) for each in part)
+        print(f"| {kind} | {len(part) - len(sick)} | {false} | {len(sick)} | {sum(each[1] for each in sick)} |")
+    for shape, right, wrong in every:
+        if misses and (wrong or right is not shape.sick):
+            print(shape, right, wrong)
 
 
 def main() -> None:

@@ -271,7 +271,7 @@ def _array(tree: _Builder, number: int, start: int, below: Sequence[str]) -> str
         state = "spare" if rebuilds and slot == 0 else "in_sync"
         recovered = 100_000_000 if state == "spare" else "none"
         tree.attributes(f"{folder}/md/dev-{member}", {
-            "state": state, "slot": slot, "errors": 0, "size": _SIZE // 2, "offset": 264192,
+            "state": state, "slot": slot, "errors": 0, "size": (_SIZE - 264192) // 2, "offset": 264192,
             "recovery_start": recovered, "bad_blocks": "", "unacknowledged_bad_blocks": "",
         })  # fmt: skip
         tree.link(f"{folder}/md/dev-{member}/block", below[slot])

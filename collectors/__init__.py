@@ -50,6 +50,7 @@ SOURCES = (
     "devicemapper.lvm_text",
     "devicemapper.dmcache",
     "devicemapper.flashcache",
+    "bcache.backing",
     "bcache.devices",
     "zfs.arc",
     "zfs.sizes",

@@ -69,6 +69,7 @@ KINDS: Mapping[str, MessageKind] = {
         medium_error="medium error", io_error="I/O error", target_error="target error",
         protection_error="protection error", no_space="allocation failure", buffer_error="buffer I/O error",
         sense_medium="medium error", sense_hardware="hardware error", transport_error="transport error",
+        bitmap_lost="disabled bitmap",
         offline_io="request to an offline disk|requests to an offline disk", integrity_error="integrity error",
         read_unrepaired="unrepaired read error", zfs_io="ZFS I/O error", zfs_checksum="ZFS checksum error",
         vdev_failed="failed vdev", path_failed="failed path",

@@ -245,6 +245,18 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern(
+        "disabling internal bitmap",
+        r"(?P<dev>md[\w-]{1,60}): disabling internal bitmap due to errors",
+        "bitmap-lost",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "kicking failed bitmap file",
+        r"(?P<dev>md[\w-]{1,60}): kicking failed bitmap file\b",
+        "bitmap-lost",
+        LogPlace.DISK,
+    ),
+    pattern(
         "journal device is missing",
         r"md/raid\d{0,2}:(?P<dev>[\w-]{1,60}): journal device is missing",
         "journal-missing",

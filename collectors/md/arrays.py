@@ -96,6 +96,7 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     level = _level(host, md)
     running = md.activity != "inactive"
     raid_disks, before = _now_and_before(host.maybe(f"{base}/raid_disks"))
+    _compare_shape(host, md, raid_disks if before is None else None)
     raid_disks = md.raid_disks if raid_disks is None else raid_disks
     chunk, _ = _now_and_before(host.maybe(f"{base}/chunk_size"))
     redundant = level not in {"raid0", "linear", "container", "faulty", None}
@@ -109,6 +110,9 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
     if not action and md.progress:
         action = "recover" if md.progress.operation == "recovery" else md.progress.operation
     parity = level in {"raid4", "raid5", "raid6"}
+    low, high = _suspended(host, base) if redundant else (None, None)
+    rests = redundant and md.progress is None and md.waiting is None and action in _RESTS
+    position = host.number(f"{base}/reshape_position") if rests else None
     return Array(
         array=md.name,
         state=host.maybe(f"{base}/array_state") or md.read_only or md.activity,
@@ -135,7 +139,22 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
         bitmap_chunk=md.bitmap.chunk if md.bitmap else None,
         stripe_cache=host.number(f"{base}/stripe_cache_size") if parity else None,
         stripe_cache_active=host.number(f"{base}/stripe_cache_active") if parity else None,
+        suspended_from=low,
+        suspended_to=high,
+        reshape_position=None if position is None else position * _SECTOR,
     )
+
+
+_RESTS = frozenset({"idle", "frozen"})
+
+
+def _suspended(host: Host, base: str) -> tuple[int | None, int | None]:
+    """Return the range in bytes whose writes md holds back (kernel drivers/md/md.c: is_suspended); (0, 0) for none."""
+    high = host.number(f"{base}/suspend_hi")
+    if not high:
+        return high, high
+    low = host.number(f"{base}/suspend_lo") or 0
+    return (low * _SECTOR, high * _SECTOR) if low < high else (0, 0)
 
 
 def _mismatch(array: Array) -> Iterator[Mismatch]:
@@ -168,6 +187,18 @@ def _compare(host: Host, md: mdstat.MdArray, state: str | None) -> None:
         host.defect(MDSTAT, said, md.name, contradiction=True)
     if md.activity != "active" and state in _SERVING:
         said = f'"{md.activity}", and {folder(md.name)}/array_state is {state}'
+        host.defect(MDSTAT, said, md.name, contradiction=True)
+
+
+def _compare_shape(host: Host, md: mdstat.MdArray, raid_disks: int | None) -> None:
+    """Note a level or a number of members in sysfs that is not that of mdstat; both may change with a reshape."""
+    if md.progress is not None or md.waiting is not None or md.activity != "active":
+        return
+    level = host.maybe(f"{folder(md.name)}/level")
+    if level and md.personality and _LEVEL_OF_NUMBER.get(level, level) != md.personality:
+        host.defect(MDSTAT, f'"{md.personality}", and {folder(md.name)}/level is {level}', md.name, contradiction=True)
+    if raid_disks is not None and md.raid_disks is not None and raid_disks != md.raid_disks:
+        said = f'"[{md.raid_disks}/", and {folder(md.name)}/raid_disks is {raid_disks}'
         host.defect(MDSTAT, said, md.name, contradiction=True)
 
 
@@ -350,7 +381,7 @@ MDRAID = Collector(
         Need("cmd:mdadm *", "arrays, as others recorded them; never run", redact=mdadm.without_hosts),
         Need(
             "/sys/block/*/md/*",
-            "level, state, degraded, sync_action, mismatches, speed limits",
+            "level, state, degraded, sync_action, mismatches, speed limits, range of suspended writes, reshape",
             filled=("array_state", "degraded", "sync_action", "mismatch_cnt", "sync_speed_min", "sync_speed_max"),
         ),
         Need("/proc/sys/dev/raid/speed_limit_*", "the node's speed limits, where the array does not say", filled=True),

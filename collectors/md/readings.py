@@ -39,6 +39,8 @@ class Array(Reading, frozen=True):
             mismatch="mismatch_cnt",
             policy="consistency_policy",
             last_action="last_sync_action",
+            suspended_to="suspend_hi",
+            reshape_position="reshape_position",
         )
     )
     things: ClassVar = {
@@ -118,6 +120,16 @@ class Array(Reading, frozen=True):
     stripe_cache_active: Annotated[
         int | None, Metric("Stripes active", "Stripes of the stripe cache in use", export=False)
     ]
+    suspended_from: Annotated[
+        int | None, Metric("Suspended from", "Start of the range whose writes wait (suspend_lo)", "bytes", export=False)
+    ] = None
+    suspended_to: Annotated[
+        int | None, Metric("Suspended to", "End of the range whose writes wait (suspend_hi)", "bytes", export=False)
+    ] = None
+    reshape_position: Annotated[
+        int | None,
+        Metric("Reshaped to", "Place that an unfinished reshape reached; absent for none", "bytes", export=False),
+    ] = None
     where: Annotated[str, _WHERE] = ""
     needle: Annotated[str, _NEEDLE] = ""
 

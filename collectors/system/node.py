@@ -34,6 +34,7 @@ _SOURCES: Mapping[str, Sources] = {
     "memory_available": Source(MEMINFO, "MemAvailable:"),
     "memory_dirty": Source(MEMINFO, "Dirty:"),
     "memory_writeback": Source(MEMINFO, "Writeback:"),
+    "memory_poisoned": Source(MEMINFO, "HardwareCorrupted:"),
     "swap_total": Source(MEMINFO, "SwapTotal:"),
     "swap_free": Source(MEMINFO, "SwapFree:"),
     "swapped_in": Source(VMSTAT, "pswpin "),
@@ -81,6 +82,12 @@ class Node(Reading, frozen=True):
     )
     swapped_out: Annotated[
         int | None, Metric("Swapped out", "Pages swapped out since boot (pswpout)", kind=_COUNTER)
+    ] = None
+    memory_poisoned: Annotated[
+        int | None,
+        Metric(
+            "Poisoned", "Memory taken out of use after uncorrectable errors (HardwareCorrupted)", "bytes", export=False
+        ),
     ] = None
 
 
@@ -244,6 +251,7 @@ def _node(said: _NodeFiles) -> Iterator[Reading]:
         memory_available=memory.get("MemAvailable"),
         memory_dirty=memory.get("Dirty"),
         memory_writeback=memory.get("Writeback"),
+        memory_poisoned=memory.get("HardwareCorrupted"),
         swap_total=memory.get("SwapTotal"),
         swap_free=memory.get("SwapFree"),
         swapped_in=paging.get("pswpin"),

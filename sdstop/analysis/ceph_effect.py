@@ -143,11 +143,11 @@ def _blocked(check: CephCheck) -> float:
 
 def explained(window: Window, cluster: str, codes: Iterable[str], severity: Severity) -> tuple[str, ...]:
     """Return the findings about health checks that a fault explains: active ones, unless they are worse."""
-    pools = {row.number: row for row in window.rows(CephPool).values() if row.cluster == cluster}
+    pools = {row.number: row for row in window.where(CephPool, "cluster", cluster)}
     wanted = frozenset(codes)
     return tuple(
-        f"ceph-health:{row.name}" for row in window.rows(CephCheck).values()
-        if row.cluster == cluster and row.code in wanted and effect_of(row, pools).severity.rank <= severity.rank
+        f"ceph-health:{row.name}" for row in window.where(CephCheck, "cluster", cluster)
+        if row.code in wanted and effect_of(row, pools).severity.rank <= severity.rank
     )  # fmt: skip
 
 

@@ -95,11 +95,11 @@ def manager_verdict(window: Window, cluster: Cluster) -> Verdict:
     """Return the verdict on a cluster of Pacemaker: its worst fault, with the others as values."""
     side = _Side(
         cluster=cluster,
-        nodes=[row for row in window.rows(ClusterNode).values() if row.cluster == cluster.cluster],
-        resources=[row for row in window.rows(ClusterResource).values() if row.cluster == cluster.cluster],
+        nodes=window.where(ClusterNode, "cluster", cluster.cluster),
+        resources=window.where(ClusterResource, "cluster", cluster.cluster),
         policy=window.get(ClusterPolicy, cluster.cluster),
         membership=window.get(ClusterMembership, cluster.cluster),
-        links=[row for row in window.rows(CorosyncLink).values() if row.cluster == cluster.cluster],
+        links=window.where(CorosyncLink, "cluster", cluster.cluster),
     )
     faults = [*_without_leader(side), *_lost(side), *_limping(side), *_on_purpose(side)]
     if not faults:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -234,29 +235,48 @@ def _by_member(
     key = ("printed", layout.key)
     known: tuple[Topology, Sequence[tuple[str, Thing]], Mapping[str, Service]] | None = moment.memo.get(key)
     if known is None or known[0] is not topology or known[1] != things:
-        known = topology, things, _rows_of(topology, moment.rows, dict(things))
+        known = topology, things, _rows_of(topology, moment, dict(things))
         moment.memo[key] = known
     return known[2]
 
 
-def _rows_of(
-    topology: Topology, printed: Mapping[Hashable, Service], members: Mapping[str, Thing]
-) -> Mapping[str, Service]:
+class _ServedRows(NamedTuple):
+    """Rows of a run, each with the names of its thing and of those directly below it, and the rows by these names."""
+
+    topology: Topology
+    rows: Sequence[tuple[Service, Sequence[str]]]
+    by_name: Mapping[str, Sequence[int]]
+
+
+def _served_rows(topology: Topology, moment: Moment[Service]) -> _ServedRows:
+    """Return the rows about things of a topology; cached with the run, because every group asks for its own."""
+    known: _ServedRows | None = moment.memo.get("served")
+    if known is None or known.topology is not topology:
+        rows: list[tuple[Service, Sequence[str]]] = []
+        by_name: dict[str, list[int]] = {}
+        for row in moment.rows.values():
+            served = topology.find(row.name)
+            if served is not None:
+                near = [served.name, *(other.name for other in topology.lower(served))]
+                for name in dict.fromkeys(near):
+                    by_name.setdefault(name, []).append(len(rows))
+                rows.append((row, near))
+        known = moment.memo["served"] = _ServedRows(topology, rows, by_name)
+    return known
+
+
+def _rows_of(topology: Topology, moment: Moment[Service], members: Mapping[str, Thing]) -> Mapping[str, Service]:
     wanted = {thing.name: name for name, thing in members.items()}
     for thing in members.values():
         for below in topology.lower(thing):
             wanted.setdefault(below.name, wanted[thing.name])
+    printed = _served_rows(topology, moment)
     by_tool: dict[str, dict[str, Service]] = {}
-    for row in printed.values():
-        served = topology.find(row.name)
-        if served is None:
-            continue
-        near = [served.name, *(other.name for other in topology.lower(served))]
-        name = next((wanted[each] for each in near if each in wanted), None)
-        if name is None:
-            continue
+    for place in sorted({place for each in wanted for place in printed.by_name.get(each, ())}):
+        row, near = printed.rows[place]
+        name = next(wanted[each] for each in near if each in wanted)
         rows = by_tool.setdefault(row.tool, {})
-        if name not in rows or served.name == members[name].name:
+        if name not in rows or near[0] == members[name].name:
             rows[name] = row
     return max(by_tool.values(), key=len, default={})
 

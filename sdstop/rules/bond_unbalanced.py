@@ -78,8 +78,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _silent(window, bond, slaves, silent)
         elif bond.mode == _LACP and len({slave.aggregator for slave in slaves} - {None}) > 1:
             yield _split(window, bond, slaves)
-        elif standby:
-            yield _standby(window, bond, slaves, standby)
+        elif fewer := _fewer(window, bond, slaves, standby):
+            yield fewer
         elif bond.miimon == 0 and len(slaves) > 1:
             yield _unmonitored(bond, window, slaves)
         elif len(slaves) == 1 or bond.mode in _ONE:
@@ -167,6 +167,45 @@ def _down(window: Window, bond: Bond, slaves: Sequence[BondSlave], down: Sequenc
     failures = _sum(slave.link_failures for slave in down)
     found = _without(window, bond, slaves, down, fault, [Value("failures", "failures of these links", failures)])
     return replace(found, harmless_if="the slave was unplugged on purpose")
+
+
+def _fewer(window: Window, bond: Bond, slaves: Sequence[BondSlave], standby: Sequence[BondSlave]) -> Finding | None:
+    """Return the finding of a bond that has or uses fewer slaves than it was given, None for others."""
+    if left := _left(window, bond, slaves):
+        return _smaller(window, bond, slaves, left)
+    return _standby(window, bond, slaves, standby) if standby else None
+
+
+def _left(window: Window, bond: Bond, slaves: Sequence[BondSlave]) -> list[str]:
+    """Return the slaves that the bond had earlier in the window: one whose driver gives it up just disappears."""
+    moments = window.moments(BondSlave)
+    first = moments[0].rows.values() if moments else ()
+    return sorted({row.interface for row in first if row.bond == bond.interface} - {row.interface for row in slaves})
+
+
+def _smaller(window: Window, bond: Bond, slaves: Sequence[BondSlave], left: Sequence[str]) -> Finding:
+    total = len(slaves) + len(left)
+    next_one = "; the next failure stops them" if len(slaves) == 1 else ""
+    return Finding(
+        severity=Severity.WARNING,
+        subject=bond.interface,
+        title="SLAVE LEFT THE BOND",
+        cause=f"{human.listed([human.safe(name) for name in left], 2, 40)} left the bond while watched.",
+        impact=f"{len(slaves)} of {total} links left{next_one}.",
+        values=(
+            Value("left", "slaves that left", len(left), "", of=total),
+            Value("slaves", "slaves", len(slaves)),
+            Value("outside", "interfaces", ", ".join(left[:8])),
+        ),
+        evidence=cites(*(window.cite(slave) for slave in slaves[:1]), window.cite(bond, "mode")),
+        advice=(
+            run("ip", "link", "show", note="whether the interface is still there"),
+            _kernel_log(left[0], "why its driver gave it up"),
+        ),
+        refuted_by=f"the interface in /sys/class/net/{bond.interface}/bonding/slaves",
+        harmless_if="an administrator took it out of the bond",
+        damage=Damage.REDUNDANCY,
+    )
 
 
 def _standby(window: Window, bond: Bond, slaves: Sequence[BondSlave], standby: Sequence[BondSlave]) -> Finding:

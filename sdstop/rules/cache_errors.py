@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from sdstop.analysis.caching import FLASHCACHE, CacheAnalysis, cachings
+from sdstop.collectors.bcache.backing import BcacheWaiting
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
+from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
+    Covers,
     Damage,
     Finding,
     Gap,
@@ -45,6 +48,7 @@ _SIDES = {"fast_errors": "the cache device", "slow_errors": "the backing device"
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    yield from _without_cache(window)
     for caching in cachings(window):
         cache = caching.cache
         said = [*_state(window, cache), *_errors(window, caching), *_metadata(window, cache, limits)]
@@ -60,6 +64,44 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("this version reports neither state nor I/O errors", cache.cache, calm=True)
         else:
             yield Unchecked("neither state nor I/O errors are reported", cache.cache, calm=True)
+
+
+_BOOT = 120.0
+"""Seconds after the start of the node in which devices of a cache may still appear."""
+
+
+def _without_cache(window: Window) -> Iterator[Verdict]:
+    """Judge backing devices of bcache that wait for their cache set: they have no bcache device."""
+    uptime = next((node.uptime for node in window.rows(Node).values()), None)
+    for row in window.rows(BcacheWaiting).values():
+        if uptime is not None and uptime < _BOOT:
+            yield Unchecked("waits for its cache since the start of the node", row.device, gap=Gap.EARLY)
+            continue
+        dirty = row.state in {"dirty", "inconsistent"}
+        yield Finding(
+            severity=Severity.CRITICAL,
+            subject=row.device,
+            title="CACHE MISSING: device not started",
+            cause=f"The backing device is registered and waits for its cache; state {row.state or 'unknown'}.",
+            impact=(
+                "The volume is missing, and its newest data is only in the cache."
+                if dirty
+                else "The bcache device on it does not exist, nor anything built on it."
+            ),
+            values=(Value("state", "state", row.state), Value("running", "running", 0)),
+            evidence=cites(window.cite(row), window.cite(row, "state")),
+            advice=(
+                "Find the cache device: it failed, is missing, or was not registered.",
+                run("lsblk", "-o", "NAME,FSTYPE,SIZE,MODEL", note="type bcache"),
+                run("echo", "/dev/CACHE", into="/sys/fs/bcache/register", note="if it is there"),
+                run(
+                    "echo", "1", into=f"/sys/block/{row.folder}/bcache/running",
+                    note="without the cache: loses dirty data" if dirty else "without the cache",
+                ),
+            ),
+            refuted_by=f"1 in /sys/block/{row.folder}/bcache/running",
+            damage=Damage.DATA if dirty else Damage.AVAILABILITY,
+        )  # fmt: skip
 
 
 def _good(caching: CacheAnalysis) -> str:
@@ -201,11 +243,13 @@ def _metadata(window: Window, cache: Cache, limits: Limits) -> Iterator[Finding]
 
 CACHE_ERRORS = Rule(
     "cache-errors",
-    "cache with I/O errors, in a failed state, or short of metadata space",
+    "cache with I/O errors, failed, missing, or short of metadata space",
     Severity.CRITICAL,
     _check,
     (Cache,),
     (Threshold("metadata", 0.9, "used share of the metadata of dm-cache", "ratio"),),
+    instead=(BcacheWaiting,),
+    covers=(Covers(Cache), Covers(BcacheWaiting, "{device}")),
     explains=(
         "cache-bypassed",
         "cache-full-of-dirty",

@@ -58,7 +58,7 @@ def is_ceph(cluster: Cluster) -> bool:
 
 def pools_of(window: Window, cluster: str) -> dict[int, CephPool]:
     """Return the pools of a cluster by number, which placement groups begin with."""
-    return {row.number: row for row in window.rows(CephPool).values() if row.cluster == cluster}
+    return {row.number: row for row in window.where(CephPool, "cluster", cluster)}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -70,7 +70,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if cluster.state in {NO_QUORUM, NO_ANSWER}:
             yield _unanswered(window, cluster)
             continue
-        checks = [row for row in window.rows(CephCheck).values() if row.cluster == cluster.cluster]
+        checks = window.where(CephCheck, "cluster", cluster.cluster)
         pools = pools_of(window, cluster.cluster)
         yield from (_found(window, check, checks, pools) for check in checks)
         yield _whole(window, cluster, checks)
@@ -121,8 +121,8 @@ def _whole(window: Window, cluster: Cluster, checks: Sequence[CephCheck]) -> Ver
 
 def _silent_manager(window: Window, cluster: Cluster) -> Iterator[Finding]:
     """Yield a finding about a manager that is active for the monitors and does not answer."""
-    for node in window.rows(ClusterNode).values():
-        if node.cluster == cluster.cluster and node.role == "mgr" and node.healthy == 0:
+    for node in window.where(ClusterNode, "cluster", cluster.cluster):
+        if node.role == "mgr" and node.healthy == 0:
             yield Finding(
                 severity=Severity.WARNING,
                 subject=f"{cluster.cluster}/mgr",
@@ -179,7 +179,7 @@ _NO_MONITORS = "Commands and new clients wait; so does I/O after the next change
 
 def _unanswered(window: Window, cluster: Cluster) -> Finding:
     total = cluster.managers
-    nodes = [row for row in window.rows(ClusterNode).values() if row.cluster == cluster.cluster and row.role == "mon"]
+    nodes = [row for row in window.where(ClusterNode, "cluster", cluster.cluster) if row.role == "mon"]
     missing = [row.node for row in nodes if row.healthy == 0]
     if cluster.state == NO_QUORUM:
         title = f"NO QUORUM: {cluster.managers_up} of {total} monitors up"
@@ -260,7 +260,7 @@ def _blockers(window: Window, check: CephCheck) -> list[CephBlocker]:
     """Return the OSDs for which the placement groups of a check wait, those with the most first."""
     if check.code != "PG_AVAILABILITY":
         return []
-    rows = [row for row in window.rows(CephBlocker).values() if row.cluster == check.cluster]
+    rows = window.where(CephBlocker, "cluster", check.cluster)
     return sorted(rows, key=lambda row: (-row.blocked, row.number))
 
 

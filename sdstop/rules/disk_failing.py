@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.alike_verdicts import alike
 from sdstop.analysis.disk_growth import Growth, growth
+from sdstop.collectors.health.enclosures import EnclosureSlot
 from sdstop.collectors.health.raid_readings import RaidDisk
 from sdstop.collectors.health.readings import (
     ANSWERED,
@@ -34,6 +35,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
+from sdstop.rules.enclosure_slots import slot_findings
 
 RELIABILITY, READ_ONLY, BACKUP, MEMORY = 4, 8, 16, 32
 """Bits of an NVMe disk's critical warning (NVMe base specification, log page 02h); 1 is spare, 2 temperature."""
@@ -57,6 +59,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     health, disks = window.rows(DiskHealth).values(), window.rows(RaidDisk).values()
     yield from window.of_run(DiskHealth, key, lambda: alike(_health(window, health, limits)))
     yield from window.of_run(RaidDisk, key, lambda: alike(_raid(window, disk, limits) for disk in disks))
+    yield from window.of_run(EnclosureSlot, key, lambda: list(slot_findings(window)))
 
 
 def _health(window: Window, rows: Iterable[DiskHealth], limits: Limits) -> Iterator[Verdict]:
@@ -312,7 +315,7 @@ def _shows(disk: RaidDisk) -> Advice:
 
 DISK_FAILING = Rule(
     "disk-failing",
-    "disk with a predicted failure, unreadable sectors, uncorrected errors or a failed self-test",
+    "disk with a predicted failure, unreadable sectors, errors, a failed self-test or a slot at fault",
     Severity.CRITICAL,
     _check,
     (DiskHealth,),
@@ -321,7 +324,7 @@ DISK_FAILING = Rule(
         Threshold("uncorrected", 10.0, "uncorrected errors that warrant a warning even if they do not grow"),
         Threshold("reallocated", 50.0, "reallocated sectors that warrant a warning even if they do not grow"),
     ),
-    instead=(RaidDisk,),
+    instead=(RaidDisk, EnclosureSlot),
     covers=(Covers(DiskHealth), Covers(RaidDisk)),
     explains=("slow-device", "slow-stripe-member", "device-hung", "osd-slow", "disk-offline", "rebuild-slow"),
     inherent=True,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from sdstop.collectors.network.interfaces import STATISTICS, Interface, Traffic
+from sdstop.collectors.network.links import BondSlave
 from sdstop.collectors.network.paths import Softnet
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
@@ -28,7 +29,7 @@ from sdstop.core.history import Window
 _SECONDS = 60.0
 
 _WIRES = frozenset({"physical", "bond", "team", "vlan", "wlan", "wwan"})
-"""Kinds that end at a wire. A tap or veth drops frames that a paused guest does not receive."""
+"""Kinds that end at a wire, as slaves of a bond do. A tap or veth drops frames that a paused guest does not receive."""
 
 
 class _Losses(Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ def _judge(window: Window, losses: _Losses, known: Interface | None, softnet: in
     lost = _beyond(losses.rx_lost, losses.rx, limits) or _beyond(losses.tx_lost, losses.tx, limits)
     bad = losses.rx_errors + losses.rx_dropped + losses.tx_lost
     if lost:
-        wire = known is None or known.kind in _WIRES
+        wire = known is None or known.kind in _WIRES or bool(window.where(BondSlave, "interface", losses.interface))
         yield _finding(window, losses, known, Severity.WARNING if wire else Severity.INFO, softnet, limits)
     elif _beyond(losses.rx_errors + losses.rx_dropped, losses.rx, limits):
         yield _finding(window, losses, known, Severity.INFO, softnet, limits)
@@ -119,12 +120,22 @@ def _losses(window: Window, first: Traffic, last: Traffic, seconds: float, softn
         seconds=seconds,
         rx=step["rx_packets"],
         tx=step["tx_packets"],
-        rx_errors=step["rx_errors"],
+        rx_errors=step["rx_errors"] or (0 if dropped else _sum_of(detail, _RECEIVED_BADLY)),
         rx_dropped=dropped,
-        tx_lost=step["tx_errors"] + step["tx_dropped"],
+        tx_lost=step["tx_errors"] + step["tx_dropped"] or _sum_of(detail, _SENT_BADLY),
         detail=detail,
         unwanted=_unwanted(dropped, detail, softnet),
     )
+
+
+_RECEIVED_BADLY = ("rx_crc", "rx_frame", "rx_length", "rx_over", "rx_fifo")
+_SENT_BADLY = ("tx_carrier", "tx_fifo", "collisions")
+"""Counters that some drivers do not add to the totals of errors and drops; collisions are in none."""
+
+
+def _sum_of(detail: dict[str, int] | None, fields: tuple[str, ...]) -> int:
+    """Return the growth of these counters."""
+    return sum((detail or {}).get(field, 0) for field in fields)
 
 
 _COUNTERS = ("rx_packets", "tx_packets", "rx_errors", "rx_dropped", "tx_errors", "tx_dropped")

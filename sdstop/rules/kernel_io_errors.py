@@ -48,6 +48,7 @@ _TITLES: Mapping[str, str] = {
     "thin-full": "THIN POOL FULL", "thin-readonly": "THIN POOL READ-ONLY", "thin-failed": "THIN POOL FAILED",
     "snapshot-invalid": "SNAPSHOT INVALID", "cache-failed": "CACHE FAILED", "server-silent": "SERVER DOES NOT ANSWER",
     "split-brain": "SPLIT BRAIN", "journal-missing": "JOURNAL MISSING", "volume-readonly": "VOLUME READ-ONLY",
+    "bitmap-lost": "BITMAP DISABLED after errors",
     "beyond-end": "REQUESTS BEYOND THE END", "duplicate-id": "DUPLICATE IDENTIFIER",
     "capacity-error": "CAPACITY NOT READABLE", "controller-hot": "CONTROLLER TOO HOT",
 }  # fmt: skip

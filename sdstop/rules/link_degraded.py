@@ -30,14 +30,14 @@ from sdstop.core.finding import (
 from sdstop.core.history import Window
 
 _KINDS = frozenset({"physical", "team"})
-"""Kinds of interfaces that are judged; bond-unbalanced compares the slaves of a bond."""
+"""Kinds of interfaces that are judged, and slaves of bonds of any kind; bond-unbalanced compares their rates."""
 _AWAY = frozenset({"down", "lowerlayerdown"})
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     slaves = {row.interface: row for row in window.rows(BondSlave).values()}
     for row in window.rows(Interface).values():
-        if row.kind in _KINDS:
+        if row.kind in _KINDS or row.interface in slaves:
             yield _judged(window, row, slaves, limits)
 
 
@@ -86,7 +86,8 @@ def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
     if slave is not None:
         lost = ("LINK DOWN", f"The link is down; bond {human.safe(slave.bond)} works without it.")
         impact = "The bond has less bandwidth, and fewer links to lose."
-        return _finding(window, row, lost, impact, window.cite(slave, "link"), Damage.REDUNDANCY)
+        finding = _finding(window, row, lost, impact, window.cite(slave, "link"), Damage.REDUNDANCY)
+        return replace(finding, explains=(f"bond-unbalanced:{slave.bond}",))
     traffic = window.get(Traffic, row.interface)
     if traffic is None:
         return Unchecked("no link; traffic since boot unknown", row.interface, calm=True, gap=Gap.UNRECORDED)
@@ -100,14 +101,17 @@ def _down(window: Window, row: Interface, slave: BondSlave | None) -> Verdict:
 
 def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
     """Return the number of link failures in the window."""
-    changes = [old.carrier_changes for _, old in window.series(Interface, row.interface) if old is not None]
-    known = [number for number in changes if number is not None]
-    flaps = (known[-1] - known[0]) // 2 if known else 0
+    old = (each for _, each in window.series(Interface, row.interface) if each is not None)
+    flaps = _grown(row.carrier_changes, (each.carrier_changes for each in old)) // 2
     if slave is not None:
-        rows = [old for _, old in window.series(BondSlave, (slave.bond, slave.interface)) if old is not None]
-        failures = [old.link_failures for old in rows if old.link_failures is not None]
-        flaps = max(flaps, failures[-1] - failures[0] if failures else 0)
+        before = (each for _, each in window.series(BondSlave, (slave.bond, slave.interface)) if each is not None)
+        flaps = max(flaps, _grown(slave.link_failures, (each.link_failures for each in before)))
     return flaps
+
+
+def _grown(now: int | None, before: Iterator[int | None]) -> int:
+    """Return how far a counter grew since the first sample that has it; old samples are expensive to look at."""
+    return 0 if now is None else now - next((number for number in before if number is not None), now)
 
 
 def _is_beside(window: Window, row: Interface, speed: int) -> bool:
@@ -123,8 +127,8 @@ def _counted(window: Window, row: Interface, slave: BondSlave | None) -> bool:
     """Return whether the failures of a link are known."""
     if slave is not None and slave.link_failures is not None:
         return True
-    rows = [old for _, old in window.series(Interface, row.interface) if old is not None]
-    return any(old.carrier_changes is not None for old in rows)
+    rows = (old for _, old in window.series(Interface, row.interface) if old is not None)
+    return row.carrier_changes is not None or any(old.carrier_changes is not None for old in rows)
 
 
 _MEGABIT = 125_000
@@ -188,8 +192,7 @@ LINK_DEGRADED = Rule(
         Threshold("slowest", 12.5e6, "speed of a physical link in one direction that is too slow", "bytes_per_second"),
         Threshold("hourly", 1.0, "mean link failures per hour since boot of a link that flaps, with one in a window"),
     ),
-    covers=(Covers(Interface, where=lambda row: row.kind in _KINDS),),
-    explains=("bond-unbalanced",),
+    covers=(Covers(Interface, where=lambda row: row.kind in _KINDS), Covers(BondSlave, "{interface}")),
     many="are degraded",
     view="network",
     advice="Reseat or replace the cable and its modules, then try another port.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from sdstop.collectors.memory.edac import (
     MemoryErrorActivity,
     MemoryErrors,
 )
+from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
 from sdstop.core.finding import (
@@ -53,11 +54,35 @@ class _Count(Struct, frozen=True):
         return self.corrected / self.counted_for * _DAY if self.counted_for else None
 
 
-def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     """Judge each run once: nothing changes between runs, and modules are many."""
     slots = window.now.run_of(Dimm)
     key = (_ID, None if slots is None else slots.started, *limits.values())
-    return window.of_run(MemoryController, key, lambda: list(_said(window, limits)))
+    yield from window.of_run(MemoryController, key, lambda: list(_said(window, limits)))
+    for node in window.rows(Node).values():
+        if node.memory_poisoned:
+            yield _poisoned(window, node, node.memory_poisoned)
+
+
+def _poisoned(window: Window, node: Node, size: int) -> Finding:
+    """Return the finding of pages that the kernel took out of use (mm/memory-failure.c), with EDAC or without it."""
+    return Finding(
+        severity=Severity.WARNING,
+        subject="memory",
+        title=f"MEMORY POISONED: {human.quantity(size, 'bytes')}",
+        cause=f"{human.quantity(size, 'bytes')} taken out of use since boot after uncorrectable errors.",
+        impact="Programs with data there were ended; the module can fail again.",
+        values=(Value("poisoned", "memory out of use", size, "bytes", above=0),),
+        evidence=cites(window.cite(node, "memory_poisoned")),
+        advice=(
+            "Find the module in the log of the management controller; replace it.",
+            run("ipmitool", "sel", "elist"),
+            run("journalctl", "-k").pipe("grep", "-i", "-E", "mce|memory failure|poison"),
+        ),
+        refuted_by="HardwareCorrupted: 0 kB in /proc/meminfo",
+        harmless_if="errors were injected for a test",
+        totals=True,
+    )
 
 
 def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -188,7 +213,7 @@ def _advice(severity: Severity) -> tuple[Advice, ...]:
 
 MEMORY_ERRORS = Rule(
     _ID,
-    "memory modules with uncorrected or recurring corrected errors",
+    "memory with uncorrected or recurring corrected errors, or out of use after errors",
     Severity.CRITICAL,
     _check,
     (MemoryController, MemoryErrors),
@@ -199,6 +224,7 @@ MEMORY_ERRORS = Rule(
         Threshold("storm", 100.0, "minimum corrected errors between two samples that are critical"),
         Threshold("critical_per_hour", 1000.0, "corrected errors per hour that are critical"),
     ),
+    instead=(Node,),
     many="have memory errors",
     damage=Damage.AVAILABILITY,
     view="host",

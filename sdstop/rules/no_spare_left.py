@@ -47,7 +47,7 @@ def _is_journal(window: Window, array: Array) -> bool:
 
 
 def _finding(window: Window, array: Array) -> Finding:
-    failed = [m for m in window.rows(Member).values() if m.array == array.array and m.state == "faulty"]
+    failed = [m for m in window.where(Member, "array", array.array) if m.state == "faulty"]
     names = ", ".join(m.device for m in failed) or human.number(array.failed)
     left = array.spares or 0
     return Finding(

@@ -47,9 +47,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _found(window: Window, device: ClusterDevice) -> Finding:
     out = "out" in words_of(device)
-    lacking = any(
-        row.cluster == device.cluster and row.code == "PG_DEGRADED" for row in window.rows(CephCheck).values()
-    )
+    lacking = any(row.code == "PG_DEGRADED" for row in window.where(CephCheck, "cluster", device.cluster))
     severity = Severity.INFO if out and not lacking else Severity.WARNING
     impact = "Data on it has one copy fewer until it returns or is rebuilt."
     if out:
@@ -58,15 +56,15 @@ def _found(window: Window, device: ClusterDevice) -> Finding:
             impact = "Copies are missing until the rebuild on other OSDs ends."
     muted = next(
         (
-            " (muted in Ceph)" for row in window.rows(CephCheck).values()
-            if row.cluster == device.cluster and row.code == "OSD_DOWN" and row.muted
+            " (muted in Ceph)" for row in window.where(CephCheck, "cluster", device.cluster)
+            if row.code == "OSD_DOWN" and row.muted
         ), "",
     )  # fmt: skip
     name, node = human.safe(device.device, 20), human.safe(device.node, 40)
     here = f"; its disk here is {human.safe(device.local, 24)}" if device.local else ""
     peers = [
-        row for row in window.rows(ClusterDevice).values()
-        if row.cluster == device.cluster and is_osd(row) and row.node == device.node
+        row for row in window.where(ClusterDevice, "node", device.node)
+        if row.cluster == device.cluster and is_osd(row)
     ]  # fmt: skip
     state = "down and out" if out else "down"
     return Finding(
@@ -89,7 +87,7 @@ def _found(window: Window, device: ClusterDevice) -> Finding:
         ),
         evidence=cites(
             window.cite(device),
-            *(window.cite(row) for row in window.rows(ClusterPool).values() if row.cluster == device.cluster),
+            *(window.cite(row) for row in window.where(ClusterPool, "cluster", device.cluster)),
         ),
         advice=(
             f"Find out why {name} is down, then start or replace it.",

@@ -87,8 +87,8 @@ def _is_map(window: Window, thing: Thing) -> bool:
 def _finding(window: Window, path: str, paths: Sequence[str], users: Sequence[Thing], maps: dict[str, str]) -> Finding:
     mapping = next((maps[each] for each in paths if each in maps), None)
     device = window.get(BlockDevice, path)
-    row = next((row for row in window.rows(MultipathPath).values() if row.path == path), None)
-    beside = next((row for row in window.rows(MultipathPath).values() if row.path in paths), None)
+    row = next(iter(window.where(MultipathPath, "path", path)), None)
+    beside = next((row for each in paths for row in window.where(MultipathPath, "path", each)), None)
     by = human.safe(users[0].label, 20)
     more = f" and {len(users) - 1} more" if len(users) > 1 else ""
     return Finding(

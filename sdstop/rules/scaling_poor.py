@@ -11,7 +11,7 @@ from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import fitting
-from sdstop.core.history import Window
+from sdstop.core.history import Moment, Window
 from sdstop.core.text import added
 from sdstop.readings.cluster import Cluster, ClusterClient
 
@@ -45,8 +45,9 @@ SUSPECTS = {
 
 
 def _check(window: Window, limits: Limits, findings: Sequence[Finding]) -> Iterator[Verdict]:
+    suspects = _suspects(findings)
     for cluster in window.rows(Cluster).values():
-        yield from _of_cluster(window, cluster, _suspects(findings), limits)
+        yield from _of_cluster(window, cluster, suspects, limits)
 
 
 def _suspects(findings: Sequence[Finding]) -> list[Finding]:
@@ -86,7 +87,7 @@ def _phases(window: Window, cluster: str, limits: Limits) -> dict[int, _Phase]:
     """Return the phases by number of active clients, each with enough samples and enough requests."""
     seen: dict[int, list[tuple[float, float | None]]] = {}
     for moment in window.moments(ClusterClient):
-        rows = [row for row in moment.rows.values() if row.cluster == cluster]
+        rows = _clients_of(moment, cluster)
         busy = [(row, (row.reads or 0.0) + (row.writes or 0.0)) for row in rows]
         most = max((rate for _, rate in busy), default=0.0)
         active = [(row, rate) for row, rate in busy if rate >= most * _ACTIVE]
@@ -99,6 +100,16 @@ def _phases(window: Window, cluster: str, limits: Limits) -> dict[int, _Phase]:
     return {
         clients: _phase(clients, readings) for clients, readings in seen.items() if len(readings) >= limits["readings"]
     }
+
+
+def _clients_of(moment: Moment[ClusterClient], cluster: str) -> Sequence[ClusterClient]:
+    """Return the clients of a cluster; grouped once per run, because many windows ask for it."""
+    groups: dict[str, list[ClusterClient]] | None = moment.memo.get("clients by cluster")
+    if groups is None:
+        groups = moment.memo["clients by cluster"] = {}
+        for row in moment.rows.values():
+            groups.setdefault(row.cluster, []).append(row)
+    return groups.get(cluster, ())
 
 
 def _phase(clients: int, readings: Sequence[tuple[float, float | None]]) -> _Phase:
@@ -118,7 +129,7 @@ def _queue(row: ClusterClient) -> float | None:
 def _found(
     window: Window, cluster: Cluster, single: _Phase, many: _Phase, suspects: Sequence[Finding], limits: Limits
 ) -> Finding:
-    rows = [row for row in window.rows(ClusterClient).values() if row.cluster == cluster.cluster]
+    rows = window.where(ClusterClient, "cluster", cluster.cluster)
     busiest = sorted(rows, key=lambda row: -((row.reads or 0.0) + (row.writes or 0.0)))[:2]
     efficiency = many.total / (many.clients * single.total)
     alone, each = single.wait or 0.0, many.wait or 0.0

@@ -130,8 +130,8 @@ def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used
     if pool.rebuilds == 0:
         return RuledOut(pool.name, f"{now}% in use; {_copies(pool)}: no rebuild after a loss, no space needed")
     held = sum(
-        row.used or 0 for row in window.rows(FailureDomain).values()
-        if row.cluster == pool.cluster and row.pool == pool.pool and row.domain == pool.largest_domain
+        row.used or 0 for row in window.where(FailureDomain, "pool", pool.pool)
+        if row.cluster == pool.cluster and row.domain == pool.largest_domain
     )  # fmt: skip
     again = held if pool.rebuilds is None else pool.rebuilds
     after = (used - held + again) / left if left > 0 else None
@@ -174,8 +174,8 @@ def _copies(pool: ClusterPool) -> str:
 
 def _domains(window: Window, pool: ClusterPool) -> list[Cite | None]:
     return [
-        window.cite(row) for row in window.rows(FailureDomain).values()
-        if row.cluster == pool.cluster and row.pool == pool.pool and row.domain == pool.largest_domain
+        window.cite(row) for row in window.where(FailureDomain, "pool", pool.pool)
+        if row.cluster == pool.cluster and row.domain == pool.largest_domain
     ]  # fmt: skip
 
 

@@ -37,10 +37,20 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
     """Return whether each name is of a kind with only one disk on this node, so that it cannot change."""
-    disks = [row.device for row in window.rows(BlockDevice).values() if row.kind == "disk"]
     kinds = {_LETTERS.match(row.device or "") for row in named}
     found = {match[0] for match in kinds if match is not None}
-    return bool(disks) and all(sum(disk.startswith(kind) for disk in disks) == 1 for kind in found)
+    if not window.where(BlockDevice, "kind", "disk"):
+        return False
+    return all(_disks_called(window, kind) == 1 for kind in found)
+
+
+def _disks_called(window: Window, kind: str) -> int:
+    """Return how many disks have a name that begins so."""
+
+    def counted() -> int:
+        return sum(row.device.startswith(kind) for row in window.where(BlockDevice, "kind", "disk"))
+
+    return window.once(("disks called", kind), counted)
 
 
 def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int) -> Finding:
@@ -92,7 +102,7 @@ def _viewed(window: Window, row: DevicePath) -> str:
     """Return the device as views name it: in a cluster its node and its own name, on this node its kernel name."""
     if row.kind != "powerflex":
         return row.device or ""
-    devices = (each for each in window.rows(ClusterDevice).values() if each.node == row.place)
+    devices = window.where(ClusterDevice, "node", row.place)
     known = next((each for each in devices if each.path in {row.path, row.now}), None)
     return f"{row.holder}/{row.place}" + (f"/{known.device}" if known is not None else "")
 

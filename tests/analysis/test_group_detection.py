@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from tests.arrays import reported
 from tests.arrays.groups import HELD_OUT, KINDS, TUNING, Found, Shape, Trouble, judged, score, shapes
 
 _FIRST = 5000
@@ -56,3 +57,13 @@ def test_every_kind_is_measured_with_every_trouble_and_without() -> None:
 def test_what_was_used_for_tuning_is_not_measured() -> None:
     for name in ("members", "spinning", "flash", "loads", "writes", "factors", "stalls"):
         assert not set(getattr(TUNING, name)) & set(getattr(HELD_OUT, name)), name
+
+
+def test_sick_slaves_of_bonds_and_sick_osds_are_found_and_no_others() -> None:
+    every = [(shape, *reported.judged(shape, seed)) for seed in (_FIRST, _FIRST + 1) for shape in reported.shapes(seed)]
+    result = reported.score(every)
+    assert (result.precision, result.recall) == (1.0, 1.0), every
+    assert {(shape.kind, shape.sick, shape.bursts) for shape, _, _ in every} == {
+        (kind, sick, bursts) for kind in ("bond slaves", "OSDs of Ceph") for sick in (False, True)
+        for bursts in (False, True)
+    }  # fmt: skip

@@ -95,6 +95,8 @@ KINDS: dict[str, tuple[str, Spread]] = {
     "raidz2": ("raidz2", _all),
     "dRAID": ("dRAID", _all),
     "LVM stripe": ("LVM stripe", _own),
+    "mirror of LVM": ("LVM raid", _mirror),
+    "raid6 of LVM": ("LVM raid", _all),
     "multipath": ("multipath", _in_turn),
     "pool devices": ("like disks", _copies),
     "like disks": ("like disks", _own),
@@ -149,13 +151,23 @@ def simulated(shape: Shape, seed: int) -> Iterator[tuple[float, str]]:
     for second in range(SECONDS + 1):
         clock.run_until(4.0 + second)
         now = 4.0 + second
-        rows = (disk.counters.row(*_number(name), name, now) for name, disk in zip(names(shape), disks, strict=True))
+        rows = [
+            disk.counters.row(*_number(name), name, now)
+            for device, disk in zip(names(shape), disks, strict=True)
+            for name in (device, *_images(shape, device))
+        ]
         yield _BOOT + now, "".join(f"{row}\n" for row in rows)
 
 
 def _number(name: str) -> tuple[int, int]:
     major, minor = peers.number(name).split(":")
     return int(major), int(minor)
+
+
+def _images(shape: Shape, device: str) -> list[str]:
+    """Return the image of a raid volume that is all that a disk holds, none in other groups."""
+    place = names(shape).index(device)
+    return [f"dm-{peers.FIRST_IMAGE + place}"] if KINDS[shape.kind][0] == "LVM raid" else []
 
 
 def _nothing(now: float) -> None:
@@ -194,8 +206,8 @@ def judged(shape: Shape, seed: int) -> Found:
         for episode in session.episodes()
         if episode.finding.severity is not Severity.INFO
     }
-    sick = names(shape)[0] if shape.trouble is not Trouble.NONE else None
-    return Found(shape, seed, sick in said, tuple(sorted(said - {sick})))
+    sick = {names(shape)[0], *_images(shape, names(shape)[0])} if shape.trouble is not Trouble.NONE else set()
+    return Found(shape, seed, bool(sick & said), tuple(sorted(said - sick)))
 
 
 def score(every: Iterable[Found]) -> Score:

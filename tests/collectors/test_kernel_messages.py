@@ -211,6 +211,8 @@ beyond-end nvme0n1 | nvme0n1: Read(0x2) @ LBA 12, 8 blocks, LBA Out of Range (sc
 superblock-error node | md: super_written gets error=-5
 superblock-error node | device-mapper: raid: Failed to read superblock of device at position 1
 array-failed md3 | md3: bitmap initialisation failed: -5
+bitmap-lost md3 | md3: disabling internal bitmap due to errors
+bitmap-lost md3 | md3: kicking failed bitmap file /var/lib/bitmap-md3 from array!
 journal-missing md3 | md/raid:md3: journal device is missing, mount the array read-only
 request-refused node | blk_insert_cloned_request: over max size limit. (2048 > 1024)
 integrity-error dm-3 | device-mapper: crypt: dm-3: INTEGRITY AEAD ERROR, sector 12

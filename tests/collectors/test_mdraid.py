@@ -15,7 +15,7 @@ from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.model import Reading, schema
 from sdstop.core.replay import Replay
-from sdstop.readings.rebuild import Rebuild
+from sdstop.readings.rebuild import MDSTAT, Rebuild
 from tests.fixtures import opened
 
 MD = "/sys/block/md0/md"
@@ -41,7 +41,7 @@ SYSFS = {
     "sync_action": "recover", "last_sync_action": "check", "mismatch_cnt": "128", "metadata_version": "1.2",
     "consistency_policy": "bitmap", "sync_speed_min": "1000 (system)", "sync_speed_max": "50000 (local)",
     "sync_completed": "492244864 / 3906764800", "sync_max": "max", "stripe_cache_size": "256",
-    "stripe_cache_active": "17",
+    "stripe_cache_active": "17", "suspend_lo": "0", "suspend_hi": "0", "reshape_position": "none",
 }  # fmt: skip
 DEVICES = {
     "sda1": ("in_sync", "0", "none"), "sdb1": ("in_sync,write_mostly", "1", "none"), "sdc1": ("faulty", "none", "0"),
@@ -83,7 +83,7 @@ def test_an_array_with_all_of_sysfs() -> None:
             size=3906764800 * 1024, chunk=524288, near_copies=None, far_copies=None, raid_disks=3,
             old_raid_disks=None, working=2, degraded=1, tolerates=0, spares=1, failed=1, slots="UU_",
             action="recover", last_action="check", mismatch=128, policy="bitmap", bitmap="internal",
-            bitmap_chunk=64 << 20, stripe_cache=256, stripe_cache_active=17,
+            bitmap_chunk=64 << 20, stripe_cache=256, stripe_cache_active=17, suspended_from=0, suspended_to=0,
         )
     }  # fmt: skip
 
@@ -373,3 +373,20 @@ def test_a_recorded_kernel() -> None:
     assert {r.completed for r in stopped} == {r.done for r in stopped}
     states = {shot.rows(Member)[("md0", "vdf")].state for shot in shots if ("md0", "vdf") in shot.rows(Member)}
     assert states == {"rebuilding", "in_sync"}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, []),
+        ({"raid_disks": "3\n"}, ['"[2/", and /sys/block/md0/md/raid_disks is 3']),
+        ({"raid_disks": "3 (2)\n"}, []),  # a reshape
+        ({"level": "raid6\n"}, ['"raid1", and /sys/block/md0/md/level is raid6']),
+        ({"level": "1\n", "raid_disks": "2\n"}, []),
+    ],
+)
+def test_a_shape_in_sysfs_that_is_not_that_of_mdstat_is_a_contradiction(files: dict[str, str], said: list[str]) -> None:
+    text = "md0 : active raid1 sdb[1] sda[0]\n      8 blocks [2/2] [UU]\n\nunused devices: <none>\n"
+    host = EvidenceHost.of({MDSTAT: text} | {f"/sys/block/md0/md/{name}": value for name, value in files.items()})
+    list(MDRAID.read(host))
+    assert [defect.reason for defect in host.defects] == said

@@ -31,6 +31,7 @@ Dirty:               120 kB
 Writeback:             8 kB
 SwapTotal:             0 kB
 SwapFree:              0 kB
+HardwareCorrupted:     4 kB
 HugePages_Total:       5
 """
 FILES = {
@@ -53,7 +54,7 @@ def node(files: dict[str, str]) -> Node:
 def test_all_of_it() -> None:
     assert node(FILES) == Node(
         "store-7", "6.1.0-53-amd64", 1_763_701_560, 3751.4, 2, 1.5, 0.75, 0.25, 4, 2,
-        24_684_084 * 1024, 24_357_680 * 1024, 120 * 1024, 8192, 0, 0, 4711, 815,
+        24_684_084 * 1024, 24_357_680 * 1024, 120 * 1024, 8192, 0, 0, 4711, 815, 4096,
     )  # fmt: skip
 
 

@@ -8,13 +8,14 @@ from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.dmsetup import INFO, TABLE
 from sdstop.collectors.devicemapper.mapper import MAPPER
+from sdstop.collectors.devicemapper.raids import MAPPED_RAIDS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.zfs.pools import ZFS
 from sdstop.core.evidence import command_key
 from tests.nodes import zfs
 from tests.rules.stripes import Files, Load
 
-COLLECTORS = (DISKSTATS, BLOCKDEV, MDRAID, MDMEMBERS, MAPPER, ZFS)
+COLLECTORS = (DISKSTATS, BLOCKDEV, MDRAID, MDMEMBERS, MAPPER, MAPPED_RAIDS, ZFS)
 
 DISKS = ("sdb", "sdc", "sdd", "sde", "sdf", "sdg")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -78,6 +79,26 @@ def mapping(names: Sequence[str], target: str = "striped") -> Files:
     return found | {f"link:/sys/block/dm-0/slaves/{disk}": f"../../{disk}" for disk in names}
 
 
+FIRST_IMAGE = 10
+"""Number of the device mapper device of a raid volume's first image."""
+
+
+def images(names: Sequence[str]) -> Files:
+    """Return what sysfs shows of a raid volume of LVM (vg0-data, dm-0) with an image, and metadata, on each disk."""
+    parts = {"dm-0": ("vg0-data", "")}
+    for place, disk in enumerate(names):
+        parts[f"dm-{FIRST_IMAGE + place}"] = (f"vg0-data_rimage_{place}", disk)
+        parts[f"dm-{2 * FIRST_IMAGE + place}"] = (f"vg0-data_rmeta_{place}", disk)
+    found: Files = {}
+    for place, (device, (name, disk)) in enumerate(parts.items()):
+        base = f"/sys/block/{device}"
+        found |= {f"{base}/dev": f"253:{device[3:]}\n", f"{base}/dm/name": f"{name}\n", f"{base}/size": "7814037168\n",
+                  f"{base}/dm/uuid": f"LVM-{'v' * 32}{place:032}\n"}  # fmt: skip
+        below = [disk] if disk else [part for part, (known, _) in parts.items() if known != "vg0-data"]
+        found |= {f"link:{base}/slaves/{each}": f"../../{each}" for each in below}
+    return found
+
+
 def shown(
     structure: Files, names: Sequence[str], load: Loads, *, seconds: int = 40, interval: float = 1.0
 ) -> list[tuple[float, Files]]:
@@ -112,6 +133,7 @@ GROUPS: Mapping[str, Callable[[Sequence[str]], Files]] = {
     "dRAID": lambda names: pool(names, f"draid1:{len(names) - 1}d:{len(names)}c:0s-0"),
     "ZFS mirror": lambda names: pool(names, "mirror-0"),
     "LVM stripe": mapping,
+    "LVM raid": images,
     "multipath": lambda names: mapping(names, "multipath"),
     "like disks": lambda _: {},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -364,3 +365,98 @@ def test_a_disk_that_is_gone_besides_a_missing_member() -> None:
     finding = vanished(("sdc",), slots="UUU_").finding("md0")
     assert (finding.severity, finding.title) == (Severity.CRITICAL, "1 MEMBER GONE: md has not noticed")
     assert vanished((), slots="UUU_").finding("md0").severity is Severity.WARNING
+
+
+# --- what md holds back, or does not list --------------------------------------------------------------------
+
+
+def shaped(seconds: int, position: str = "40960", **settings: Any) -> Judged:
+    """Return what is said of an array that has been at this reshape_position for some seconds."""
+    node = Node(slots="UUUU", action="idle", **settings)
+    files = node.files() | {"/sys/block/md0/md/reshape_position": f"{position}\n"}
+    return Judged(COLLECTORS, [ARRAY_DEGRADED], [(float(t), files) for t in range(seconds + 1)])
+
+
+def test_a_reshape_that_nobody_continues() -> None:
+    finding = shaped(8).finding("md0")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "RESHAPE INTERRUPTED")
+    assert value(finding, "position") == 40960 * 512
+    assert "mdadm --grow --continue /dev/md0" in finding.steps
+
+
+def test_a_reshape_that_begins_is_given_some_seconds() -> None:
+    said = shaped(7).unchecked("md0")
+    assert (said.gap, said.reason) == (Gap.EARLY, "reshape not running for 7.0s: needs 8 s")
+
+
+def test_a_reshape_waits_for_the_first_write_to_an_array_that_is_read_only_until_then() -> None:
+    assert shaped(9, state="read-auto").finding("md0").severity is Severity.INFO
+
+
+@pytest.mark.parametrize("settings", [{"done": 100}, {"waiting": "DELAYED"}])
+def test_a_reshape_that_runs_or_is_due_is_not_interrupted(settings: dict[str, Any]) -> None:
+    assert shaped(20, operation="reshape", **settings).ruled_out("md0").summary == "all 4 members in sync"
+
+
+def test_an_array_without_a_reshape_is_whole() -> None:
+    assert shaped(20, "none").ruled_out("md0").summary == "all 4 members in sync"
+
+
+def test_a_degraded_array_says_that_its_reshape_is_interrupted() -> None:
+    files = Node(slots="UU_", action="idle").files() | {"/sys/block/md0/md/reshape_position": "40960\n"}
+    finding = Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, files)]).finding("md0")
+    assert finding.cause.endswith("; no rebuild: reshape interrupted.")
+
+
+def beside(mdstat: Sequence[bool], size: str = "7813529600") -> Judged:
+    """Return what is said if the kernel counts md0 in each second, and lists it in some."""
+    node = Node(slots="UUUU", action="idle", disks=[Disk("sda")], own=Disk("md0"))
+    files = node.files() | {"/sys/block/md0/size": f"{size}\n", "/sys/block/md0/dev": "9:0\n"}
+    empty = files | {"/proc/mdstat": "Personalities : [raid5]\nunused devices: <none>\n"}
+    shown = [(float(t), files if listed else empty) for t, listed in enumerate(mdstat)]
+    return Judged((*COLLECTORS, BLOCKDEV, DISKSTATS), [ARRAY_DEGRADED], shown)
+
+
+@pytest.mark.parametrize("mdstat", [[True, False, False], [False, False]])
+def test_an_array_that_is_counted_and_not_listed(mdstat: list[bool]) -> None:
+    said = beside(mdstat).unchecked("md0")
+    assert (said.gap, said.reason) == (Gap.FAULTY, "counted in /proc/diskstats, and not listed in /proc/mdstat")
+
+
+def test_sources_are_not_read_at_the_same_instant() -> None:
+    assert beside([True, True, False]).silent()
+
+
+def test_a_stopped_array_has_no_size() -> None:
+    assert beside([False, False, False], size="0").silent()
+
+
+@pytest.mark.parametrize(
+    ("bitmaps", "lost"), [((True, True), False), ((False, False), False), ((False, True), False), ((True, False), True)]
+)
+def test_a_bitmap_that_is_removed_while_it_is_watched(bitmaps: Sequence[bool], lost: bool) -> None:  # noqa: FBT001
+    files = Node(slots="UUUU", action="idle").files()
+    line = "[4/4] [UUUU]\n      bitmap: 0/15 pages [0KB], 65536KB chunk"
+    with_one = files | {"/proc/mdstat": files["/proc/mdstat"].replace("[4/4] [UUUU]", line)}
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED], [(float(t), with_one if is_there else files)
+                                                 for t, is_there in enumerate(bitmaps)])  # fmt: skip
+    if lost:
+        assert (said.finding("md0").severity, said.finding("md0").title) == (Severity.INFO, "BITMAP REMOVED")
+    else:
+        assert said.ruled_out("md0").summary == "all 4 members in sync"
+
+
+@pytest.mark.parametrize(("seconds", "fires"), [(9, False), (10, True)])
+def test_an_array_that_waits_for_its_metadata(seconds: int, fires: bool) -> None:  # noqa: FBT001
+    files = Node(slots="UUUU", action="idle", state="write-pending").files()
+    said = Judged(COLLECTORS, [ARRAY_DEGRADED], [(float(t), files) for t in range(seconds + 1)])
+    if fires:
+        assert said.finding("md0").title == "WRITES WAIT for the metadata"
+    else:
+        assert said.ruled_out("md0").summary == "all 4 members in sync"
+
+
+def test_an_array_that_is_written_passes_through_the_state_now_and_then() -> None:
+    states = ["write-pending" if t % 4 else "active" for t in range(40)]
+    shown = [(float(t), Node(slots="UUUU", action="idle", state=state).files()) for t, state in enumerate(states)]
+    assert Judged(COLLECTORS, [ARRAY_DEGRADED], shown).ruled_out("md0").summary == "all 4 members in sync"

@@ -229,3 +229,24 @@ def test_a_bond_that_does_not_look_at_its_links(miimon: str, mode: str, *, found
         assert (finding.severity, finding.title) == (Severity.INFO, "LINKS OF THE BOND NOT MONITORED")
     else:
         assert said.ruled_out("bond0", RULE).summary
+
+
+@pytest.mark.parametrize(("before", "now", "left"), [(2, 2, ""), (1, 2, ""), (2, 1, "eth1"), (3, 2, "eth2")])
+def test_a_slave_that_leaves_the_bond_while_it_is_watched(before: int, now: int, left: str) -> None:
+    shown: list[tuple[float, Files]] = []
+    for second in range(20):
+        names = [f"eth{index}" for index in range(now if second > 5 else before)]
+        base = f"{CLASS}/bond0/bonding"
+        more = {f"{base}/mode": "802.3ad 4", f"{base}/slaves": " ".join(names), f"{base}/mii_status": "up",
+                f"{base}/miimon": "100"}  # fmt: skip
+        for name in names:
+            own = {"state": "active", "mii_status": "up", "link_failure_count": "0", "ad_aggregator_id": "1"}
+            more |= {f"{CLASS}/{name}/bonding_slave/{key}": text for key, text in own.items()}
+        bond = Nic("bond0", kind="bond", speed=20_000, lower=tuple(names))
+        shown.append((float(second), files(*(Nic(name, master="bond0") for name in names), bond, more=more)))
+    said = Judged((NETWORK, INTERFACES, LINKS), [BOND_UNBALANCED], shown)
+    if left:
+        assert said.finding("bond0").title == "SLAVE LEFT THE BOND"
+        assert said.finding("bond0").cause == f"{left} left the bond while watched."
+    else:
+        said.ruled_out("bond0")

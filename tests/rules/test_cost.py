@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from types import FrameType
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import pytest
 
@@ -15,14 +13,12 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.evidence import Origin
 from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
-from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.session import Session
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules import RULES
 from tests.nodes.large import frames
-
-V = TypeVar("V")
+from tests.rules.calls import CountingGuard
 
 FEW, MANY = 100, 1000
 SECONDS = 24
@@ -35,26 +31,6 @@ GROWTH = 1.25 * MANY / FEW
 """Allowed growth of a rule's calls: in proportion to the disks, and what earlier tests left in caches."""
 FIXED = 300
 """Calls that do not depend on the number of disks."""
-
-
-class CountingGuard(Guard):
-    """Counts the calls of functions, those in C included, by the part of a frame in which they are."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: Counter[str] = Counter()
-
-    def call(self, part: Part, name: str, make: Callable[[], V], instead: Callable[[str], V]) -> V:
-        def called(frame: FrameType, event: str, arg: object) -> None:
-            del frame, arg
-            self.calls[name] += event in {"call", "c_call"}
-
-        before = sys.getprofile()
-        sys.setprofile(called)
-        try:
-            return super().call(part, name, make, instead)
-        finally:
-            sys.setprofile(before)
 
 
 def _each_sample(window: Window, limits: Limits) -> Iterable[Verdict]:

@@ -289,3 +289,34 @@ def test_a_mapping_without_a_table_below_a_mount(size: int, *, mounted: bool) ->
     said = Judged((BLOCKDEV, MOUNTED), [DISK_OFFLINE], [(0.0, files)])
     found = [each.title for each in said.all if isinstance(each, Finding)]
     assert found == (["VOLUME WITHOUT CAPACITY, still in use"] if mounted and not size else [])
+
+
+@pytest.mark.parametrize(("size", "fits"), [(6, True), (7, False)])
+def test_a_member_that_became_smaller_than_its_part_of_the_array(size: int, fits: bool) -> None:  # noqa: FBT001
+    """The device has 16 sectors; the array uses `size` KiB behind an offset of 4 sectors."""
+    member = "/sys/block/md0/md/dev-sdb"
+    used = {f"{member}/size": f"{size}\n", f"{member}/offset": "4\n", f"{member}/state": "in_sync\n"}
+    said = judged(disk("sda", 0), disk("sdb", 16) | used)
+    if fits:
+        assert "sdb" in said.ruled_out("sdb").subjects
+    else:
+        finding = said.finding("sdb")
+        assert finding.title == "MEMBER BEYOND THE END OF ITS DISK"
+        assert finding.cause == "md0 uses 1 KiB behind the end of the device."
+
+
+@pytest.mark.parametrize(("sizes", "fires"), [((16, 16), False), ((16, 20), False), ((16, 15), True)])
+@pytest.mark.parametrize("used", [True, False])
+def test_a_device_that_becomes_smaller_below_an_array(sizes: tuple[int, int], fires: bool, used: bool) -> None:  # noqa: FBT001
+    mdstat = MDSTAT if used else "Personalities : \nunused devices: <none>\n"
+    shown = [
+        (61.0 * turn, disk("sda", 0) | disk("sdb", 16) | {"/sys/block/sdb/size": f"{size}\n", "/proc/mdstat": mdstat,
+                                                          "/proc/partitions": f"{size}\n"})
+        for turn, size in enumerate(sizes)
+    ]  # fmt: skip
+    said = Judged((BLOCKDEV, MDRAID, MDMEMBERS), [DISK_OFFLINE], shown)
+    if fires and used:
+        assert said.finding("sdb").title == "SMALLER THAN BEFORE, still in use"
+        assert said.finding("sdb").cause == "The device lost 512 B; md0 on it."
+    else:
+        assert "sdb" in said.ruled_out("sdb").subjects

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.collectors.network.links import LINKS
 from sdstop.collectors.network.paths import TCP
 from sdstop.core.finding import Finding, Severity
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
@@ -173,3 +174,32 @@ def test_one_frame_is_not_called_good() -> None:
 
 def test_an_idle_interface_is_not_worth_a_word() -> None:
     assert judged({}, packets=0).silent()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["collisions", "rx_crc_errors", "rx_fifo_errors", "rx_frame_errors", "rx_length_errors", "tx_carrier_errors"],
+)
+@pytest.mark.parametrize(("lost", "fires"), [(99, False), (101, True)])
+def test_a_counter_that_the_driver_does_not_add_to_its_total(name: str, lost: int, fires: bool) -> None:  # noqa: FBT001
+    said = judged({name: lost})
+    if fires:
+        assert said.finding("eth0").severity is Severity.WARNING
+    else:
+        assert f"{lost} of 2.0M frames" in said.ruled_out("eth0").summary
+
+
+@pytest.mark.parametrize(("master", "severity"), [("bond0", Severity.WARNING), ("", Severity.INFO)])
+def test_losses_of_a_slave_of_a_bond_are_those_of_a_wire(master: str, severity: Severity) -> None:
+    """A tap drops what a paused guest does not receive; below a bond it is a link."""
+    base = "/sys/class/net/bond0/bonding"
+    more = {**SNMP, f"{base}/mode": "802.3ad 4\n", f"{base}/slaves": "eth0\n"} if master else SNMP
+    shown = []
+    for t in range(0, 61, 10):
+        counters = {"tx_dropped": 10 * t}
+        nic = Nic("eth0", kind="tun", master=master, rx_packets=t * 1000, tx_packets=t * 1000, counters=counters)
+        bond = [Nic("bond0", kind="bond", lower=("eth0",))] if master else []
+        state = {"/sys/class/net/eth0/bonding_slave/state": "active\n"} if master else {}
+        shown.append((float(t), files(nic, *bond, more={**more, **state})))
+    said = Judged((NETWORK, INTERFACES, TCP, LINKS), [FRAMES_DROPPED], shown)
+    assert said.finding("eth0").severity is severity

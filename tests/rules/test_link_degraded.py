@@ -165,3 +165,13 @@ def test_a_slow_link_beside_a_fast_one_is_for_management(other: int, share: floa
 def test_a_slow_slave_is_not_for_management() -> None:
     said = judged(bond(Nic("eth0", speed=100, rx_packets=9), Nic("eth1", speed=10_000)))
     assert said.finding("eth0").severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("kind", ["physical", "tun", "veth"])
+def test_a_slave_that_is_down_is_a_warning_whatever_its_kind(kind: str) -> None:
+    """A virtual link that is down by itself is none of the node's; below a bond it was redundancy."""
+    down = Nic("eth1", kind=kind, master="bond0", carrier=False, rx_packets=9)
+    finding = judged(bond(slave("eth0"), down)).finding("eth1")
+    assert finding.cause == "The link is down; bond bond0 works without it."
+    alone = judged(files(Nic("eth1", kind="tun", carrier=False, rx_packets=9)))
+    assert alone.silent()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sdstop.collectors.memory.dimms import DIMMS, TABLE
 from sdstop.collectors.memory.edac import EDAC
+from sdstop.collectors.system.node import NODE
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
@@ -117,3 +120,14 @@ def test_no_module_is_guessed() -> None:
         ("CPU_SrcID#0_Ha#0_Chan#1_DIMM#0", board((1, 1), names="DIMM {all}")),
     ):
         assert value(placed(label, memory), "module") == label
+
+
+@pytest.mark.parametrize(("kib", "fires"), [(0, False), (4, True)])
+def test_pages_out_of_use_are_a_warning_without_a_counter_of_errors(kib: int, fires: bool) -> None:  # noqa: FBT001
+    meminfo = f"MemTotal: 65842300 kB\nHardwareCorrupted: {kib:>5} kB\n"
+    said = Judged((EDAC, DIMMS, NODE), [MEMORY_ERRORS], [(0.0, {"/proc/meminfo": meminfo})])
+    if fires:
+        assert said.finding("memory").severity is Severity.WARNING
+        assert said.finding("memory").title == "MEMORY POISONED: 4 KiB"
+    else:
+        assert not [each for each in said.all if isinstance(each, Finding)]

@@ -11,6 +11,7 @@ import pytest
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.devicemapper.suspended import SUSPENDED
+from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.pressure import PRESSURE
 from sdstop.collectors.system.tasks import TASKS
@@ -293,3 +294,39 @@ def test_a_finding_accounts_for_it_even_of_info() -> None:
 def test_without_processors_nothing_is_said() -> None:
     one = dict(files([])) | {"/proc/stat": "btime 1\nprocs_blocked 3\n"}
     assert judged(one, rules=[LOAD_UNEXPLAINED]).unchecked("load").calm
+
+
+# --- ranges of md arrays that are suspended ------------------------------------------------------------------
+
+MD_LIST = (
+    "Personalities : [raid1]\nmd0 : active raid1 sdb[1] sda[0]\n      8 blocks [2/2] [UU]\n\nunused devices: <none>\n"
+)
+
+
+def ranged(seconds: int, high: int = 4096, low: int = 0, action: str = "idle", step: int = 0) -> Judged:
+    """Return what is said of an array whose range of suspended writes ends at `high`, `step` more each second."""
+    known = {"level": "raid1", "array_state": "clean", "degraded": "0", "sync_action": action, "suspend_lo": str(low)}
+    files = {f"/sys/block/md0/md/{name}": f"{text}\n" for name, text in known.items()} | {"/proc/mdstat": MD_LIST}
+    shown = [(float(t), files | {"/sys/block/md0/md/suspend_hi": f"{high + t * step}\n"}) for t in range(seconds + 1)]
+    return Judged((MDRAID, MDMEMBERS), [VOLUME_SUSPENDED], shown)
+
+
+def test_a_range_of_an_array_that_stays_suspended() -> None:
+    finding = ranged(10).finding("md0")
+    assert (finding.severity, finding.title) == (Severity.WARNING, "RANGE SUSPENDED: writes wait")
+    assert finding.cause == "Suspended from 0 B to 2 MiB for 10s, without a reshape."
+    assert any(line.startswith("echo 0 > /sys/block/md0/md/suspend_hi") for line in finding.steps)
+
+
+def test_a_range_that_was_suspended_a_moment_ago_or_moves_is_not_reported_yet() -> None:
+    assert "below 10 s is normal" in ranged(9).unchecked("md0").reason
+    assert "below 10 s is normal" in ranged(30, step=8).unchecked("md0").reason
+
+
+def test_a_range_that_a_reshape_moves_belongs_to_it() -> None:
+    assert ranged(30, action="reshape").unchecked("md0").calm
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (4096, 4096), (4097, 4096)])
+def test_an_empty_range_holds_nothing_back(low: int, high: int) -> None:
+    assert ranged(30, high, low).ruled_out("md0").summary == "no range suspended: suspend_hi 0"

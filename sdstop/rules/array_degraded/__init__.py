@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.presence import gone
 from sdstop.analysis.rebuilding import REPAIRS, RebuildAnalysis, rebuild_analyses
+from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
@@ -23,12 +24,22 @@ from sdstop.core.finding import (
     Value,
     Verdict,
     cites,
+    unchecked,
 )
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
-from sdstop.rules.array_degraded.halted import failed_journal, frozen, without_journal
+from sdstop.rules.array_degraded.halted import (
+    bitmap_before,
+    failed_journal,
+    frozen,
+    interrupted,
+    pending,
+    without_bitmap,
+    without_journal,
+)
 from sdstop.rules.array_degraded.member import corrected, marks, smart, suspect, sync_action
 from sdstop.rules.array_degraded.shared import on_one_disk, shared, twice
+from sdstop.rules.array_degraded.unlisted import unlisted
 
 _RUNNING = frozenset({
     "clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "read-only", "auto-read-only",
@@ -44,6 +55,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield suspect(window, member, said)
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         yield _idle(window, array) or _judged(window, array)
+    yield from unchecked(unlisted(window), "counted in /proc/diskstats, and not listed in /proc/mdstat", gap=Gap.FAULTY)
 
 
 def _idle(window: Window, array: Array) -> Verdict | None:
@@ -67,6 +79,8 @@ def _judged(window: Window, array: Array) -> Verdict:
         return Unchecked(said, array.array, gap=Gap.FAULTY)
     if lost := _without_device(window, array):
         return _gone(window, array, lost)
+    if (waits := pending(window, array)) is not None:
+        return waits
     if array.redundant and array.degraded is None:
         return Unchecked("number of missing members unavailable (mdstat, sysfs)", array.array)
     if array.redundant and array.degraded:
@@ -80,10 +94,14 @@ def _whole(window: Window, array: Array) -> Verdict:
         return without_journal(window, array, journal)
     if array.state in _REFUSES:
         return _refuses(window, array)
+    if array.reshape_position is not None:
+        return interrupted(window, array)
     if array.redundant and array.action == "frozen":
         return frozen(window, array)
     if disks := shared(window, array):
         return on_one_disk(window, array, disks)
+    if bitmap := bitmap_before(window, array):
+        return without_bitmap(window, array, bitmap)
     if not array.redundant:
         return RuledOut(array.array, f"{array.level}, {array.state}: no redundancy to lose")
     count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
@@ -217,6 +235,8 @@ def _doing(array: Array, known: RebuildAnalysis | None) -> tuple[str, bool]:
         return f"{known.what} {known.rebuild.state}", True
     if array.action in _FILLS:
         return f"{array.action} pending", True
+    if array.reshape_position is not None:
+        return "no rebuild: reshape interrupted", False
     return "no rebuild" + ("" if array.spares else ": no spare"), False
 
 
@@ -346,6 +366,7 @@ ARRAY_DEGRADED = Rule(
     _check,
     (Array,),
     (Threshold("corrected", 20.0, "corrected read errors of a member, even without new ones (md drops it at 20/h)"),),
+    instead=(BlockDevice,),
     remembers=True,
     explains=(
         "slow-device",

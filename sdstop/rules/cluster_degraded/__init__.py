@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -70,8 +70,8 @@ class _Part(Struct, frozen=True):
 
 
 def _judged(window: Window, cluster: Cluster) -> Verdict:
-    nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
-    devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
+    nodes = window.where(ClusterNode, "cluster", cluster.cluster)
+    devices = [d for d in window.where(ClusterDevice, "cluster", cluster.cluster) if d.healthy == 0]
     down = [n for n in nodes if n.healthy == 0]
     away = [n for n in nodes if n.maintenance is not None]
     alone = _alone(cluster, nodes)
@@ -105,7 +105,9 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     )
 
 
-def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: ClusterNode | None) -> Iterator[_Part]:
+def _copies(
+    window: Window, cluster: Cluster, nodes: Sequence[ClusterNode], alone: ClusterNode | None
+) -> Iterator[_Part]:
     """Yield missing copies."""
     unknown = _unknown(cluster, nodes)
     if cluster.failed:
@@ -156,7 +158,7 @@ def _copies(window: Window, cluster: Cluster, nodes: list[ClusterNode], alone: C
         )  # fmt: skip
 
 
-def _members(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
+def _members(cluster: Cluster, down: Sequence[ClusterNode], devices: list[ClusterDevice]) -> Iterator[_Part]:
     """Yield nodes and devices that failed."""
     if down:
         cause = _sentence(_listed([f"{node_name(n)} is {n.state}" for n in down]))
@@ -186,7 +188,7 @@ def _counted(count: int, one: str, several: str) -> str:
     return one if count == 1 else f"{count} {several}"
 
 
-def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
+def _reported(cluster: Cluster, down: Sequence[ClusterNode]) -> Iterator[_Part]:
     """Yield faults that the cluster itself reports."""
     says = cluster.says or ""
     if cluster.kind == DRBD and says and (not down or cluster.state in _ALONE):
@@ -211,7 +213,7 @@ def _reported(cluster: Cluster, down: list[ClusterNode]) -> Iterator[_Part]:
         )  # fmt: skip
 
 
-def _events(window: Window, cluster: Cluster, away: list[ClusterNode]) -> Iterator[_Part]:
+def _events(window: Window, cluster: Cluster, away: Sequence[ClusterNode]) -> Iterator[_Part]:
     if away:
         yield _Part(
             Severity.INFO, Damage.HYGIENE, "MAINTENANCE", f"In maintenance: {_listed([n.node for n in away])}.",
@@ -226,7 +228,7 @@ def _events(window: Window, cluster: Cluster, away: list[ClusterNode]) -> Iterat
         )  # fmt: skip
 
 
-def _unknown(cluster: Cluster, nodes: list[ClusterNode]) -> list[ClusterNode]:
+def _unknown(cluster: Cluster, nodes: Sequence[ClusterNode]) -> Sequence[ClusterNode]:
     """Return the peers of a DRBD resource of whose data nothing is known, because they are not connected."""
     return [node for node in nodes if node.healthy is None and not node.local] if cluster.kind == DRBD else []
 
@@ -251,7 +253,7 @@ def _listed(names: list[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
-def _alone(cluster: Cluster, nodes: list[ClusterNode]) -> ClusterNode | None:
+def _alone(cluster: Cluster, nodes: Sequence[ClusterNode]) -> ClusterNode | None:
     """Return the only node of a DRBD resource known to have good data, if others should have it too.
 
     A DRBD client is Diskless and healthy: it never had any data.
@@ -266,8 +268,8 @@ def _last_copy(window: Window, cluster: Cluster) -> bool:
     if cluster.kind == "powerflex":
         return True
     copies = [
-        pool.copies for pool in window.rows(ClusterPool).values()
-        if pool.cluster == cluster.cluster and pool.copies is not None and pool.degraded != 0
+        pool.copies for pool in window.where(ClusterPool, "cluster", cluster.cluster)
+        if pool.copies is not None and pool.degraded != 0
     ]  # fmt: skip
     return bool(copies) and max(copies) <= 2
 
@@ -283,12 +285,12 @@ def _switched(window: Window, cluster: Cluster) -> tuple[int, int] | None:
 
 def _pools(window: Window, cluster: Cluster) -> list[Cite | None]:
     return [
-        window.cite(pool, "degraded") for pool in window.rows(ClusterPool).values()
-        if pool.cluster == cluster.cluster and (pool.degraded or pool.failed)
+        window.cite(pool, "degraded") for pool in window.where(ClusterPool, "cluster", cluster.cluster)
+        if pool.degraded or pool.failed
     ][:2]  # fmt: skip
 
 
-def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
+def _good(cluster: Cluster, nodes: Sequence[ClusterNode]) -> Verdict:
     if cluster.state is None and cluster.degraded is None and not nodes:
         return Unchecked("state, nodes and copies unavailable", cluster.cluster)
     if cluster.healthy is None and cluster.state is not None:
@@ -303,7 +305,7 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
 
 
 def _advice(
-    window: Window, cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
+    window: Window, cluster: Cluster, down: Sequence[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
 ) -> tuple[Advice, ...]:
     steps: list[Advice] = []
     if lacking:

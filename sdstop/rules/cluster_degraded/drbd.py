@@ -21,7 +21,7 @@ def node_name(node: ClusterNode) -> str:
 
 def drbd_advice(window: Window, cluster: Cluster) -> Iterator[Advice]:
     """Yield the steps for a resource: the status, then repairs of this side, then repairs of the peer."""
-    rows = [row for row in window.rows(DrbdConnection).values() if row.resource == cluster.cluster]
+    rows = window.where(DrbdConnection, "resource", cluster.cluster)
     argument = operands(rows[0].argument if rows else cluster.cluster)
     yield run("drbdadm", "status", "--verbose", *argument)
     if any(row.suspended for row in rows):

@@ -35,7 +35,16 @@ from sdstop.core.joins import CONTAINS, Naming
 from sdstop.core.thing import Thing
 from sdstop.core.topology import Topology
 from sdstop.readings.disk import Disk
-from sdstop.rules.disk_offline.capacity import beyond, cut, empty, users
+from sdstop.rules.disk_offline.capacity import (
+    beyond,
+    cut,
+    cut_member,
+    empty,
+    member_beyond,
+    shrunk,
+    shrunk_finding,
+    users,
+)
 from sdstop.rules.disk_offline.writing import DELETED, holder_of, refuses, unlinked
 
 _GOOD = frozenset({"running", "live"})
@@ -184,8 +193,12 @@ def _said(window: Window) -> Iterator[Verdict]:
             yield Unchecked(f'unknown state "{human.safe(row.state, 40)}"', row.device, gap=Gap.FAULTY)
         elif row.size == 0 and row.kind in _HAS_SIZE and (above := users(window, row)):
             yield empty(window, row, above)
+        elif (less := shrunk(window, row)) > 0:
+            yield shrunk_finding(window, row, less)
         elif (more := beyond(window, row)) > 0:
             yield cut(window, row, more)
+        elif (outside := member_beyond(window, row)) is not None:
+            yield cut_member(window, row, *outside)
         elif row.kind == "loop" and (row.backing_file or "").endswith(DELETED) and (holder := holder_of(window, row)):
             yield unlinked(window, row, holder)
         elif row.read_only and row.parent is None and row.kind != "md" and (holder := holder_of(window, row)):

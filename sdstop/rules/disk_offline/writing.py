@@ -27,14 +27,11 @@ def holder_of(window: Window, row: BlockDevice) -> str:
     parts = (row.device, *(part.device for part in window.where(BlockDevice, "parent", row.device)))
     below = [thing for part in parts if (thing := window.topology.named(Naming.DEV, part)) is not None]
     points = {each.name for one in below for each in window.topology.upper(one) if ThingKind.MOUNT in each.kinds}
-    return next(
-        (
-            mount.point
-            for mount in window.rows(MountPoint).values()
-            if mount.access == "rw" and (mount.point in points or (mount.kernel is not None and mount.kernel in parts))
-        ),
-        "",
+    mounts = (
+        *(mount for point in points for mount in window.where(MountPoint, "point", point)),
+        *(mount for part in parts for mount in window.where(MountPoint, "kernel", part)),
     )
+    return min((mount.point for mount in mounts if mount.access == "rw"), default="")
 
 
 def unlinked(window: Window, row: BlockDevice, holder: str) -> Finding:

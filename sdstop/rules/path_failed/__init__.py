@@ -102,9 +102,7 @@ def _since(window: Window, row: MultipathState) -> float:
 
 
 def _finding(window: Window, row: MultipathState, seconds: float) -> Finding:
-    failed = [
-        each for each in window.rows(MultipathPath).values() if each.mapping == row.mapping and each.state == FAILED
-    ]
+    failed = [each for each in window.where(MultipathPath, "mapping", row.mapping) if each.state == FAILED]
     names = [each.path or each.number for each in failed]
     severity = Severity.WARNING if row.active else Severity.CRITICAL
     if row.active:

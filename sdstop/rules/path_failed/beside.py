@@ -23,15 +23,24 @@ def disks_beside(window: Window, row: MultipathState) -> list[str]:
 
     The map cannot have a disk that is in use: path-used-directly reports that cause.
     """
-    mapped = {each.number for each in window.rows(MultipathPath).values()}
     own = [each.path for each in window.where(MultipathPath, "mapping", row.mapping) if each.path is not None]
-    keys = {_identity(disk) for path in own if (disk := window.get(BlockDevice, path)) is not None}
+    keys = dict.fromkeys(_identity(disk) for path in own if (disk := window.get(BlockDevice, path)) is not None)
+    free = window.once("disks in no map", lambda: _free(window))
     return [
-        each.device for each in window.rows(BlockDevice).values()
-        if each.kind == "disk" and each.number not in mapped and each.hctl and each.own_wwn and each.size
-        and each.state == "running" and _identity(each) in keys and _is_settled(window, each.device)
-        and not users_of(window, each.device)
+        each.device for key in keys for each in free.get(key, ())
+        if _is_settled(window, each.device) and not users_of(window, each.device)
     ]  # fmt: skip
+
+
+def _free(window: Window) -> dict[tuple[object, ...], list[BlockDevice]]:
+    """Return the disks that run and are in no map, by identity."""
+    mapped = {each.number for each in window.rows(MultipathPath).values()}
+    found: dict[tuple[object, ...], list[BlockDevice]] = {}
+    for each in window.rows(BlockDevice).values():
+        known = each.kind == "disk" and each.number not in mapped and each.hctl and each.own_wwn and each.size
+        if known and each.state == "running":
+            found.setdefault(_identity(each), []).append(each)
+    return found
 
 
 def _identity(disk: BlockDevice) -> tuple[object, ...]:
