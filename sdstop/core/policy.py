@@ -118,7 +118,7 @@ NO_POLICY = Policy()
 
 
 def agreed(policies: Sequence[Policy]) -> Policy:
-    """Return what the policies of several nodes have in common: equal settings of rules, and equal acceptances."""
+    """Return the settings of rules and the acceptances that the policies of all nodes share."""
     first, *others = policies or [NO_POLICY]
     rules = {rule: own for rule, own in first.rules.items() if all(each.rules.get(rule) == own for each in others)}
     return Policy(rules, tuple(one for one in first.accepted if all(one in each.accepted for each in others)))
