@@ -192,7 +192,12 @@ class Exposition:
         """Make this sample the one shown."""
         guard = self.session.guard
         disks = self._disks(look)
-        guard.call(Part.TALLY, "all", lambda: self._tallies.observe(look.window, self._limits(), disks), lambda _: None)
+        guard.call(
+            Part.TALLY,
+            "all",
+            lambda: self._tallies.observe(look.window, self._limits(), disks, look.judgement),
+            lambda _: None,
+        )
         episodes = self.session.diagnosis.episodes
         with self._lock:
             self._look = look
