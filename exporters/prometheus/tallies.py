@@ -32,6 +32,8 @@ AT_LIMIT = 0.95
 """Minimum used share of a limit for a sample to count as at the limit."""
 
 NOT_JUDGED = Judgement()
+MOST_GONE = 10_000
+"""Maximum counts kept of things that are gone, which can return; names of containers never do."""
 
 _SECONDS = Kind.COUNTER
 
@@ -261,6 +263,8 @@ class EventCounters:
                 row = make(*(key if isinstance(key, tuple) else (key,)), total)
             rows[key] = row
         self.rows[family] = before if rows == before else rows
+        if len(self._totals) > MOST_GONE + 2 * len(rows):
+            self._totals = {(of, key): n for (of, key), n in self._totals.items() if of is not family or key in rows}
 
 
 def _share(limit: Limit, used: LimitUse) -> float | None:
