@@ -12,9 +12,10 @@
     subject = "memory"
     reason = "modules ordered, ticket 4711"
     until = 2026-12-31
+    severity = "warning"
 
-An accepted finding stays visible as one that is accepted; it is information until the date, and raises no alarm. So
-are the findings that follow from it, unless the harm that they report is worse.
+An accepted finding stays visible as one that is accepted; it is information until the date, unless it gets worse than
+the severity, and raises no alarm. So are the findings that follow from it, unless the harm that they report is worse.
 """
 
 from __future__ import annotations
@@ -51,16 +52,22 @@ class RulePolicy(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """Findings to accept: patterns of rule and subject, the reason, and its end (Unix seconds)."""
+    """Findings to accept: patterns of rule and subject, the reason, and its end (Unix seconds).
+
+    One that gets worse than `severity` is no longer accepted; None: however bad it is.
+    """
 
     reason: str
     rule: str = "*"
     subject: str = "*"
     until: float | None = None
+    severity: Severity | None = None
 
     def covers(self, finding: Finding, taken: float) -> bool:
         """Return whether it holds for a finding at a time; one that ends holds for no undated capture."""
         if self.until is not None and not (dated(taken) and taken < self.until):
+            return False
+        if self.severity is not None and finding.severity.rank > self.severity.rank:
             return False
         subjects = [member.subject for member in finding.members] or [finding.subject]
         named = fnmatchcase(finding.subject, self.subject) or all(fnmatchcase(each, self.subject) for each in subjects)
