@@ -36,7 +36,9 @@ class AttachedFrames:
         self.note = ""
         self._held = bytearray()
         self._number = 0
-        end = time.monotonic() + OPENING
+        self.began = time.monotonic()
+        """Time before which frames are those that the exporter had already."""
+        end = self.began + OPENING
         try:
             self._socket = connected(path, OPENING)
         except OSError as error:

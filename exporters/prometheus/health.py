@@ -175,9 +175,21 @@ class Health(Struct):
         for kind in list(self.lasted)[: max(len(self.lasted) - MOST_LASTED, 0)]:
             del self.lasted[kind]
         begun = ((finding.id, episodes.get(finding.id)) for finding in look.judgement.findings)
-        self.since = {key: episode.since for key, episode in begun if episode is not None and dated(episode.since)}
+        self.since = {
+            key: since for key, episode in begun if episode is not None and dated(since := _since(episode, now))
+        }
         for rule in looked(look.judgement) if dated(now.taken) else ():
             self.evaluated[rule] = now.taken
+
+
+STEP = 5.0
+"""Seconds by which the clock must have been set for a beginning to be stated by the new time."""
+
+
+def _since(episode: Episode, now: Snapshot) -> float:
+    """Return the beginning of a finding by the clock of the newest sample: one that was set is wrong about the past."""
+    by_clock = float(round(now.taken - (now.monotonic - episode.began)))
+    return episode.since if abs(by_clock - episode.since) < STEP or not dated(now.taken) else by_clock
 
 
 def _same_hang(before: Run | None, run: Run) -> bool:

@@ -11,7 +11,7 @@ import struct
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,6 @@ from sdstop.core.guard import Part
 from sdstop.core.joins import ThingKind
 from sdstop.core.model import Label, Reading, schema
 from sdstop.core.session import Look, Session
-from sdstop.core.snapshot import Run
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import ALL, FULL, MEMBERS, VIRTUAL, Choice
 from sdstop.exporters.prometheus.exposition import Heading, Told, lines
@@ -192,7 +191,12 @@ class Exposition:
         """Make this sample the one shown."""
         guard = self.session.guard
         disks = self._disks(look)
-        guard.call(Part.TALLY, "all", lambda: self._tallies.observe(look.window, self._limits(), disks), lambda _: None)
+        guard.call(
+            Part.TALLY,
+            "all",
+            lambda: self._tallies.observe(look.window, self._limits(), disks, look.judgement),
+            lambda _: None,
+        )
         episodes = self.session.diagnosis.episodes
         with self._lock:
             self._look = look
@@ -265,7 +269,7 @@ class Exposition:
 
     def _page(self, look: Look, openmetrics: bool, packed: bool, process: bool, part: PageSelection) -> bytes:  # noqa: FBT001
         now = self._time(look)
-        shown = frozenset(name for name, run in look.now.runs.items() if self._fresh(look, run, now))
+        shown = self._fresh(look, now)
         if shown != self._shown:
             self._forget()
             self._shown = shown
@@ -273,7 +277,7 @@ class Exposition:
         if form not in self._pages:
             while len(self._pages) >= _MOST_PARTS:
                 del self._pages[next(iter(self._pages))]
-            pieces = self._pieces(look, now, part, openmetrics=openmetrics, process=process)
+            pieces = self._pieces(look, now, part, shown, openmetrics=openmetrics, process=process)
             make = _gzip if packed else _whole
             self._pages[form] = make(pieces, openmetrics=openmetrics)
         return self._pages[form]
@@ -282,9 +286,10 @@ class Exposition:
         """Yield every metric that has samples, without process metrics. Raises LookupError before the first frame."""
         look = self._require()
         now = self._time(look)
-        tables = self._tables(look, now, WHOLE)
+        fresh = self._fresh(look, now)
+        tables = self._tables(look, fresh, WHOLE)
         of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
-        yield from (told for told in (*self._own(look, now, WHOLE), *of_families) if told[1])
+        yield from (told for told in (*self._own(look, now, WHOLE, fresh), *of_families) if told[1])
 
     def sampled(self) -> tuple[float, list[Told]] | None:
         """Return the Unix time of the newest sample and its metrics, from any thread; None if it is too old."""
@@ -310,32 +315,44 @@ class Exposition:
     def _recent(self, look: Look, now: float) -> bool:
         return not self.session.origin.live or now - look.now.monotonic <= self.oldest
 
-    def _fresh(self, look: Look, run: Run, now: float) -> bool:
-        """Return whether a run is recent; every successful run of a capture is, as run times may be unrecorded."""
-        if not run.ok or not self.session.origin.live:
-            return run.ok
-        limit = max(STALE, 3 * max(self._paces[run.collector], self.interval))
-        return self._recent(look, now) and now - run.started <= limit
+    def _fresh(self, look: Look, now: float) -> frozenset[str]:
+        """Return the collectors with recent data; all successful ones of a capture, as run times may be unrecorded."""
+        runs = look.now.runs.items()
+        if not self.session.origin.live:
+            return frozenset(name for name, run in runs if run.ok)
+        if not self._recent(look, now):
+            return frozenset()
+        return frozenset(name for name, run in runs if run.ok and now - run.started <= self._longest(name))
 
-    def _tables(self, look: Look, now: float, part: PageSelection) -> list[tuple[type[Reading], Mapping[Any, Reading]]]:
+    def _longest(self, name: str) -> float:
+        """Return the age in seconds above which the data of a collector are left out."""
+        return max(STALE, 3 * max(self._paces[name], self.interval))
+
+    def _tables(
+        self, look: Look, fresh: Container[str], part: PageSelection
+    ) -> list[tuple[type[Reading], Mapping[Any, Reading]]]:
+        """Return the rows of each family of the requested sources with fresh data, without families that have none."""
+        runs = look.now.by_family
         found: list[tuple[type[Reading], Mapping[Any, Reading]]] = []
         for family in self._series:
             of = tallies.OF.get(family, family)
-            if not any(name in part for name in self._providers[of]):
+            run = runs.get(of)
+            if run is None or run.collector not in fresh:
                 continue
-            run = look.now.run_of(of)
-            if run is not None and self._fresh(look, run, now):
-                found.append((family, run.tables[family] if of is family else self._tallies.rows[family]))
+            if part.names is not None and not any(name in part for name in self._providers[of]):
+                continue
+            rows = run.tables[family] if of is family else self._tallies.rows[family]
+            if rows or self._series[family][1].dropped:  # else there is nothing to write, and nothing to forget
+                found.append((family, rows))
         return found
 
-    def _own(self, look: Look, now: float, part: PageSelection) -> Iterator[Told]:
+    def _own(self, look: Look, now: float, part: PageSelection, fresh: frozenset[str]) -> Iterator[Told]:
         """Yield the metrics about sources and findings."""
         dropped: Counter[str] = Counter()
         for name, series in self._series.values():
             dropped[name] += series.dropped
         session, full = self.session, self._chosen.profile == FULL
         enabled = [collector for collector in session.collectors if collector.name in part]
-        fresh = {name for name, run in look.now.runs.items() if self._fresh(look, run, now)}
         yield from of_sources(look.now, enabled, now, dropped, fresh, full=full)
         if full:
             known = self._known if part.names is None else enabled
@@ -364,13 +381,20 @@ class Exposition:
         return Text(())
 
     def _pieces(
-        self, look: Look, now: float, part: PageSelection, *, openmetrics: bool, process: bool
+        self,
+        look: Look,
+        now: float,
+        part: PageSelection,
+        fresh: frozenset[str],
+        *,
+        openmetrics: bool,
+        process: bool,
     ) -> Iterator[bytes | Text]:
         """Yield the page in order; family texts cache their compressed form."""
-        told = [self._text(*table) for table in self._tables(look, now, part)]  # first: determines dropped series
+        told = [self._text(*table) for table in self._tables(look, fresh, part)]  # first: determines dropped series
         if not self._process:
             self._process = list(of_process())
-        own = (*self._own(look, now, part), *(self._process if process and PROCESS in part else ()))
+        own = (*self._own(look, now, part, fresh), *(self._process if process and PROCESS in part else ()))
         yield b"".join(
             heading.head(openmetrics=openmetrics) + lines(heading.name, samples).encode()
             for heading, samples in own

@@ -1,4 +1,4 @@
-"""Sums and estimates of the exporter itself: saturated disks, hot members, reached limits, ends of rebuilds.
+"""Sums and estimates of the exporter itself: saturated disks, hot members, reached limits, ends of rebuilds, paths.
 
 A scraper with a one-minute interval sees averages, which hide a queue of ten seconds on one disk. Counting at
 the sampler's rate preserves such peaks: the rate of the counter is a share of time at any scrape interval.
@@ -7,6 +7,7 @@ A counter starts at 0 with this process, never decreases, and is absent while it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -18,15 +19,21 @@ from sdstop.analysis.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.stripe import crowd
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.diagnosis import Judgement
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
+from sdstop.exporters.prometheus.stages import PACE, PathStage, path_stages
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
 from sdstop.readings.rebuild import Rebuild
 
 AT_LIMIT = 0.95
 """Minimum used share of a limit for a sample to count as at the limit."""
+
+NOT_JUDGED = Judgement()
+MOST_GONE = 10_000
+"""Maximum counts kept of things that are gone, which can return; names of containers never do."""
 
 _SECONDS = Kind.COUNTER
 
@@ -129,6 +136,7 @@ class RebuildEstimate(Reading, frozen=True):
 
 OF: Mapping[type[Reading], type[Reading]] = {
     DiskSaturation: Disk, ArrayHeat: Array, MemberHeat: Member, LimitSaturation: Limit, RebuildEstimate: Rebuild,
+    PathStage: Disk,
 }  # fmt: skip
 """Families computed here, each with the family whose rows it follows."""
 
@@ -145,12 +153,20 @@ class EventCounters:
         self._totals: dict[tuple[type[Reading], Hashable], float] = {}
         self._started: float | None = None
         self._read: dict[str, float] = {}
+        self._staged = -math.inf
 
-    def observe(self, window: Window, limits: Mapping[str, float], disks: Collection[str] | None) -> None:
+    def observe(
+        self,
+        window: Window,
+        limits: Mapping[str, float],
+        disks: Collection[str] | None,
+        judgement: Judgement = NOT_JUDGED,
+    ) -> None:
         """Add the newest sample to the counters; `disks` are the exported ones, None: all.
 
-        `limits` are the thresholds of the rules on striped arrays.
+        `limits` are the thresholds of the rules on striped arrays; findings of the `judgement` choose data paths.
         """
+        self._call((PathStage,), lambda: self._observe_paths(window, judgement))
         self._call((LimitSaturation,), lambda: self._observe_limits(window))
         self._call((RebuildEstimate,), lambda: self._observe_rebuilds(window))
         moments = window.moments(DiskActivity)
@@ -202,6 +218,13 @@ class EventCounters:
             if known.pace is not None and known.pace.rate is not None
         }
 
+    def _observe_paths(self, window: Window, judgement: Judgement) -> None:
+        """Show the stages of data paths; computed again after PACE seconds, or after a step back."""
+        now = window.now.monotonic
+        if not 0 <= now - self._staged < PACE:
+            self._staged = now
+            self.rows[PathStage] = dict(path_stages(window, judgement.every))
+
     def _observe_limits(self, window: Window) -> None:
         """Add the last sample of each source of limits; several sources have rows, at their own intervals."""
         spent: dict[Hashable, float] = {}
@@ -240,6 +263,8 @@ class EventCounters:
                 row = make(*(key if isinstance(key, tuple) else (key,)), total)
             rows[key] = row
         self.rows[family] = before if rows == before else rows
+        if len(self._totals) > MOST_GONE + 2 * len(rows):
+            self._totals = {(of, key): n for (of, key), n in self._totals.items() if of is not family or key in rows}
 
 
 def _share(limit: Limit, used: LimitUse) -> float | None:

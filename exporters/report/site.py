@@ -10,7 +10,7 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked
 from sdstop.core.finding_order import by_cause
-from sdstop.core.finding_text import against, subject_text
+from sdstop.core.finding_text import accepted_text, against, subject_text
 from sdstop.core.format import NOT_DATED, duration, lasting, listed, percent, plural, quantity, safe, timestamp
 from sdstop.core.headline import OK, UNKNOWN, by_reason
 from sdstop.core.placement import place_lines
@@ -158,9 +158,11 @@ def _once(rows: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
 
 
 def _nodes(site: SiteSession) -> Iterator[tuple[str, str]]:
-    """Yield each node with the number of its findings."""
+    """Yield each node with the number of its findings, of which some may be accepted with their cause elsewhere."""
+    findings = [episode.finding for episode in site.episodes()]
     for member in site.members:
-        yield member.name, outlook(member.session)
+        own = [finding for finding in findings if finding.host == member.name and not finding.between]
+        yield member.name, counted(own) if own else outlook(member.session)
 
 
 def markdown(site: SiteSession) -> str:
@@ -186,6 +188,8 @@ def markdown(site: SiteSession) -> str:
 def _finding_lines(episode: Episode, site: SiteSession) -> Iterator[str]:
     finding = episode.finding
     yield f"### {finding.severity.value}: {escaped(subject_text(finding))} {escaped(finding.title)}".rstrip()
+    if finding.accepted is not None:
+        yield from ("", f"This is {escaped(accepted_text(finding))}")
     yield from ("", f"{escaped(finding.summary, 2000)} ({finding.rule}, {escaped(when(episode, site))})", "")
     yield from (f"- {escaped(value.title)}: {escaped(_value(value))}" for value in finding.values)
     yield ""
@@ -236,6 +240,7 @@ def _article(episode: Episode, site: SiteSession) -> Markup:
         el("h3", el("span", f"{_SHAPE[word]} {word.value}", class_=f"sev {word.value}"),
            f" {subject_text(finding)}  {finding.title}"),
         el("p", f"{finding.rule}, {when(episode, site)}", class_="dim"),
+        el("p", accepted_text(finding), class_="dim") if finding.accepted is not None else None,
         el("p", finding.summary),
         *(el("p", f"{heading}: {names}") for heading, names in place_lines(finding)),
         html_table(("compared", "value"), [(value.title, _value(value)) for value in finding.values]),

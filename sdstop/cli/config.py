@@ -13,6 +13,7 @@ rule = "dimm-too-few-channels"        # patterns of rule and subject
 subject = "memory"
 reason = "modules ordered, ticket 4711"
 until = 2026-12-31
+severity = "warning"                  # not accepted if it becomes critical
 
 [sampler]
 interval = 1.0
@@ -48,7 +49,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -78,12 +79,13 @@ class SamplerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AcceptSetting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[[accept]]`: patterns of rule and subject, why the findings are accepted, and their last day (UTC)."""
+    """`[[accept]]`: patterns of rule and subject, why, the last day (UTC), and the worst severity that is accepted."""
 
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="a reason")]
     rule: str = "*"
     subject: str = "*"
     until: Annotated[date, msgspec.Meta(description="a date such as 2026-12-31")] | None = None
+    severity: Literal["warning", "critical"] | None = None
 
 
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,7 +194,13 @@ def config_of(tables: Sequence[tuple[str, Mapping[str, Any]]], rules: Sequence[R
         for pattern, limits in own.subjects.items():
             _check_names({rule: limits}, rules, f"subjects.{pattern}.")
     accepted = tuple(
-        Acceptance(each.reason, each.rule, each.subject, None if each.until is None else _end(each.until))
+        Acceptance(
+            each.reason,
+            each.rule,
+            each.subject,
+            None if each.until is None else _end(each.until),
+            None if each.severity is None else Severity(each.severity),
+        )
         for each in file.accept
     )
     powerflex = None if file.powerflex is None else _powerflex(file.powerflex)

@@ -10,7 +10,7 @@ from sdstop.cli import output
 from sdstop.cli.problem import Problem
 
 if TYPE_CHECKING:
-    from sdstop.analysis.outlier import Configured
+    from sdstop.cli.config import Config
     from sdstop.fleet.watcher import FleetWatcher
 
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         url = parse_url(options.prometheus)
-        match, configured = matchers(options.match), _configured(options)
+        match, config = matchers(options.match), _configured(options)
         with ExitStack() as stack:
             client = stack.enter_context(PrometheusClient(url, load(options.http_config)))
             alerts = None
@@ -34,19 +34,23 @@ def run(options: argparse.Namespace) -> int:
                 theirs = AlertmanagerClient(parse_url(options.alertmanager), load(options.alertmanager_config))
                 alerts = stack.enter_context(theirs).silenced
             groups = ("job", *options.peers)
-            watcher = FleetWatcher(client, match, groups, configured=configured, alerts=alerts)
+            watcher = FleetWatcher(
+                client, match, groups, configured=config.thresholds, alerts=alerts, policy=config.policy
+            )
             return _shown(options, watcher, str(url))
     except ConfigError as error:
         raise Problem(str(error), 2) from error
 
 
-def _configured(options: argparse.Namespace) -> Configured:
-    """Return the thresholds set in the config file. Raises Problem."""
-    if options.config is None:
-        return {}
-    from sdstop.cli.choices import configured
+def _configured(options: argparse.Namespace) -> Config:
+    """Return the settings of the file of --config: those that are found are for this node. Raises ConfigError."""
+    from sdstop.cli.config import Config, load
 
-    return configured(options).thresholds
+    if options.config is None:
+        return Config()
+    from sdstop.rules import EVERY
+
+    return load([options.config], EVERY)
 
 
 def _shown(options: argparse.Namespace, watcher: FleetWatcher, url: str) -> int:

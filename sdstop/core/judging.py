@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -27,7 +28,8 @@ class Judging(Generic[T]):
     """Thread that owns a live session: it feeds frames in order and keeps the newest result.
 
     A frame that has waited for longer than an interval while a newer one is there is late: its evidence is merged into
-    the newer one, and it is not judged.
+    the newer one, and it is not judged. Frames from before the session are part of its first window: all are kept, and
+    none is judged, as if they had been quiet.
     """
 
     def __init__(self, feed: Callable[[Frame], T], guard: Guard, interval: float = 1.0) -> None:
@@ -37,6 +39,7 @@ class Judging(Generic[T]):
         """Frames that were merged so far."""
         self._feed = feed
         self._guard = guard
+        self._past: deque[Frame] = deque()
         self._waiting: deque[tuple[float, Frame]] = deque()
         self._done: list[T] = []
         self._began: float | None = None
@@ -50,11 +53,18 @@ class Judging(Generic[T]):
         """Return the descriptor that is readable when `take` has results."""
         return self._sign
 
-    def put(self, frames: Iterable[Frame]) -> None:
-        """Add frames, newest last. Never waits for the thread's work."""
+    def put(self, frames: Iterable[Frame], before: float = -math.inf) -> None:
+        """Add frames, newest last. Never waits for the thread's work.
+
+        Those of a time `before` this one (monotonic seconds) are from before the session.
+        """
         now = time.monotonic()
         with self._changed:
-            self._waiting.extend((now, frame) for frame in frames)
+            for frame in frames:
+                if frame.monotonic < before:
+                    self._past.append(replace(frame, quiet=True))
+                else:
+                    self._waiting.append((now, frame))
             while len(self._waiting) > MOST_WAITING:
                 self._merge()
             self._changed.notify()
@@ -71,7 +81,7 @@ class Judging(Generic[T]):
     def busy(self) -> bool:
         """Whether frames wait or one is being judged."""
         with self._changed:
-            return bool(self._waiting) or self._began is not None
+            return bool(self._past or self._waiting) or self._began is not None
 
     @property
     def seconds(self) -> float:
@@ -88,13 +98,11 @@ class Judging(Generic[T]):
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting and not self._ended:
+                while not (self._past or self._waiting) and not self._ended:
                     self._changed.wait()
                 if self._ended:
                     return
-                while len(self._waiting) > 1 and time.monotonic() - self._waiting[0][0] > self.interval:
-                    self._merge()
-                _, frame = self._waiting.popleft()
+                frame = self._next()
                 self._began = time.monotonic()
             results = self._judged(frame)
             with self._changed:
@@ -102,6 +110,14 @@ class Judging(Generic[T]):
                 self._done += results
                 if results and len(self._done) == len(results):
                     os.eventfd_write(self._sign, 1)
+
+    def _next(self) -> Frame:
+        """Return the next frame, late ones merged into it."""
+        if self._past:
+            return self._past.popleft()
+        while len(self._waiting) > 1 and time.monotonic() - self._waiting[0][0] > self.interval:
+            self._merge()
+        return self._waiting.popleft()[1]
 
     def _judged(self, frame: Frame) -> list[T]:
         """Return the result for a frame, none if that raises an exception."""

@@ -12,21 +12,22 @@
     subject = "memory"
     reason = "modules ordered, ticket 4711"
     until = 2026-12-31
+    severity = "warning"
 
-An accepted finding stays visible as one that is accepted; it is information until the date, and raises no alarm. So
-are the findings that follow from it, unless the harm that they report is worse.
+An accepted finding stays visible as one that is accepted; it is information until the date, unless it gets worse than
+the severity, and raises no alarm. So are the findings that follow from it, unless the harm that they report is worse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.core.evidence import dated
-from sdstop.core.finding import Accepted, Damage, Finding, Rule, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.finding import Accepted, Damage, Finding, NodeRule, Rule, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.finding_order import by_cause
 from sdstop.core.history import Window
 
@@ -51,16 +52,22 @@ class RulePolicy(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """Findings to accept: patterns of rule and subject, the reason, and its end (Unix seconds)."""
+    """Findings to accept: patterns of rule and subject, the reason, and its end (Unix seconds).
+
+    One that gets worse than `severity` is no longer accepted; None: however bad it is.
+    """
 
     reason: str
     rule: str = "*"
     subject: str = "*"
     until: float | None = None
+    severity: Severity | None = None
 
     def covers(self, finding: Finding, taken: float) -> bool:
         """Return whether it holds for a finding at a time; one that ends holds for no undated capture."""
         if self.until is not None and not (dated(taken) and taken < self.until):
+            return False
+        if self.severity is not None and finding.severity.rank > self.severity.rank:
             return False
         subjects = [member.subject for member in finding.members] or [finding.subject]
         named = fnmatchcase(finding.subject, self.subject) or all(fnmatchcase(each, self.subject) for each in subjects)
@@ -73,7 +80,7 @@ class Policy(Struct, frozen=True):
     rules: Mapping[str, RulePolicy] = {}
     accepted: tuple[Acceptance, ...] = ()
 
-    def is_off(self, rule: Rule) -> bool:
+    def is_off(self, rule: Rule | NodeRule) -> bool:
         """Return whether a rule is switched off."""
         return rule.id in self.rules and not self.rules[rule.id].enabled
 
@@ -81,32 +88,26 @@ class Policy(Struct, frozen=True):
         self, rule: Rule, window: Window, configured: Numbers | None, findings: Sequence[Finding]
     ) -> Iterable[Verdict]:
         """Evaluate a rule, once for each group of subjects with thresholds of its own."""
-        own = self.rules.get(rule.id)
-        found = rule.verdicts(window, rule.limits(configured), findings)
-        return found if own is None or not own.subjects else self._grouped(rule, own, window, configured, findings)
+        return self.grouped(rule.id, configured, lambda given: rule.verdicts(window, rule.limits(given), findings))
 
-    def _grouped(
-        self, rule: Rule, own: RulePolicy, window: Window, configured: Numbers | None, findings: Sequence[Finding]
-    ) -> Iterator[Verdict]:
-        for pattern in (None, *own.subjects):
-            numbers = {**(configured or {}), **(own.subjects[pattern] if pattern is not None else {})}
-            for verdict in rule.verdicts(window, rule.limits(numbers), findings):
-                yield from _of_group(verdict, own, pattern)
+    def grouped(
+        self, rule: str, configured: Numbers | None, judged: Callable[[Numbers | None], Iterable[Verdict]]
+    ) -> Iterable[Verdict]:
+        """Evaluate a rule as configured, once for each group of subjects with thresholds of its own."""
+        own = self.rules.get(rule)
+        return judged(configured) if own is None or not own.subjects else _grouped(own, configured, judged)
 
     def applied(self, findings: Sequence[Finding], taken: float) -> list[Finding]:
         """Return the findings with the severities of the policy, at a time (Unix seconds); accepted ones as such."""
         if not self.rules and not self.accepted:
             return list(findings)
-        found = [self._severed(finding) for finding in findings]
-        held = {f.id: one for f in found if (one := self._acceptance(f, taken)) is not None}
-        cause: Finding | None = None
-        for led in by_cause(found):
-            finding = found[led.place]
-            if not led.follows:
-                cause = finding
-            elif cause is not None and cause.id in held and finding.id not in held and not _is_worse(finding, cause):
-                held[finding.id] = replace(held[cause.id], reason=f"follows from {cause.rule} {cause.subject}")
-        return [_accepted(finding, held[finding.id]) if finding.id in held else finding for finding in found]
+        return with_consequences([self.of(finding, taken) for finding in findings])
+
+    def of(self, finding: Finding, taken: float) -> Finding:
+        """Return a finding with the severity of the policy at a time (Unix seconds), and whether it is accepted."""
+        severed = self._severed(finding)
+        by = self._acceptance(severed, taken)
+        return severed if by is None else _accepted(severed, by)
 
     def _severed(self, finding: Finding) -> Finding:
         own = self.rules.get(finding.rule)
@@ -123,6 +124,38 @@ class Policy(Struct, frozen=True):
 NO_POLICY = Policy()
 
 
+def agreed(policies: Sequence[Policy]) -> Policy:
+    """Return the settings of rules and the acceptances that the policies of all nodes share."""
+    first, *others = policies or [NO_POLICY]
+    rules = {rule: own for rule, own in first.rules.items() if all(each.rules.get(rule) == own for each in others)}
+    return Policy(rules, tuple(one for one in first.accepted if all(one in each.accepted for each in others)))
+
+
+def with_consequences(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings, of which those that follow from an accepted one are accepted, unless the harm is worse."""
+    found = list(findings)
+    if all(finding.accepted is None for finding in found):
+        return found
+    cause: Finding | None = None
+    for led in by_cause(findings):
+        finding = findings[led.place]
+        if not led.follows:
+            cause = finding
+        elif cause is not None and cause.accepted is not None and _is_consequence(finding, cause):
+            reason = f"follows from {cause.rule} {cause.subject}"
+            found[led.place] = _accepted(finding, Acceptance(reason, until=cause.accepted.until))
+    return found
+
+
+def _grouped(
+    own: RulePolicy, configured: Numbers | None, judged: Callable[[Numbers | None], Iterable[Verdict]]
+) -> Iterator[Verdict]:
+    for pattern in (None, *own.subjects):
+        numbers = {**(configured or {}), **(own.subjects[pattern] if pattern is not None else {})}
+        for verdict in judged(numbers):
+            yield from _of_group(verdict, own, pattern)
+
+
 def _of_group(verdict: Verdict, own: RulePolicy, pattern: str | None) -> Iterator[Verdict]:
     """Yield the part of a verdict about the subjects of a group; one about the whole node belongs to the rule's own."""
     if isinstance(verdict, Finding) or not verdict.subjects:
@@ -134,10 +167,12 @@ def _of_group(verdict: Verdict, own: RulePolicy, pattern: str | None) -> Iterato
         yield replace(verdict, subject=first, others=tuple(others))
 
 
-def _is_worse(finding: Finding, cause: Finding) -> bool:
-    """Return whether a consequence does more harm than the accepted cause: by its kind, or by its severity."""
+def _is_consequence(finding: Finding, cause: Finding) -> bool:
+    """Return whether a finding is an alarm that does no more harm than its accepted cause, in kind and severity."""
+    if finding.severity is Severity.INFO or cause.accepted is None:
+        return False
     ranks = [(each.damage or Damage.HYGIENE).rank for each in (finding, cause)]
-    return ranks[0] < ranks[1] or finding.severity.rank > cause.severity.rank
+    return ranks[0] >= ranks[1] and finding.severity.rank <= cause.accepted.severity.rank
 
 
 def _accepted(finding: Finding, by: Acceptance) -> Finding:

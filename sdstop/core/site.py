@@ -19,6 +19,7 @@ from sdstop.core.format import duration, listed
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.policy import NO_POLICY, OFF, Policy, agreed, with_consequences
 
 APART = Threshold("apart", 600.0, "maximum time between the captures of two nodes", "seconds")
 """Threshold of rules that join states, which outlast the time that it takes to go from one node to the next."""
@@ -29,13 +30,14 @@ AT_ONCE = 15.0
 class SiteNode(Struct, frozen=True, eq=False):
     """A node among several: its unique name, all names that others may know it by, and its window.
 
-    `judgement` is that of its own rules in the newest frame of the window.
+    `judgement` is that of its own rules in the newest frame of the window, `policy` the one that it is judged by.
     """
 
     name: str
     window: Window
     names: frozenset[str] = frozenset()
     judgement: Judgement = Judgement()
+    policy: Policy = NO_POLICY
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -105,14 +107,25 @@ def apart(*nodes: SiteNode) -> float:
 def judge_site(
     site: Site, rules: Sequence[NodeRule], configured: Mapping[str, Mapping[str, float]], guard: Guard
 ) -> Judgement:
-    """Evaluate rules between nodes; findings are in no order. A rule that raises an exception is unchecked."""
+    """Evaluate rules between nodes; findings are in no order. A rule that raises an exception is unchecked.
+
+    Settings of rules hold if all nodes have the same; severities and acceptances if all nodes of the finding do.
+    """
     verdicts: list[Verdict] = []
     ran: list[str] = []
     for rule in rules:
-        found = _guarded(site, rule, configured, guard)
+        found = [_by_policy(site, verdict) for verdict in _guarded(site, rule, configured, guard)]
         verdicts += found
         ran += [rule.id] if any(not isinstance(verdict, Unchecked) for verdict in found) else []
     return judgement_of(verdicts, ran)
+
+
+def _by_policy(site: Site, verdict: Verdict) -> Verdict:
+    """Return a finding with its severity by the policy that its nodes have in common, accepted if that accepts it."""
+    if not isinstance(verdict, Finding):
+        return verdict
+    nodes = [node for node in site.nodes if node.name in verdict.between] or site.nodes
+    return agreed([node.policy for node in nodes]).of(verdict, max(node.taken for node in nodes))
 
 
 def _guarded(
@@ -131,8 +144,13 @@ def _checked(site: Site, rule: NodeRule, configured: Mapping[str, Mapping[str, f
     concerned = [node for node in site.nodes if any(node.window.rows(family) for family in rule.needs)]
     if rule.check is None or (rule.needs and not concerned):
         return
+    policy = agreed([node.policy for node in site.nodes])
+    if policy.is_off(rule):
+        yield Unchecked(OFF, rule=rule.id, calm=True)
+        return
+    check = rule.check
     doubtful = {node.name: defect for node in concerned if (defect := node.defect(rule.needs)) is not None}
-    for verdict in rule.check(site, rule.limits(configured.get(rule.id))):
+    for verdict in policy.grouped(rule.id, configured.get(rule.id), lambda given: check(site, rule.limits(given))):
         if doubtful and isinstance(verdict, RuledOut):
             name, defect = next(iter(doubtful.items()))
             reason = f"{name}: {defect.text}"
@@ -154,8 +172,11 @@ def judgement_of(verdicts: Iterable[Verdict], ran: Iterable[str]) -> Judgement:
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings of several nodes worst first, each cause followed by those that it explains."""
-    known = list(findings)
+    """Return findings of several nodes worst first, each cause followed by those that it explains.
+
+    Those that follow from an accepted one are accepted, unless the harm is worse.
+    """
+    known = with_consequences(list(findings))
     ids = {finding.id for finding in known}
     known.sort(key=lambda finding: (*urgency(finding, ids), finding.host))
     return [known[led.place] for led in by_cause(known)]

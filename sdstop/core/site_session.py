@@ -98,7 +98,8 @@ class SiteSession(Struct):
         for member in members:
             look = member.session.head()
             names = self.names_of(look.window) | {member.session.origin.name}
-            nodes.append(SiteNode(member.name, look.window, names, look.judgement))
+            policy = member.session.diagnosis.policy
+            nodes.append(SiteNode(member.name, look.window, names, look.judgement, policy))
         return Site(tuple(nodes))
 
     def _judge(self, members: Sequence[SiteMember], at: float) -> None:
@@ -149,7 +150,8 @@ class SiteSession(Struct):
         found: list[Episode] = []
         for active in (True, False):
             part = {key: episode for key, episode in every.items() if (episode.until is None) is active}
-            found += [part[finding.id] for finding in ordered(episode.finding for episode in part.values())]
+            every_one = ordered(episode.finding for episode in part.values())
+            found += [replace(part[finding.id], finding=finding) for finding in every_one]
         return found
 
     def whole(self) -> Judgement:

@@ -149,6 +149,8 @@ class FleetState(Struct, frozen=True):
     nodes: tuple[FleetNode, ...] = ()
     findings: tuple[FleetFinding, ...] = ()
     rules: tuple[RuleRow, ...] = ()
+    accepted: tuple[RuleRow, ...] = ()
+    """Rules with accepted findings, and the severity that these would have."""
     arrays: tuple[FleetArray, ...] = ()
     rebuilds: tuple[RebuildRow, ...] = ()
     volumes: tuple[VolumeRow, ...] = ()
@@ -232,7 +234,10 @@ def picture(
     total = rows("total")
     counts = {_severity(row): int(row.value) for row in rows("counts")}
     told = tuple(finding_of_series(row) for row in rows("findings"))
-    rules = (RuleRow(row.label("rule"), _severity(row), int(row.value)) for row in rows("rules"))
+    rules, accepted = (
+        (RuleRow(row.label("rule"), _severity(row), int(row.value)) for row in rows(name))
+        for name in ("rules", "accepted")
+    )
     nodes = _nodes(answers, rows)
     return FleetState(
         total=int(total[0].value) if total else 0 if "total" in answers else None,
@@ -240,13 +245,18 @@ def picture(
         counts=counts,
         nodes=nodes,
         findings=tuple(sorted(told, key=lambda c: (-c.severity.rank, c.rule, c.node, c.subject))),
-        rules=tuple(sorted(rules, key=lambda r: (-r.severity.rank, -r.nodes, r.rule))),
+        rules=tuple(sorted(rules, key=_by_nodes)),
+        accepted=tuple(sorted(accepted, key=_by_nodes)),
         arrays=_arrays(rows),
         rebuilds=_rebuilds(rows("rebuilds")),
         volumes=_volumes(rows),
         outliers=tuple(outliers),
         silenced=silenced,
     )
+
+
+def _by_nodes(row: RuleRow) -> tuple[int, int, str]:
+    return -row.severity.rank, -row.nodes, row.rule
 
 
 Rows = Callable[[str], tuple[LabelledSeries, ...]]

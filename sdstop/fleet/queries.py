@@ -131,6 +131,16 @@ def _rules(match: str, _: Collection[str]) -> str:
     return f"count by (rule, severity) (max by ({_NODE}, rule, severity) ({causes}))"
 
 
+def _accepted(match: str, _: Collection[str]) -> str:
+    """Return the number of nodes by rule of accepted findings, and the severity that they would have."""
+    known = f"max by ({_NODE}, rule) ({series('sdstop_finding_accepted', match)})"
+    each = (
+        f'label_replace({_top(MOST_ROWS, f"count by (rule) ({known} == {rank})")}, "severity", "{word}", "", "")'
+        for rank, word in ((3, "critical"), (2, "warning"))
+    )
+    return " or ".join(each)
+
+
 def _of_rules(rules: Collection[str]) -> Callable[[str, Collection[str]], str]:
     by = f"{_NODE}, rule, severity, subject"
 
@@ -212,6 +222,7 @@ QUERIES: tuple[Query, ...] = (
     Query("counts", FAST, _counts),
     Query("worst", FAST, _worst),
     Query("rules", SLOW, _rules),
+    Query("accepted", SLOW, _accepted),
     Query("findings", FAST, _findings),
     Query("arrays", FAST, _of_rules(ON_ARRAYS)),
     Query("rebuilds", FAST, _rebuilds),
@@ -236,6 +247,7 @@ def of_node(match: str, job: str, instance: str) -> dict[str, str]:
     failing = series("sdstop_collector_outcome", node, 'outcome=~"denied|failed|timeout|unread"')
     return {
         "findings": f"max by (rule, severity, subject) ({series('sdstop_finding_active', node)})",
+        "accepted": f"max by (rule, subject) ({series('sdstop_finding_accepted', node)})",
         "sources": f"max by (collector) ({failing})",
         "unchecked": f"max by (rule) ({series('sdstop_rule_unchecked', node)} > 0)",
         "info": f"max by (hostname, kernel) ({series('sdstop_node_info', node)})",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sdstop.core.finding import Severity
+from sdstop.core.finding_text import accepted_text
 from sdstop.core.format import duration, number, percent, plural, rate, safe, timestamp
 from sdstop.fleet.picture import FleetFinding, FleetNode, FleetState
 from sdstop.fleet.silences import SilencedAlert
@@ -94,6 +95,10 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
         ],
     )
     yield (
+        "Accepted findings by number of nodes",
+        [(plural(r.nodes, "node"), safe(r.rule, 60), f"otherwise {r.severity.value}") for r in picture.accepted],
+    )
+    yield (
         "Silent nodes",
         [
             (
@@ -122,7 +127,10 @@ def _sections(picture: FleetState) -> Iterator[tuple[str, list[Sequence[str]]]]:
     ]  # fmt: skip
     yield (
         "Nodes that differ from their peers",
-        [(MARKS[f.severity], safe(f.subject, 80), safe(f.rule), safe(f.summary, 200)) for f in picture.differing],
+        [
+            (MARKS[f.severity], safe(f.subject, 80), safe(f.rule), safe(f.summary, 200), safe(accepted_text(f), 200))
+            for f in picture.differing
+        ],
     )
 
     yield "Silenced in the Alertmanager", [
@@ -171,6 +179,7 @@ def fleet_json(picture: FleetState, url: str) -> str:
             {"rule": r.rule, "severity": r.severity.value, "nodes": r.nodes, "advice": r.advice or None}
             for r in picture.rules
         ],
+        "accepted": [{"rule": r.rule, "severity": r.severity.value, "nodes": r.nodes} for r in picture.accepted],
         "arrays": [
             {**_node(a.node), "array": a.array, "skew": a.skew, "findings": [_claim(c) for c in a.claims]}
             for a in picture.arrays
@@ -192,6 +201,7 @@ def fleet_json(picture: FleetState, url: str) -> str:
         "differing": [
             {
                 "rule": f.rule, "severity": f.severity.value, "subject": f.subject, "summary": f.summary,
+                "accepted": None if f.accepted is None else f.accepted.reason,
                 "values": {value.name: value.value for value in f.values}, "advice": list(f.steps),
             }
             for f in picture.differing

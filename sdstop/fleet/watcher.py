@@ -11,9 +11,10 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from sdstop.analysis.outlier import Configured, outliers
-from sdstop.core.finding import Verdict
+from sdstop.analysis.outlier import MTU_MISMATCH, NODE_OUTLIER, Configured, Trait, outliers
+from sdstop.core.finding import Finding, NodeRule, Severity, Verdict
 from sdstop.core.format import percent
+from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.fleet import traits
 from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.picture import (
@@ -57,7 +58,8 @@ class QueryClient(Protocol):
 class NodePicture(Struct, frozen=True):
     """Details of one node: findings, history by rule over NODE_SECONDS, failing sources and facts.
 
-    `courses` are by rule and severity, one value every NODE_STEP seconds. `facts` are (title, text) pairs.
+    `accepted` has the severity that accepted findings would have, by rule and subject. `courses` are by rule and
+    severity, one value every NODE_STEP seconds. `facts` are (title, text) pairs.
     """
 
     key: Key
@@ -68,6 +70,7 @@ class NodePicture(Struct, frozen=True):
     unchecked: Mapping[str, int] | None = None
     facts: tuple[tuple[str, str], ...] = ()
     troubles: tuple[str, ...] = ()
+    accepted: Mapping[tuple[str, str], Severity] = MappingProxyType({})
 
 
 class FleetWatcher:
@@ -81,8 +84,13 @@ class FleetWatcher:
         clock: Callable[[], float] = time.time,
         configured: Configured = MappingProxyType({}),
         alerts: Callable[[], tuple[SilencedAlert, ...]] | None = None,
+        policy: Policy = NO_POLICY,
     ) -> None:
-        """Prepare without querying; `groups` are the labels that define peer groups, `alerts` asks an Alertmanager."""
+        """Prepare without querying; `groups` are the labels that define peer groups, `alerts` asks an Alertmanager.
+
+        Nodes that differ are judged by the thresholds `configured` and the `policy`.
+        """
+        self._policy = policy
         self._alerts = alerts
         self._silenced: tuple[SilencedAlert, ...] | None = None
         self._asker = asker
@@ -123,7 +131,7 @@ class FleetWatcher:
             return FleetState(asked, time.monotonic() - begun, self._server, troubles=(str(error),), failed=True)
         self._failures = 0
         if self._round % RARE == 0:
-            self._compare()
+            self._compare(asked)
         if self._round % SLOW == 0:
             self._look_back(asked)
             self._ask_alerts()
@@ -170,7 +178,7 @@ class FleetWatcher:
         else:
             self._troubles.pop(_ALERTS, None)
 
-    def _compare(self) -> None:
+    def _compare(self, asked: float) -> None:
         """Query the traits and compare them; failed queries are repeated another time."""
         for name, expression in traits.queries(self._match, self._groups).items():
             with contextlib.suppress(ServerError):
@@ -180,7 +188,19 @@ class FleetWatcher:
             for name, answer in self._answers.items()
             if name.startswith(_TRAITS)
         }
-        self._outliers = tuple(outliers(traits.traits(told, self._groups), self._configured))
+        known = tuple(traits.traits(told, self._groups))
+        verdicts = [each for rule in (NODE_OUTLIER, MTU_MISMATCH) for each in self._differing(rule, known)]
+        self._outliers = tuple(self._policy.of(v, asked) if isinstance(v, Finding) else v for v in verdicts)
+
+    def _differing(self, rule: NodeRule, known: Sequence[Trait]) -> Iterable[Verdict]:
+        """Return the verdicts of a rule on traits, by the thresholds of each group of subjects; none if it is off."""
+        if self._policy.is_off(rule):
+            return ()
+
+        def judged(given: Mapping[str, float] | None) -> Iterable[Verdict]:
+            return (each for each in outliers(known, {rule.id: given or {}}) if each.rule == rule.id)
+
+        return self._policy.grouped(rule.id, self._configured.get(rule.id), judged)
 
     def _look_back(self, asked: float) -> None:
         """Query the history of the worst nodes."""
@@ -256,6 +276,7 @@ def node_picture(
         key, asked, tuple(claims), courses,
         tuple(sorted(row.label("collector") for row in rows("sources"))),
         {row.label("rule"): int(row.value) for row in rows("unchecked")}, tuple(facts), tuple(troubles),
+        {(row.label("rule"), row.label("subject")): finding_of_series(row, key).severity for row in rows("accepted")},
     )  # fmt: skip
 
 

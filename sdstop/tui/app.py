@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -134,7 +135,7 @@ class Dashboard(Commands):
         self._listen()
         if received:
             self._heard = time.monotonic()
-            self.judging.put(received)
+            self.judging.put(received, getattr(self.feed, "began", -math.inf))
 
     def _judged(self) -> None:
         """Take over the judged frames, then paint once."""

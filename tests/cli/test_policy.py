@@ -16,6 +16,7 @@ from sdstop.cli.choices import configured
 from sdstop.cli.config import Config, load
 from sdstop.collectors import BUILTIN
 from sdstop.core.config_error import ConfigError
+from sdstop.core.finding import Severity
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.rules import EVERY, RULES
@@ -125,6 +126,13 @@ def test_files_are_found_and_later_ones_override_key_by_key(tmp_path: Path) -> N
     assert "0.7 (default " in alone.stdout.replace("ratio ", "")
 
 
+def test_an_acceptance_is_up_to_its_severity(tmp_path: Path) -> None:
+    config = loaded(tmp_path, ACCEPT + 'severity = "warning"\n')
+    assert config.policy.accepted[0].severity is Severity.WARNING
+    assert session(config).headline().word == "CRITICAL"  # the MTU is critical
+    assert loaded(tmp_path, ACCEPT).policy.accepted[0].severity is None
+
+
 def test_a_capture_is_not_judged_by_the_settings_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "sdstop").mkdir()
     (tmp_path / "sdstop" / "config.toml").write_text(ACCEPT)
@@ -168,6 +176,7 @@ def test_a_hostile_policy_of_a_capture_is_not_used(text: str) -> None:
     [
         ("[[accept]]\nrule = 'phy-errors'\n", "accept[0].reason: missing; expected a reason"),
         ("[[accept]]\nreason = ''\n", "accept[0].reason: expected a reason"),
+        ("[[accept]]\nreason = 'x'\nseverity = 'info'\n", "accept[0].severity: expected "),
         ("[[accept]]\nreason = 'x'\nuntil = 'soon'\n", "accept[0].until: expected a date such as 2026-12-31"),
         ("[rules.phy-errors]\nseverity = 'bad'\n", "rules.phy-errors.severity: expected "),
         ("[rules.phy-errors]\nenabled = 0\n", "rules.phy-errors.enabled: expected true or false"),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sdstop.collectors import BUILTIN
 from sdstop.core import diagnosis
 from sdstop.core.diagnosis import BRIDGE, Diagnosis
-from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.finding import Finding, Gap, Limits, Rule, RuledOut, Severity, Unchecked, Verdict
 from sdstop.core.guard import Guard, Part
 from sdstop.core.history import Window
@@ -149,6 +149,33 @@ def test_frames_do_not_pile_up() -> None:
         assert len(judging.take()) == 99 - judging.late
     finally:
         judging.close()
+
+
+def test_frames_from_before_are_all_in_the_first_window_and_none_is_late() -> None:
+    """A dashboard that attaches to an exporter gets its window at once."""
+    frames = opened("hot-member")[1]
+    assert len(frames) > MOST_WAITING + 5
+    plain = session_of_story(frames)
+    attached = Session(Origin("attached"), BUILTIN, RULES)
+    judging = Judging(attached.feed, Guard(), interval=0.001)
+    try:
+        judging.put(frames[:12], before=frames[-1].monotonic)
+        judging.put(frames[12:], before=frames[-1].monotonic)
+        until(lambda: not judging.busy)
+        assert judging.late == 0
+        assert attached.frames_seen == len(frames)
+        found = [(f.rule, f.subject, f.severity) for f in attached.head().judgement.findings]
+        assert found == [(f.rule, f.subject, f.severity) for f in plain.head().judgement.findings]
+        assert "hot-stripe-member" in {rule for rule, *_ in found}
+        assert attached.head().window.seconds == plain.head().window.seconds
+    finally:
+        judging.close()
+
+
+def session_of_story(frames: Iterable[Frame]) -> Session:
+    found = Session(Origin("plain"), BUILTIN, RULES)
+    found.feed_all(frames)
+    return found
 
 
 def test_an_exception_costs_one_frame() -> None:

@@ -75,6 +75,17 @@ def test_an_acceptance_ends() -> None:
         assert severities(judgement)[DIMM] is wanted
 
 
+def test_what_gets_worse_than_the_accepted_severity_is_an_alarm_again() -> None:
+    """An array is accepted with one missing member, and loses the next one."""
+    policy = Policy(accepted=(Acceptance("ordered", "array-degraded", severity=Severity.WARNING),))
+    assert severities(judged("md-rebuild-running", policy)[1])["array-degraded"] is Severity.INFO
+    session, judgement = judged("md-degraded", policy)
+    assert severities(judgement)["array-degraded"] is Severity.CRITICAL
+    assert session.headline(judgement).word == "CRITICAL"
+    worst = Policy(accepted=(Acceptance("ordered", "array-degraded", severity=Severity.CRITICAL),))
+    assert severities(judged("md-degraded", worst)[1])["array-degraded"] is Severity.INFO
+
+
 def test_an_acceptance_that_ends_holds_for_no_undated_capture() -> None:
     accepted = Acceptance("ordered", "disk-offline", until=4e9)
     assert severities(judged("offline-disk", Policy(accepted=(accepted,)))[1])["disk-offline"] is Severity.CRITICAL

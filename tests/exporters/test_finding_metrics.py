@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 
+import pytest
+from msgspec.structs import replace
+
+from sdstop.collectors import BUILTIN
+from sdstop.core.session import Session
 from sdstop.exporters.prometheus.findings import _UNITS
+from sdstop.exporters.prometheus.health import STEP
 from sdstop.exporters.prometheus.metrics import FINDINGS, WHOLE, Exposition, PageSelection
+from sdstop.rules import RULES
 from tests.exporters.page import samples
-from tests.fixtures import every_story, story
+from tests.fixtures import every_story, opened, story
 
 
 def series(name: str, wanted: str) -> dict[tuple[str, ...], float]:
@@ -70,3 +77,21 @@ def test_names_of_values_are_stable_whatever_their_thing_is_called() -> None:
     assert "bypass_share" in names[0]
     assert not any("cachedev" in name for found in names for name in found)
     assert any("thing=cachedev" in key and "value=bypass_share" in key for key in pages[0])
+
+
+@pytest.mark.parametrize("step", [-3600.0, 86400.0, 3.0])
+def test_the_beginning_is_by_the_clock_of_now_after_it_was_set(step: float) -> None:
+    """A node that boots with a wrong clock would have findings of the future, or of last year."""
+    origin, frames = opened("md-degraded")
+    page = Exposition(Session(origin, BUILTIN, RULES))
+    found: dict[tuple[str, ...], float] = {}
+    before: dict[tuple[str, ...], float] = {}
+    for at, frame in enumerate(frames):
+        page.feed(replace(frame, taken=frame.taken + step * (at > 20)))
+        found = samples(page.page(process=False))
+        counters = {key: value for key, value in found.items() if key[0].endswith("_total")}
+        assert all(value >= before.get(key, 0.0) for key, value in counters.items())
+        before = counters
+    begun = found["sdstop_finding_start_timestamp_seconds", "rule=array-degraded", "subject=md0"]
+    assert begun == frames[0].taken + (step if abs(step) > STEP else 0.0)
+    assert found["sdstop_finding_seconds_total", "rule=array-degraded", "severity=critical", "subject=md0"] == 40

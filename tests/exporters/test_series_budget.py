@@ -17,12 +17,13 @@ from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
-from sdstop.core.evidence import Origin
+from sdstop.core.evidence import Origin, Outcome
 from sdstop.core.host import Output
 from sdstop.core.model import Label, Metric, Reading, schema
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, choice
 from sdstop.exporters.prometheus.headings import details, headings
+from sdstop.exporters.prometheus.health import OF_OTLP, OF_PROCESS, OF_RECORDER, OF_SOURCES, TOOK
 from sdstop.exporters.prometheus.metrics import Exposition, families_of
 from sdstop.exporters.prometheus.repeats import OTHERS
 from sdstop.exporters.prometheus.series import FamilyLines
@@ -62,6 +63,20 @@ def test_the_default_page_has_few_series(tmp_path: Path, disks: int) -> None:
     assert len(lines) <= 20 * disks + 300, count.most_common(40)
     assert sum(number for name, number in count.items() if name.startswith(OWN)) <= 100
     assert count["sdstop_disk_io_time_seconds_total"] >= disks * 0.9
+
+
+@pytest.mark.parametrize("name", ["ceph-slow-osd", "draid-one-dimm", "hba-lost", "quiet-node", "scaleio-cloud"])
+def test_its_own_health_is_an_outcome_of_each_source_that_is_there_and_20_more(name: str) -> None:
+    session = story(name).session
+    exposition = Exposition(session, chosen=DEFAULT)
+    exposition.observe(session.head())
+    exposition.late, exposition.reloaded = 0, True
+    count = Counter(key[0] for key in samples(exposition.page()))
+    there = [run for run in session.head().now.runs.values() if run.outcome is not Outcome.ABSENT]
+    assert count["sdstop_collector_outcome"] == len(there)
+    own = {heading.name for heading in (*OF_SOURCES, *OF_PROCESS)} - {"sdstop_collector_outcome"}
+    others = {heading.name for heading in (*OF_RECORDER, *OF_OTLP, TOOK)}  # of a live exporter with all its exits
+    assert sum(count[each] for each in own - others) + len(others) <= 20
 
 
 class SanNode(LiveHost):

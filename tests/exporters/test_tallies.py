@@ -19,6 +19,7 @@ from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
+from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import DEFAULT, Choice
 from sdstop.exporters.prometheus.metrics import Exposition, PageSelection, catalogue
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
@@ -110,6 +111,18 @@ def test_saturation_is_counted_from_the_second_reading_on_and_never_runs_back() 
     page.feed(frame(5, {"sda": 1000, "sdb": 949}))
     page.feed(frame(6, {"sda": 1000, "sdb": 949}))
     assert saturated(page) == {"sda": "3.0", "sdb": "0.0"}
+
+
+def test_names_that_never_return_are_forgotten_and_those_that_stay_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tallies, "MOST_GONE", 3)
+    page, number, kept = exposed(Choice()), 0, []
+    for name in (*(f"sd{letter}" for letter in "abcdefgh"), "sda"):
+        for _ in range(3):
+            number += 1
+            page.feed(frame(number, {"keep": 1000, name: 1000}))
+            kept.append(float(saturated(page).get("keep", 0)))
+    assert kept == [float(at) for at in range(len(kept))]
+    assert saturated(page) == {"keep": "26.0", "sda": "2.0"}  # it was forgotten, and begins again as after a restart
 
 
 @pytest.mark.parametrize(

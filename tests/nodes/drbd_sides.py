@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from sdstop.core.policy import Policy
 from sdstop.core.site_session import SiteSession
 from tests.nodes.site import Shown, site
 
@@ -22,6 +25,6 @@ def shown(proc: str, start: float = 0.0, frames: int = 4) -> Shown:
     return [(start + 5 * number, {PROC: proc}) for number in range(frames)]
 
 
-def pair(one: str, other: str, later: float = 1.0) -> SiteSession:
+def pair(one: str, other: str, later: float = 1.0, policies: Mapping[str, Policy] | None = None) -> SiteSession:
     """Return store1 and store2 judged together; store2 is seen `later` seconds afterwards."""
-    return site({"store1": shown(one), "store2": shown(other, later)})
+    return site({"store1": shown(one), "store2": shown(other, later)}, policies=policies)

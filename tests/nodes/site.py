@@ -11,6 +11,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Finding, RuledOut, Unchecked, Verdict
+from sdstop.core.policy import NO_POLICY, Policy
 from sdstop.core.session import Session
 from sdstop.core.site_session import SiteMember, SiteSession
 from sdstop.rules import RULES
@@ -26,6 +27,7 @@ def site(
     nodes: Mapping[str, Shown],
     config: Mapping[str, Mapping[str, float]] | None = None,
     collectors: Sequence[Collector] = BUILTIN,
+    policies: Mapping[str, Policy] | None = None,
 ) -> SiteSession:
     """Return nodes judged together: (second, files by key) of each frame, by name of the node."""
     made = {}
@@ -33,7 +35,7 @@ def site(
         first = shown[0][0] if shown else 0.0
         named = [(at - first, {HOSTNAME: f"{name}\n", **files}) for at, files in shown]
         made[name] = [replace(frame, taken=frame.taken + first) for frame in frames(named)]
-    return together(made, config, collectors=collectors)
+    return together(made, config, collectors=collectors, policies=policies)
 
 
 def together(
@@ -41,11 +43,13 @@ def together(
     config: Mapping[str, Mapping[str, float]] | None = None,
     origins: Mapping[str, Origin] | None = None,
     collectors: Sequence[Collector] = BUILTIN,
+    policies: Mapping[str, Policy] | None = None,
 ) -> SiteSession:
     """Return the frames of nodes judged together, by name of the node."""
     members, rest = [], []
     for name, own in nodes.items():
-        session = Session((origins or {}).get(name, Origin(name)), collectors, RULES, config)
+        policy = (policies or {}).get(name, NO_POLICY)
+        session = Session((origins or {}).get(name, Origin(name)), collectors, RULES, config, policy=policy)
         session.feed(own[0])
         members.append(SiteMember(name, session))
         rest.append(own[1:])

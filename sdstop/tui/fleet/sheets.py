@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding_text import accepted_text
 from sdstop.core.format import duration, quantity, timestamp
 from sdstop.fleet.picture import FleetState, advice, short
 from sdstop.fleet.text import until
@@ -105,6 +106,8 @@ class DifferenceSheet(FleetSheet):
         self.pane.title = f"{WORDS[found.severity].strip()} {palette.word(found.subject, 60)}"
         yield words(())
         yield from _wrapped("  ", palette.word(found.summary, 600), width)
+        if found.accepted is not None:
+            yield from _wrapped("  ", palette.word(accepted_text(found), 300), width)
         yield words(())
         for value in found.values:
             shown = quantity(value.value, value.unit)
@@ -163,6 +166,8 @@ class NodeSheet(FleetSheet):
             if (silence := self.fleet.silence(claim)) is not None:
                 why = f"silenced {until(silence)} by {silence.by}: {silence.comment}"
                 yield words(text((f"{'':36}{palette.word(why, 200)}", FAINT)))
+            if (otherwise := told.accepted.get((claim.rule, claim.subject))) is not None:
+                yield words(text((f"{'':36}accepted by the node; otherwise {otherwise.value}", FAINT)))
             if claim.severity is not Severity.INFO and (step := advice(claim.rule, palette.word(claim.subject, 60))):
                 yield words(text((f"{'':36}{step}", FAINT)))
 

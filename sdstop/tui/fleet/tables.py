@@ -247,12 +247,15 @@ def _by_rule(picture: FleetState, palette: Palette) -> Iterator[Row]:
         for claim in picture.findings:
             if (claim.rule, claim.severity) == (rule, severity):
                 yield _row((claim.node, claim.rule, claim.subject), claim, claim.node, picture, palette)
+    for row in picture.accepted:
+        said = f"accepted; otherwise {row.severity.value}"
+        yield Row(line=_heading(row.rule, Severity.INFO, row.nodes, palette, said), search=row.rule)
 
 
-def _heading(rule: str, severity: Severity, nodes: int, palette: Palette) -> Callable[[int], Line]:
+def _heading(rule: str, severity: Severity, nodes: int, palette: Palette, said: str = "") -> Callable[[int], Line]:
     count = f"{nodes} node{'' if nodes == 1 else 's'}"
     line = text(
         (WORDS[severity].strip(), palette.severity(severity)), " ", (palette.word(rule, 60), STRONG), "  ",
-        (count, FAINT), "  ", (advice(rule), FAINT),
+        (count, FAINT), "  ", (said or advice(rule), FAINT),
     )  # fmt: skip
     return lambda _: line
