@@ -1,4 +1,4 @@
-"""Fuzz: captures, sosreports and pasted text, damaged as chance has it, through every opener and every report.
+"""Fuzz: captures, recordings, sosreports and pasted text, damaged by chance, through every opener and every report.
 
     python -m tests.fuzz --minutes 5 [--seed 1] [--kind archive]
 
@@ -16,20 +16,31 @@ import json
 import lzma
 import random
 import re
+import sqlite3
 import sys
 import tarfile
 import tempfile
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sdstop.capture.reader import PACKED, OpenError, open_capture
+import msgspec
+from msgspec.structs import replace
+
+from sdstop.capture.kind import is_recording
+from sdstop.capture.reader import PACKED, OpenError, open_capture, open_recording
 from sdstop.collectors import BUILTIN
+from sdstop.core.block import Block
 from sdstop.core.collector import Texts, texts_of
+from sdstop.core.period import Period
 from sdstop.core.session import Session
+from sdstop.core.versions import Damaged
+from sdstop.exporters.recording import RecordingLimits, RecordingWriter
 from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.html.page import page
 from sdstop.exporters.report.postmortem import postmortem
@@ -192,8 +203,89 @@ def _text(folder: Path, chance: random.Random) -> Path:
     return path
 
 
+@cache
+def _recorded(name: str) -> bytes:
+    """Return a story as a recording of several blocks and two runs."""
+    origin, frames = open_capture(FIXTURES / name, _texts())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "whole.sdstop")
+        for later in (0.0, 9000.0):
+            with RecordingWriter(path, origin, RecordingLimits(bytes=1 << 30)) as writer:
+                for number, frame in enumerate(frames[:_RECORDED], 1):
+                    writer.add(replace(frame, taken=frame.taken + later, monotonic=frame.monotonic + later))
+                    if number % 3 == 0:
+                        writer.flush()
+        return path.read_bytes()
+
+
+def _recording(folder: Path, chance: random.Random) -> Path:
+    path = folder / "case.sdstop"
+    whole = _recorded(chance.choice(names()))
+    path.write_bytes(whole)
+    if chance.random() < 0.8:
+        store = sqlite3.connect(path, isolation_level=None)
+        for _ in range(chance.randrange(1, 6)):
+            _hurt(store, chance)
+        store.close()
+    if chance.random() < 0.25:
+        raw = path.read_bytes()
+        path.write_bytes(raw[:100] + damaged(raw[100:], chance, chance.randrange(1, 6)))
+    return path
+
+
+def _hurt(store: sqlite3.Connection, chance: random.Random) -> None:
+    """Change a row of a recording, or remove it."""
+    table, column = chance.choice(_COLUMNS)
+    rows = store.execute(f"SELECT rowid, {column} FROM {table}").fetchall()  # noqa: S608  # names from a list
+    if not rows:
+        return
+    place, old = chance.choice(rows)
+    match chance.randrange(12):
+        case 0:
+            store.execute(f"DELETE FROM {table} WHERE rowid = ?", [place])  # noqa: S608
+            return
+        case 1:
+            new = chance.choice(rows)[1]
+        case 2:
+            new = chance.choice((None, -1, 1 << 62, 1e300, float("nan"), "text", b"", b"\x80", b"\xc1"))
+        case _:
+            if isinstance(old, str):
+                new = damaged(old.encode(), chance, 2).decode(errors="replace")
+            else:
+                by = chance.choice((-1e9, -1, 0.5, 1, 1 << 31))
+                new = _inside(old, chance) if isinstance(old, bytes) else (old or 0) + by
+    with suppress(sqlite3.IntegrityError):  # a table that allows no such value
+        store.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", [new, place])  # noqa: S608
+
+
+def _inside(data: bytes, chance: random.Random) -> bytes:
+    """Return packed data with wounds in what is packed, so that more than a checksum looks at them."""
+    times = chance.randrange(1, 4)
+    try:
+        return zlib.compress(damaged(zlib.decompress(data), chance, times), 1)
+    except zlib.error:
+        pass
+    try:
+        block = Block.loaded(data)
+        if block.large and chance.random() < 0.4:
+            at = chance.randrange(len(block.large))
+            large = [_inside(each, chance) if n == at else each for n, each in enumerate(block.large)]
+            return msgspec.msgpack.encode(replace(block, large=large))
+        return msgspec.msgpack.encode(replace(block, contents=_inside(block.contents, chance)))
+    except Damaged:
+        return damaged(data, chance, times)
+
+
+_RECORDED = 12
+"""Frames of a run of a recording."""
+_COLUMNS = (
+    *[("block", "data")] * 6, ("block", "first"), ("block", "last"), ("block", "frames"), ("block", "run"),
+    ("run", "origin"), ("name", "key"), ("base", "data"), ("base", "run"), ("minute", "data"), ("minute", "block"),
+)  # fmt: skip
+"""Columns of a recording, those that hold most of it more often."""
+
 KINDS: Mapping[str, Callable[[Path, random.Random], Path]] = {
-    "archive": _archive, "folder": _folder, "sosreport": _sos, "pasted": _text,
+    "archive": _archive, "folder": _folder, "sosreport": _sos, "pasted": _text, "recording": _recording,
 }  # fmt: skip
 
 
@@ -217,6 +309,8 @@ def look(path: Path, *, redacted: bool = False) -> bool:
     except OpenError as refused:
         _clean("the refusal", str(refused))
         return False
+    if is_recording(path):
+        _moments(path)
     frames = credentials.frames(frames)
     if redacted:
         redactor = Redactor(Pseudonyms(b"a key of sixteen bytes"), BUILTIN, origin.collectors)
@@ -238,6 +332,28 @@ def look(path: Path, *, redacted: bool = False) -> bool:
     _clean("the postmortem", postmortem(session))
     _clean("the page", page(session, series))
     return True
+
+
+def _moments(path: Path) -> None:
+    """Look at single moments of a recording, as the dashboard does: each frame alone, and the way between two."""
+    try:
+        origin, timeline = open_recording(path, Period(), float("inf"))
+    except OpenError as refused:
+        _clean("the refusal", str(refused))
+        return
+    session = Session(origin, BUILTIN, RULES, timeline=timeline)
+    count = len(timeline.frames)
+    for index in {0, 1, count // 3, count // 2, count - 1}:
+        if index < count:
+            number = timeline.frames[index].number
+            timeline.at(timeline.frames[index].monotonic)
+            timeline.taken_by(timeline.frames[index].taken)
+            timeline.recall(index, index + 2)
+            timeline.moved(timeline.frames[count - 1 - index].number, index)
+            look = session.glance(index) or session.look(index)
+            if look.now.number != number:
+                raise Escaped(f"frame {look.now.number} shown as {number}")
+    timeline.close()
 
 
 def _in_time(path: Path, *, redacted: bool) -> bool:

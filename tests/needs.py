@@ -35,6 +35,7 @@ PROGRAMS = {
     "prometheus-node-exporter": "prometheus-node-exporter",
     "promtool": "prometheus",
     "sos": "sosreport",
+    "strace": "strace",
     "systemd-analyze": "systemd",
     "tmux": "tmux",
     "victoria-metrics": "victoria-metrics",

@@ -28,7 +28,7 @@ def inferred(window: Window) -> Iterator[tuple[str, ...]]:
     """Yield groups of at least three disks whose rates lie within EQUAL of each other in most intervals."""
     moments = [m for m in window.moments(DiskActivity) if m.started >= window.now.monotonic - SECONDS]
     rates: dict[str, dict[str, list[float]]] = {}
-    for name in window.rows(DiskActivity):
+    for name in window.rows(DiskActivity) if moments else ():
         known = _WHOLE.fullmatch(str(name))
         rows = [moment.rows.get(name) for moment in moments] if known is not None else []
         if known is not None and all(row is not None for row in rows):

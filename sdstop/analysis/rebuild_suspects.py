@@ -140,10 +140,10 @@ def _processors(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:
     means = _means((row.cpu, row.busy) for moment in moments for row in moment.rows.values())
     overall = means.pop("all", None)
     threads = _threads(window, known)
-    if overall is None or not moments:
+    newest = moments[-1].rows if moments else {}
+    if overall is None or "all" not in newest:
         yield Suspect("CPUs: load unknown", "unknown")
         return
-    newest = moments[-1].rows
     hardest = max(threads, key=lambda thread: thread[1], default=None)
     one = max(means, key=lambda cpu: means[cpu], default=None)
     if hardest is not None and hardest[1] >= CPU_FULL and known.rebuild.kind == "md":

@@ -31,6 +31,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 
 from sdstop.capture.contents import CaptureRefused
@@ -49,6 +50,7 @@ _MOST_FACTS = 100
 _PART = expression(r"index/([0-9]{1,9})\.jsonl")
 _LONGEST_LINE = 1 << 20
 _MOST_LINES = 1_000_000
+_MOST_FRAMES = 1_000_000_000
 
 
 class FrameTime(Struct, frozen=True):
@@ -208,13 +210,57 @@ def _parts(files: Mapping[str, bytes], index: CaptureIndex) -> Iterator[bytes]:
             yield files[name]
 
 
+class _UsualLine(Struct, forbid_unknown_fields=True):
+    """A line as sdstop writes it; any other form is left to the slower and more tolerant reader."""
+
+    frame: int
+    key: str
+    outcome: str
+    kind: str = ""
+    member: str | None = None
+    stderr: str | None = None
+    sha256: str | None = None
+    taken: float | None = None
+    monotonic: float | None = None
+    duration: float | None = None
+    detail: str | None = None
+    exit: int | None = None
+    fault: str | None = None
+
+
+_USUAL = msgspec.json.Decoder(_UsualLine)
+
+
+def _usual(text: bytes) -> IndexLine | None:
+    """Return the line of a piece of evidence, None for a line with another form or with values that are not usable."""
+    if not text.isascii():
+        return None
+    try:
+        line = _USUAL.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    outcome = as_outcome(line.outcome)
+    known = outcome is not None and line.kind != "frame" and 0 <= line.frame < _MOST_FRAMES and usable_key(line.key)
+    if not known or outcome is None or abs(line.exit or 0) >= 1 << 31:
+        return None
+    evidence = Evidence(
+        line.key, outcome, b"", line.detail or "", line.taken, line.monotonic, line.duration, exit=line.exit,
+        fault=line.fault or "",
+    )  # fmt: skip
+    return IndexLine(line.frame, evidence, line.member, line.stderr, line.sha256)
+
+
 def _take(index: CaptureIndex, text: bytes) -> bool:
+    line = _usual(text)
+    if line is not None:
+        index.lines.append(line)
+        return True
     try:
         entry = parse_json(text)
     except ValueError:
         return False
     frame = entry.get("frame") if isinstance(entry, dict) else None
-    if not isinstance(frame, int) or not 0 <= frame < 1_000_000_000:
+    if not isinstance(frame, int) or not 0 <= frame < _MOST_FRAMES:
         return False
     if entry.get("kind") == "frame":
         index.moments[frame] = read_frame_time(entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import Any
 
 from msgspec import Struct
@@ -26,6 +26,13 @@ RESTING = 5.0
 """Seconds between the rounds of all sources on a node at rest (see sdstop.sampler.rest)."""
 ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
+
+
+def _never(key: str) -> bool:
+    """Return that the node may return evidence with this key empty."""
+    del key
+    return False
+
 
 _WORD = expression(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 
@@ -169,13 +176,15 @@ class Collector(Struct, frozen=True):
             not isinstance(need, Need) or not need.what.startswith("cmd:") for need in self.needs
         )
 
-    def is_filled(self, key: str) -> bool:
-        """Return whether the node never returns this evidence empty (see Need)."""
-        return any(
-            need.filled is True or any(fnmatchcase(key, f"*/{name}") for name in need.filled or ())
-            for need in self.needs
-            if not isinstance(need, Question) and need.filled and fnmatchcase(key, need.what)
-        )
+    def filled(self) -> Callable[[str], object]:
+        """Return a test of keys: whether the node never returns this evidence empty (see Need)."""
+        needs = (need for need in self.needs if not isinstance(need, Question) and need.filled)
+        tests = [
+            f"(?={translate(need.what)})"
+            + ("" if need.filled is True else f"(?:{'|'.join(translate(f'*/{name}') for name in need.filled or ())})")
+            for need in needs
+        ]
+        return re.compile("|".join(tests)).match if tests else _never
 
 
 def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:

@@ -17,6 +17,8 @@ _BEGINNING = 1 << 16
 """Number of bytes of an output by which its form is recognized."""
 _MOST_REAL = 1 << 16
 """Maximum number of folders whose links are remembered."""
+_SURE = 2
+"""Bytes of a file from which it is not looked at whether it is empty."""
 
 _ERRORS: Mapping[Outcome, type[Unreadable]] = {
     Outcome.ABSENT: Absent,
@@ -41,7 +43,7 @@ class EvidenceHost(Host):
         self.defects: dict[Defect, None] = {}
         self.last = ""
         """Key of the evidence read last, which a parser that fails is likely to have been given."""
-        self.is_filled: Callable[[str], bool] = _any_length
+        self.is_filled: Callable[[str], object] = _any_length
         """Whether evidence with a key is never empty (see Need)."""
         self._links: dict[str, str] = {}
         self._real: dict[str, tuple[str, int]] = {}
@@ -117,6 +119,15 @@ class EvidenceHost(Host):
     def read(self, path: str) -> bytes:
         """Return a recorded file."""
         return self._take(path).data
+
+    def maybe(self, path: str) -> str | None:
+        """Return a small recorded attribute without surrounding whitespace, or None if not readable."""
+        item = self.state.get(path)
+        if item is None or item.outcome is not Outcome.OK or item.fault or len(item.data) < _SURE:
+            return super().maybe(path)
+        self.touched.add(item.key)  # what reading does, without three calls for each of thousands of attributes
+        self.last = item.key
+        return item.data.decode("utf-8", "surrogateescape").strip()
 
     def link(self, path: str) -> str:
         """Return the target of a recorded link."""
@@ -221,7 +232,7 @@ class EvidenceHost(Host):
             self.defect(item.key, item.fault)
         if item.outcome is not Outcome.OK:
             self._refuse(item)
-        if len(item.data) < 2 and not item.data.strip():
+        if len(item.data) < _SURE and not item.data.strip():
             self._doubt(shown or key, item)
         self.last = item.key
         return item

@@ -53,6 +53,8 @@ class Replay:
         self._changed: set[str] = set()
         """Collectors whose evidence has changed since their last run."""
         self._unread: dict[str, str] = {}
+        self._filled: dict[str, Callable[[str], object]] = {}
+        """Tests of evidence that is never empty, by collector."""
 
     def feed(self, frame: Frame) -> Snapshot:
         """Apply the evidence of a frame, run the collectors that ran, and return the state of the node at that time."""
@@ -91,7 +93,7 @@ class Replay:
         that of a replay that begins with a frame of everything known.
         """
         made = Replay(self.collectors, self.host.copy(), guard=self._guard)
-        made._younger, made._unread = self._younger, self._unread
+        made._younger, made._unread, made._filled = self._younger, self._unread, self._filled
         gone, different = set(gone), list[Evidence]()
         for item in frame.evidence:
             if item.same(self.host.state.get(item.key)):
@@ -142,7 +144,10 @@ class Replay:
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
         else:
             self.host.touched, self.host.defects, self.host.last = set(), {}, ""
-            self.host.is_filled = collector.is_filled
+            filled = self._filled.get(collector.name)
+            if filled is None:
+                filled = self._filled[collector.name] = collector.filled()
+            self.host.is_filled = filled
             outcome, reason, base, recorded = self._read(collector)
             keys, defects = frozenset(self.host.touched), tuple(self.host.defects)
             if outcome is Outcome.OK and not noted and not self._recorded(keys):

@@ -216,7 +216,7 @@ class Session:
         head = self._head
         if head is not None and self._is_newest(index, head):
             return head
-        ready = self._ready(index)
+        ready = self.ready(index)
         if ready is not None:
             return ready
         began = time.monotonic()
@@ -228,10 +228,16 @@ class Session:
         self._lasted = time.monotonic() - began
         return Look(index, window, judgement, host, self._is_provisional(index))
 
-    def prepare(self, index: int, unwanted: Callable[[], bool]) -> None:
-        """Make the state at a frame that is likely to be asked for next. Raises Superseded. One thread may ask."""
-        if 0 <= index < len(self.timeline.frames) and self._ready(index) is None:
-            self._looks.append(self.look(index, unwanted))
+    def prepare(self, index: int, unwanted: Callable[[], bool]) -> Look | None:
+        """Return the state at a frame that is likely to be asked for next, None if it was made ahead or is beyond.
+
+        Raises Superseded. One thread may ask.
+        """
+        if not 0 <= index < len(self.timeline.frames) or self.ready(index) is not None:
+            return None
+        look = self.look(index, unwanted)
+        self._looks.append(look)
+        return look
 
     def glance(self, index: int) -> Look | None:
         """Return a quick view of frame `index`, None if its full state is available at once.
@@ -242,7 +248,7 @@ class Session:
         index = max(0, min(index, len(frames) - 1))
         head = self._head
         is_newest = head is not None and self._is_newest(index, head)
-        if is_newest or self._lasted < _QUICK or self._ready(index) is not None:
+        if is_newest or self._lasted < _QUICK or self.ready(index) is not None:
             return None
         host = cache(lambda: EvidenceHost(self.timeline.recall(index, index + 1)[0].evidence))
 
@@ -258,10 +264,10 @@ class Session:
         """Return whether the newest state is that of a frame; those of a live session that follow it are quiet."""
         return head.index == index if self.timeline.complete else index == len(self.timeline.frames) - 1
 
-    def _ready(self, index: int) -> Look | None:
-        """Return the state at a frame if it was made ahead."""
+    def ready(self, index: int) -> Look | None:
+        """Return the state at a frame if it was made ahead, None if not. Any thread may ask."""
         number, provisional = self.timeline.frames[index].number, self._is_provisional(index)
-        found = (look for look in self._looks if look.now.number == number and look.provisional is provisional)
+        found = (look for look in tuple(self._looks) if look.now.number == number and look.provisional is provisional)
         look = next(found, None)
         return None if look is None else replace(look, index=index)
 

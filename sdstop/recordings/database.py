@@ -212,11 +212,10 @@ class Recording:
 
     def moments(self, number: int) -> list[BlockMoment]:
         """Return the times of a block's frames, none if it is damaged, which is noted, or was dropped for its age."""
-        with self._reading():
-            row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
         try:
-            return block_moments(row[0]) if row is not None else []
-        except (Damaged, TypeError) as error:
+            data = self._data(number)
+            return block_moments(data) if data is not None else []
+        except (Damaged, NoRecording) as error:
             self._lost(number, error)
             return []
 
@@ -234,23 +233,30 @@ class Recording:
     ) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the newest version of all evidence of a run, and the last run of all collectors, before a block.
 
-        `names` restricts it to the evidence with these names.
+        `names` restricts it to the evidence with these names. Nothing is known if that is damaged, which is noted.
         """
-        return self._known(run, before, names)
+        try:
+            return self._known(run, before, names)
+        except NoRecording as error:
+            self._note(f"known evidence {error}")
+            return {}, {}
 
     def opened(self, number: int) -> OpenBlock | None:
         """Return a block whose evidence is read when asked for; None if it is damaged, which is noted, or dropped."""
         return self._block(number)
 
     def changed(self, since: int, until: int) -> dict[int, str]:
-        """Return the names, with their keys, of the evidence that changed in the blocks from one to before another."""
+        """Return the names, with their keys, of the evidence that changed in the blocks from one to before another.
+
+        Raises NoRecording.
+        """
         with self._reading():
             rows = self._store.execute(
                 "SELECT id, key FROM name"
                 " WHERE id IN (SELECT DISTINCT name FROM changed WHERE block >= ? AND block < ?)",
                 (since, until),
             ).fetchall()
-            return {number: original_text(key) for number, key in rows}
+            return {number: original_text(_text(key)) for number, key in rows}
 
     def _opened(self) -> sqlite3.Connection:
         where = self._path.absolute().as_uri()
@@ -259,13 +265,13 @@ class Recording:
             store = sqlite3.connect(f"{where}?mode=ro", uri=True, timeout=5.0, check_same_thread=False)
             try:
                 store.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            except sqlite3.OperationalError:
+            except (sqlite3.OperationalError, UnicodeDecodeError):
                 store.close()
                 if growing:
                     raise
                 alone = f"{where}?mode=ro&immutable=1"  # in a directory that is read-only
                 store = sqlite3.connect(alone, uri=True, check_same_thread=False)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # messages quote what is in the file
             raise NoRecording(f"cannot be opened: {safe(error)}") from error
         return store
 
@@ -296,7 +302,7 @@ class Recording:
             " FROM run JOIN block ON block.run = run.id GROUP BY run.id ORDER BY run.id"
         )
         found = (
-            (number, msgspec.json.decode(said, type=RecordedOrigin), start, end, (one, other), frames)
+            (number, msgspec.json.decode(_bytes(said), type=RecordedOrigin), start, end, (one, other), frames)
             for number, said, start, end, one, other, frames in rows
         )
         names = RecordedRun.__struct_fields__
@@ -318,19 +324,26 @@ class Recording:
         base, opened = self._newest_base
         if number == base:
             return opened
-        with self._reading():
-            row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
-        if row is None:
-            return None  # dropped for its age since
         try:
-            block = Block.loaded(row[0])
+            data = self._data(number)
+            if data is None:
+                return None  # dropped for its age since
+            block = Block.loaded(data)
             return block.opened(self._first_texts(block.base))
-        except (Damaged, TypeError) as error:
+        except (Damaged, NoRecording) as error:
             self._lost(number, error)
             return None
 
+    def _data(self, number: int) -> bytes | None:
+        """Return the bytes of a block, None if there is none. Raises NoRecording for a damaged page or column."""
+        with self._reading():
+            row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
+            return None if row is None else _bytes(row[0])
+
     def _lost(self, number: int, error: Exception) -> None:
-        said = f"block {number} is damaged: {safe(error)}"
+        self._note(f"block {number} is damaged: {safe(error)}".replace("is damaged: is damaged", "is damaged"))
+
+    def _note(self, said: str) -> None:
         if said not in self.notes:
             self.notes.append(said)
 
@@ -344,7 +357,7 @@ class Recording:
                 f"SELECT key, data FROM base JOIN name ON name.id = name WHERE run = ?{only}",  # noqa: S608  # numbers
                 (run.id,),
             )
-            base = {original_text(key): data for key, data in found.fetchall()}
+            base = {original_text(_text(key)): _bytes(data) for key, data in found.fetchall()}
             newest = self._store.execute(
                 "SELECT key, max(block) FROM name JOIN changed ON name.id = name"  # noqa: S608  # numbers
                 f" WHERE block >= ? AND block < ?{only} GROUP BY name",
@@ -362,8 +375,9 @@ class Recording:
                         item, key=key, detail=original_text(item.detail), fault=original_text(item.fault)
                     )
         by_block: dict[int, list[str]] = {}
-        for key, number in newest:
-            by_block.setdefault(number, []).append(original_text(key))
+        with self._reading():
+            for key, number in newest:
+                by_block.setdefault(number, []).append(original_text(_text(key)))
         for number, keys in sorted(by_block.items()):
             opened = self._block(number)
             if opened is not None:
@@ -391,10 +405,23 @@ class Recording:
             return None
         with self._lock:
             if self._newest_base[0] != number:
-                with self._reading():
-                    row = self._store.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
-                if row is None:
+                data = self._data(number)
+                if data is None:
                     raise Damaged(f"block {number}, which it continues, is missing")
-                self._newest_base = number, Block.loaded(row[0]).opened()
+                self._newest_base = number, Block.loaded(data).opened()
             found = self._newest_base[1]
         return None if found is None else found.first_text
+
+
+def _bytes(value: object) -> bytes:
+    """Return what a column of bytes holds: SQLite allows anything in it. Raises Damaged."""
+    if not isinstance(value, bytes):
+        raise Damaged("a column of bytes has something else")
+    return value
+
+
+def _text(value: object) -> str:
+    """Return what a column of text holds. Raises Damaged."""
+    if not isinstance(value, str):
+        raise Damaged("a column of text has something else")
+    return value

@@ -21,7 +21,7 @@ from sdstop.core.evidence import RAN, Evidence, Frame, RunMark
 from sdstop.core.minute import Minute
 from sdstop.core.timeline import Moved, RunStart, Timeline
 from sdstop.core.versions import Damaged
-from sdstop.recordings.database import Recording
+from sdstop.recordings.database import NoRecording, Recording
 
 _OPEN_BYTES = 24 << 20
 """Bytes of evidence of the blocks that are kept."""
@@ -133,7 +133,10 @@ class StoredTimeline(Timeline):
         if opened is None or coming is None:
             return None
         ids = sorted((self._places[begin].id, self._places[then].id))
-        names = self.recording.changed(ids[0], ids[1] + 1)
+        try:
+            names = self.recording.changed(ids[0], ids[1] + 1)
+        except NoRecording:
+            return None
         within = at - 1 - self._starts[then]
         try:
             known, now = opened.around((key for key in names.values() if not key.startswith(RAN)), within)
@@ -349,7 +352,10 @@ class StoredTimeline(Timeline):
     def _moved(self, near: int, place: int) -> tuple[dict[str, Evidence], dict[str, RunMark]]:
         """Return the state before a block from that before another one of the same run."""
         first, last = sorted((self._places[near].id, self._places[place].id))
-        names = self.recording.changed(first, last)
+        try:
+            names = self.recording.changed(first, last)
+        except NoRecording:  # whatever may have changed is read
+            return self._read_known(place, None)
         if len(names) > _MOST_MOVED:
             return self._read_known(place, None)
         known, marks = dict(self._states[near][0]), dict(self._states[near][1])

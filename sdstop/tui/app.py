@@ -26,7 +26,7 @@ from sdstop.tui.lookup import Lookup
 from sdstop.tui.main import Main
 from sdstop.tui.playback import Playback
 from sdstop.tui.playhead import Playhead
-from sdstop.tui.scene import FindingEntry, Mode, Scene
+from sdstop.tui.scene import FindingEntry, Mode, Scene, prepared
 from sdstop.tui.sheet import ColumnChoice, ColumnSheet, FactSheet, RawSheet, Sheet
 from sdstop.tui.terminal import Options
 from sdstop.tui.time_bar import TimeBar
@@ -61,10 +61,10 @@ class Dashboard(Commands):
         self.session = session
         self.feed = frames
         self.judging: Judging[Look] | None = None
-        self.lookup = Lookup(session)
+        self.lookup = Lookup(session, prepared)
         self.playhead = Playhead(session, self.lookup, following=frames is not None)
         self.playback = Playback(self.playhead)
-        self.forward = None if session.is_judged else ForwardPass(session, lambda: self.lookup.busy)
+        self.forward = None if session.is_judged else ForwardPass(session, lambda: self.lookup.is_urgent)
         self._first = at
         self.zoom: float | None = None
         self.awaited = 0
@@ -160,6 +160,20 @@ class Dashboard(Commands):
         if self.forward is not None and look is not None and look.provisional:
             self.forward.near(look.index)
         self.paint()
+        self.call_after_refresh(self.lookup.painted)
+
+    def moved(self) -> None:
+        """Show the frame that was stepped to if it is judged, or else which one is being judged."""
+        look = self.playhead.look
+        if self.playhead.sought is None:
+            if self.forward is not None and look is not None and look.provisional:
+                self.forward.near(look.index)
+            self.paint()
+            self.call_after_refresh(self.lookup.painted)
+        elif (scene := self.scene) is not None and not isinstance(self.screen, Sheet):
+            self.main.await_frame(scene)
+        else:
+            self.paint()
 
     def pace(self, interval: float) -> None:
         """Sample at this interval in seconds, and judge each frame within it."""

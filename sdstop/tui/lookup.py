@@ -6,12 +6,16 @@ import contextlib
 import os
 import sys
 import threading
+from collections.abc import Callable
 from functools import partial
 
 from sdstop.core.diagnosis import Superseded
 from sdstop.core.guard import Part
 from sdstop.core.judging import SWITCH
 from sdstop.core.session import Look, Session
+
+_PAINTED = 0.1
+"""Maximum seconds for which the thread waits while a result is painted: both would take twice as long."""
 
 
 class Lookup:
@@ -20,14 +24,18 @@ class Lookup:
     What takes longer than a blink is preceded by a glance. The frames next to it are judged ahead.
     """
 
-    def __init__(self, session: Session) -> None:
-        """Start the thread."""
+    def __init__(self, session: Session, ahead: Callable[[Look], None] = lambda _: None) -> None:
+        """Start the thread, which calls `ahead` with each state that it made before anyone asked for it."""
         self._session = session
+        self._ahead = ahead
         self._wanted: int | None = None
+        self._shown: int | None = None
+        """Number of a frame that is shown and whose neighbors are still to be judged."""
         self._found: Look | None = None
+        self._painting = False
         self._ended = False
         self._before = 0
-        """Number of the frame that was judged before the last one."""
+        """Number of the frame that was shown before the last one."""
         self._changed = threading.Condition()
         self._sign = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
@@ -40,7 +48,19 @@ class Lookup:
     def ask(self, number: int | None) -> None:
         """Request the state at the frame with this number, instead of any other; None: of no frame. Never waits."""
         with self._changed:
-            self._wanted, self._found = number, None
+            self._wanted, self._found, self._shown, self._painting = number, None, None, False
+            self._changed.notify()
+
+    def near(self, number: int) -> None:
+        """Request the states next to a frame that is painted now, instead of any other. Never waits."""
+        with self._changed:
+            self._wanted, self._found, self._shown, self._painting = None, None, number, True
+            self._changed.notify()
+
+    def painted(self) -> None:
+        """Go on: the newest result is painted."""
+        with self._changed:
+            self._painting = False
             self._changed.notify()
 
     def take(self) -> Look | None:
@@ -66,22 +86,38 @@ class Lookup:
             self._ended, self._wanted = True, None
             self._changed.notify()
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether a request has no result yet, or a result is being painted."""
+        with self._changed:
+            return self._wanted is not None or self._painting
+
     def _run(self) -> None:
         while True:
             with self._changed:
-                while self._wanted is None and not self._ended:
+                while self._wanted is None and self._shown is None and not self._ended:
                     self._changed.wait()
                 if self._ended:
                     return
-                number = self._wanted or 0
-            for work in (self._glanced, self._judged):
+                number, is_shown, self._shown = self._wanted or self._shown or 0, self._wanted is None, None
+            for work in () if is_shown else (self._glanced, self._judged):
                 look = self._session.guard.call(Part.FRAME, "frame", partial(work, number), lambda _: None)
                 with self._changed:
                     is_last = work != self._glanced
                     if self._wanted == number and (is_last or look is not None):
                         self._wanted, self._found = None if is_last else number, look
+                        self._painting = True
                         os.eventfd_write(self._sign, 1)
+                        if not is_last:
+                            self._wait(number)
+            with self._changed:
+                self._wait(None)
             self._session.guard.call(Part.FRAME, "frame", partial(self._prepare, number), lambda _: None)
+
+    def _wait(self, wanted: int | None) -> None:
+        """Wait until the last result is painted, or for another request."""
+        self._changed.wait_for(lambda: not self._painting or self._wanted != wanted or self._ended, _PAINTED)
+        self._painting = False
 
     def _glanced(self, number: int) -> Look | None:
         return self._session.glance(self._session.timeline.place(number))
@@ -98,4 +134,9 @@ class Lookup:
         index = self._session.timeline.place(number)
         for step in (1, -1) if abs(moved) != 1 else (moved,):
             with contextlib.suppress(Superseded):
-                self._session.prepare(index + step, lambda: self._wanted is not None or self._ended)
+                look = self._session.prepare(index + step, self._is_interrupted)
+                if look is not None and not self._is_interrupted():
+                    self._ahead(look)
+
+    def _is_interrupted(self) -> bool:
+        return self._wanted is not None or self._shown is not None or self._ended

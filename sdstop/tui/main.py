@@ -110,6 +110,13 @@ class Main(Screen[None]):
         self._show_pins(scene)
         self.shown.paint(scene)
 
+    def await_frame(self, scene: Scene) -> None:
+        """Paint which frame is being judged: all else stays as it is until then."""
+        self.scene = scene
+        if self.is_current and self.is_mounted:
+            self.status.put([Row(line=lambda width: status_line(scene, width))], scene.palette)
+            self.bar.show(scene, self.app.size.width, self.app.size.height)
+
     def _prepare(self, view: View) -> None:
         """Apply the search and the chosen columns to the tables of a view."""
         for table in view.all_tables():

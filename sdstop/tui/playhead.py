@@ -194,6 +194,9 @@ class Playhead:
         elif latest is not None and frames[index].number == latest.now.number:
             self._look = latest
             self._seek(None)
+        elif (ready := self.session.ready(index)) is not None:
+            self._look, self.sought = ready, None
+            self.lookup.near(ready.now.number)
         else:
             self._seek(frames[index])
         return True

@@ -8,9 +8,12 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from sdstop.analysis.drives import DriveState, drives
+from sdstop.analysis.drives import DriveState, array_states, drives
 from sdstop.analysis.latest import latest_rows
+from sdstop.analysis.likeness import device_folds
 from sdstop.analysis.load_course import LoadCourse, LoadMetric
+from sdstop.analysis.path import data_path
+from sdstop.analysis.path.ranking import ranked_paths
 from sdstop.analysis.stalled import EXPLAINED_BY, LOAD_RULE
 from sdstop.core.account import NOT_UNDERSTOOD, not_understood
 from sdstop.core.diagnosis import Episode
@@ -262,3 +265,13 @@ class Scene(Struct, frozen=True):
                 found[led.severity] += 1
         found[None] = sum(not entry.calm for entry in self.unknown())
         return found
+
+
+def prepared(look: Look) -> None:
+    """Make what most views need of a moment, so that it is painted faster; the window keeps it."""
+    window, findings = look.window, look.judgement.every
+    drives(window, findings)
+    array_states(window, findings)
+    device_folds(window, findings)
+    for path in ranked_paths(window, findings)[:1]:
+        data_path(window, path.subject)

@@ -89,6 +89,10 @@ class TimeTravel(Shell):
         """Sample at this interval in seconds."""
         raise NotImplementedError
 
+    def moved(self) -> None:
+        """Show the selected frame, or which one is being judged."""
+        raise NotImplementedError
+
     def action_pause(self) -> None:
         """Pause or resume a live session; play or stop a capture, restarting from its beginning if it is at its end."""
         if self.feed is not None:
@@ -108,7 +112,7 @@ class TimeTravel(Shell):
         self.awaited = 0
         if not self.playhead.step(by):
             self.foot.say("newest frame" if by > 0 else "oldest frame")
-        self.paint()
+        self.moved()
 
     def action_event(self, direction: int) -> None:
         """Move to the next (1) or previous (-1) start or end of a finding, and name it."""
@@ -118,7 +122,7 @@ class TimeTravel(Shell):
         if not reached and not self.session.is_judged:
             self.awaited = direction
         self._name_event(direction, reached)
-        self.paint()
+        self.moved()
 
     def retry_event(self) -> None:
         """Move to the event that was unknown when its key was pressed, if it is known by now."""
@@ -155,7 +159,7 @@ class TimeTravel(Shell):
             self.playhead.follow()
         else:
             self.playhead.seek(float("inf"))
-        self.paint()
+        self.moved()
 
     def action_branch(self) -> None:
         """Prompt for a time and move to it."""
@@ -179,7 +183,7 @@ class TimeTravel(Shell):
         said = self.playhead.go(taken)
         if said:
             self.foot.say(said)
-        self.paint()
+        self.moved()
 
     def action_pace(self, direction: int) -> None:
         """Select the next longer (1) or shorter (-1) sampling interval; in a capture, the speed of playback."""

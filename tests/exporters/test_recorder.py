@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import tarfile
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture
 from sdstop.cli.command import execute
+from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding, Limits, Rule, Severity
 from sdstop.core.guard import Guard
@@ -23,6 +25,8 @@ from sdstop.exporters import recorder as module
 from sdstop.exporters.critical import CriticalCaptures, CriticalLimits
 from sdstop.exporters.recorder import Recorder
 from sdstop.exporters.recording import RecordingWriter
+from sdstop.rules import RULES
+from tests import passwords
 from tests.exporters.process import exporting, port_of
 
 ORIGIN = Origin("node", live=True)
@@ -318,3 +322,65 @@ def test_a_directory_that_cannot_be_written_is_trouble(tmp_path: Path) -> None:
     watched(faulty(("sda", 100, 105)), frames(200), captures)
     assert captures.written == 0
     assert "cannot be written: Not a directory" in captures.trouble
+
+
+MDSTAT = """Personalities : [raid10]
+md0 : active raid10 sdd[3] sdc[2]{failed} sdb[1] sda[0]
+      7809794048 blocks super 1.2 512K chunks 2 near-copies [4/{working}] [UU{slot}U]
+
+unused devices: <none>
+"""
+
+
+def secretive(node: Path) -> None:
+    """Add files with passwords that collectors read: mount options, command lines, and the configuration of Ceph."""
+    mount = f"//nas/x /mnt cifs rw,username=root,password={passwords.WORD}"
+    for name in ("1", "self"):
+        (node / "proc" / name).mkdir()
+        (node / "proc" / name / "mounts").write_text(f"/dev/sda / ext4 rw 0 0\n{mount} 0 0\n")
+    (node / "proc" / "mounts").symlink_to("self/mounts")
+    for number, argv in enumerate(passwords.FORMS, 100):
+        process = node / "proc" / str(number)
+        process.mkdir()
+        (process / "comm").write_text(f"{argv[0][:15]}\n" if not passwords.left(argv[0][:15].encode()) else "app\n")
+        (process / "cmdline").write_bytes(b"\\0".join(word.encode() for word in argv) + b"\\0")
+    (node / "etc" / "ceph").mkdir(parents=True)
+    (node / "etc" / "ceph" / "ceph.conf").write_text(f"[global]\nfsid = 1\nkey = {passwords.WORD}\n")
+
+
+@pytest.mark.slow
+def test_an_exporter_keeps_the_minutes_around_a_critical_finding_and_no_secret(node: Path, tmp_path: Path) -> None:
+    folder, recording = tmp_path / "critical", tmp_path / "node.sdstop"
+    mdstat = node / "proc" / "mdstat"
+    mdstat.write_text(MDSTAT.format(failed="", working=4, slot="U"))
+    secretive(node)
+    (node / "config.toml").write_text(
+        f'[record]\nfile = "{recording}"\non_critical = "{folder}"\nbefore = "20s"\nafter = "10s"\ncaptures = 2\n'
+    )
+    with exporting(node, "--listen", "127.0.0.1:0") as process:
+        port = port_of(process)
+        until(lambda: re.search(r"(?m)^sdstop_recorder_frames_total [1-9]", page(port)) is not None)
+        time.sleep(80)  # findings of the first 75 s are those that the exporter found
+        assert kept(folder) == []
+        changed = time.time()
+        mdstat.write_text(MDSTAT.format(failed="(F)", working=3, slot="_"))
+        until(lambda: bool(kept(folder)) and kept(folder)[0].suffix == ".gz")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    (path,) = kept(folder)
+    assert path.name.endswith("-array-degraded.tar.gz")
+    origin, found = open_capture(path)
+    assert origin.complete
+    assert -25 < found[0].taken - changed < -15
+    assert 9 < found[-1].taken - changed < 25
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(found)
+    assert "array-degraded" in {finding.rule for finding in session.head().judgement.findings}
+    assert "array-degraded" not in {episode.finding.rule for episode in session.episodes(found[0].monotonic)}
+    for frames in (found, open_capture(recording)[1]):
+        data = [item.data + item.stderr + item.key.encode() for frame in frames for item in frame.evidence]
+        assert any(item.key == "/proc/self/mounts" for frame in frames for item in frame.evidence)
+        assert [each for each in data if passwords.left(each)] == []
+    with tarfile.open(path) as archive:
+        members = [archive.extractfile(member) for member in archive if member.isreg()]
+        assert [each for each in members if each is not None and passwords.left(each.read())] == []

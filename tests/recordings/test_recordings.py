@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -337,6 +338,82 @@ def test_a_kill_at_any_statement_loses_at_most_the_last_block(path: Path, statem
     assert len(open_capture(path)[1]) == 40
 
 
+WRITING = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from sdstop.exporters.recording import RecordingWriter, RecordingLimits
+from test_recordings import ORIGIN, frame
+
+with RecordingWriter(sys.argv[1], ORIGIN, RecordingLimits(90.0)) as writer:
+    for second in range(200):
+        writer.add(frame(second))
+        print(second, flush=True)
+"""
+WRITES = "pwrite64,fdatasync,fsync,ftruncate,unlink"
+"""System calls by which SQLite changes files, and makes changes last."""
+
+
+@pytest.mark.needs("strace")
+@pytest.mark.parametrize("call", [1, 4, 30, pytest.param(0, marks=pytest.mark.slow)], ids=["1", "4", "30", "each"])
+def test_a_kill_at_each_write_of_the_file_leaves_whole_blocks(path: Path, tmp_path: Path, call: int) -> None:
+    log = tmp_path / "calls"
+    program = [sys.executable, "-c", WRITING, str(path), str(Path(__file__).parent)]
+    argv = ["strace", "-f", "-o", str(log), "-P", str(path), "-P", f"{path}-wal", "-e"]
+    subprocess.run([*argv, f"trace={WRITES}", *program], check=True, capture_output=True, timeout=120)
+    lines = [line.split(maxsplit=1)[1] for line in log.read_text().splitlines()]
+    made = Counter(line.partition("(")[0] for line in lines if "(" in line)
+    assert made["pwrite64"] > 40
+    assert len(made) > 1
+    each = [(name, number) for name in sorted(made) for number in range(1, made[name] + 1)]
+    for name, number in each if not call else [("pwrite64", call)]:
+        for old in path.parent.glob(f"{path.name}*"):
+            old.unlink()
+        kill = f"inject={name}:signal=SIGKILL:when={number}"
+        done = subprocess.run([*argv, kill, *program], capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == -signal.SIGKILL, (name, number)
+        added = len(done.stdout.splitlines())
+        try:
+            with Recording(path) as recording:
+                frames = list(recording.frames(recording.runs[-1], 0, START + 1e6))
+                assert recording.notes == []
+        except NoRecording:
+            assert added <= 32, (name, number)
+            continue
+        assert frames[-1].number >= added - 32, (name, number)
+        assert [each.number for each in frames] == list(range(frames[0].number, frames[-1].number + 1))
+        assert known(frames[:1])["cmd:lspci"] == b"once\n"
+
+
+def test_a_power_cut_after_each_write_of_the_log_leaves_whole_blocks(path: Path, tmp_path: Path) -> None:
+    """The log is cut between its pages, where one write ends, and within each."""
+    log = Path(f"{path}-wal")
+    writer = RecordingWriter(path, ORIGIN, ENDLESS)
+    for second in range(100):
+        writer.add(frame(second))
+    store, written = path.read_bytes(), log.read_bytes()
+    writer.close()
+    page = int.from_bytes(written[8:12], "big") + 24
+    pages = (len(written) - 32) // page
+    assert pages > 20
+    cut, whole = tmp_path / "cut.sdstop", 0
+    for length in sorted({0, 16, 32, *(32 + page * n + more for n in range(pages) for more in (0, 24, page // 2))}):
+        for old in tmp_path.glob("cut.*"):
+            old.unlink()
+        cut.write_bytes(store)
+        Path(f"{cut}-wal").write_bytes(written[:length])
+        try:
+            with Recording(cut) as recording:
+                frames = list(recording.frames(recording.runs[-1], 0, START + 1e6))
+                assert recording.notes == []
+        except NoRecording:
+            assert not whole
+            continue
+        assert len(frames) % 31 == 0
+        assert len(frames) >= whole
+        whole = len(frames)
+    assert whole >= 62
+
+
 def test_a_power_cut_at_any_length_of_the_log_leaves_whole_blocks(path: Path, tmp_path: Path) -> None:
     log = Path(f"{path}-wal")
     writer = RecordingWriter(path, ORIGIN, ENDLESS)
@@ -402,17 +479,37 @@ def hostile(path: Path, *statements: str) -> None:
         (["PRAGMA user_version = 9"], "has version 9"),
         (["DELETE FROM block"], "without a frame"),
         (["UPDATE run SET origin = x'00'"], "is damaged"),
+        (["UPDATE run SET origin = 7"], "is damaged"),
         (["UPDATE block SET data = zeroblob(80000000)"], "has no frame|is damaged"),
         (["UPDATE block SET data = 'text'"], "has no frame that can be read"),
         (["UPDATE block SET first = 'x', last = 'y'"], "is damaged|has no frame"),
     ],
-    ids=["view", "trigger", "table", "other", "version", "empty", "origin", "huge", "text", "times"],
+    ids=["view", "trigger", "table", "other", "version", "empty", "origin", "number", "huge", "text", "times"],
 )
 def test_a_hostile_file_is_refused_in_one_line(path: Path, statements: list[str], why: str) -> None:
     hostile(path, *statements)
     with pytest.raises(OpenError, match=why) as caught:
         open_capture(path)
     assert "\n" not in str(caught.value)
+
+
+def test_without_its_names_a_recording_knows_less_and_notes_it(path: Path) -> None:
+    hostile(path, "UPDATE name SET key = CAST(key AS BLOB)")
+    origin, frames = open_capture(path, period=Period(since="50s"))
+    assert not origin.complete
+    assert "a column of text has something else" in (origin.note or "")
+    assert "cmd:lspci" not in known(frames)
+
+
+def test_a_damaged_page_costs_its_block_alone(path: Path) -> None:
+    write(path, range(130))
+    store = sqlite3.connect(path, isolation_level=None)
+    store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.execute("UPDATE block SET data = 'text' WHERE id = 2")
+    store.close()
+    origin, frames = open_capture(path)
+    assert "block 2 is damaged" in (origin.note or "")
+    assert len([each for each in frames if any(item.key == "/proc/diskstats" for item in each.evidence)]) >= 98
 
 
 def test_a_read_only_directory_is_enough(path: Path) -> None:

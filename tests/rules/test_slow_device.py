@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from sdstop.collectors.block.iostat import IOSTAT
-from sdstop.core.evidence import Origin
+from sdstop.core.evidence import Frame, Origin
 from sdstop.core.finding import Finding, Gap, Severity
 from sdstop.core.session import Session
 from sdstop.rules.slow_device import SLOW_DEVICE
@@ -570,3 +570,11 @@ def test_an_nvme_drive_without_peers_near_the_threshold(service: float, wait: fl
 def test_a_drive_that_a_hypervisor_or_a_fabric_provides_is_no_local_one() -> None:
     assert nvme(25, 200, model="Amazon Elastic Block Store") == set()
     assert nvme(25, 200, pci=False) == set()
+
+
+def test_pasted_rates_of_long_ago_are_no_group_and_no_error() -> None:
+    session = pasted({"sda": 9.0, "sdb": 212.0, "sdc": 10.0, "sdd": 9.5})
+    last = session.head().now
+    session.feed(Frame(last.number + 1, last.taken + 1000.0, last.monotonic + 1000.0, ran={}))
+    assert found(session) == set()
+    assert not [each for each in session.head().judgement.unchecked if "error" in each.reason]

@@ -12,6 +12,8 @@ import pytest
 
 from sdstop.core.finding import Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.core.history import Window
+from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.palette import plain
 from tests.nodes.block import Load, Node
 from tests.tui.screens import WIDE, FakeFeed, Screen, screen
 
@@ -142,3 +144,54 @@ async def test_a_step_that_nobody_waits_for_ends_after_its_rule() -> None:
         shown.app.simulate_key("T")
         assert "REPLAY 14:13:40Z   2026-09-21 " in await shown.press("L")
         assert shown.app.playhead.at_end
+
+
+async def test_a_step_to_a_frame_that_was_judged_ahead_is_painted_once() -> None:
+    async with screen(Node(("sda", "sdb"), load).session(20), WIDE) as shown:
+        app = shown.app
+        await shown.press("T")
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            if app.session.ready(18) is not None:
+                break
+        painted, paint = list[bool](), app.main.show
+
+        def counted(scene: Scene) -> None:
+            painted.append(scene.look.is_glance or scene.sought is not None)
+            paint(scene)
+
+        app.main.show = counted  # type: ignore[method-assign]
+        app.action_step(-1)
+        look = app.playhead.look
+        assert painted == [False]
+        assert look is not None
+        assert (look.now.number, look.is_glance, look.provisional) == (19, False, False)
+        assert "loading" not in await shown.press()
+
+
+async def test_a_frame_that_is_not_judged_is_named_and_nothing_else_is_painted() -> None:
+    node = Node(("sda", "sdb"), load)
+    async with screen(node.session(20), WIDE) as shown:
+        app = shown.app
+        app.session.rules = (SLOW,)
+        painted, paint = list[Scene](), app.main.show
+
+        def counted(scene: Scene) -> None:
+            painted.append(scene)
+            paint(scene)
+
+        app.main.show = counted  # type: ignore[method-assign]
+        before = app.playhead.look
+        app.action_step(-1)
+        assert not painted
+        assert app.playhead.look is before
+        assert "loading" in plain(app.main.status.row_line(app.main.status.rows[0], 120))
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            if not app.lookup.busy:
+                break
+        app.looked_up()
+        look = app.playhead.look
+        assert look is not None
+        assert look.now.number == 20
+        assert [good.rule for good in look.judgement.ruled_out] == ["slow"]
