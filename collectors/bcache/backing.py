@@ -22,7 +22,7 @@ class BcacheWaiting(Reading, frozen=True):
     """
 
     family: ClassVar[str] = "bcache_waiting"
-    title: ClassVar[str] = "bcache backing devices without a cache"
+    title: ClassVar[str] = "Backing devices of bcache without a cache"
     rows_of = Source(f"{BLOCK}/{{folder}}/bcache/running")
     fields_of: ClassVar = {"state": Source(f"{BLOCK}/{{folder}}/bcache/state")}
     things: ClassVar = {"device": Identity(ThingKind.DEVICE, Naming.DEV)}
@@ -60,7 +60,7 @@ def _waiting(host: Host) -> Iterator[BcacheWaiting]:
 
 BCACHE_BACKING = Collector(
     "bcache-backing",
-    "bcache backing devices without a cache",
+    "Backing devices of bcache without a cache",
     read,
     (BcacheWaiting,),
     (

@@ -315,7 +315,7 @@ def _shows(disk: RaidDisk) -> Advice:
 
 DISK_FAILING = Rule(
     "disk-failing",
-    "disk with a predicted failure, unreadable sectors, errors, a failed self-test or a slot at fault",
+    "disk with a predicted failure, unreadable sectors, errors, failed self-test or slot at fault",
     Severity.CRITICAL,
     _check,
     (DiskHealth,),

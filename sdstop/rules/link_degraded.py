@@ -110,7 +110,7 @@ def _flaps(window: Window, row: Interface, slave: BondSlave | None) -> int:
 
 
 def _grown(now: int | None, before: Iterator[int | None]) -> int:
-    """Return how far a counter grew since the first sample that has it; old samples are expensive to look at."""
+    """Return how far a counter grew since the first sample that has it; old samples are expensive to read."""
     return 0 if now is None else now - next((number for number in before if number is not None), now)
 
 

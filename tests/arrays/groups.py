@@ -182,7 +182,9 @@ def names(shape: Shape) -> list[str]:
 def structure(shape: Shape) -> Files:
     """Return the evidence that these disks form a group."""
     disks = names(shape)
-    return peers.disks(disks, rotational=int(shape.media.rotational)) | peers.GROUPS[KINDS[shape.kind][0]](disks)
+    return peers.disks(disks, rotational=int(shape.media.rotational)) | {**peers.GROUPS, **peers.STACKED}[
+        KINDS[shape.kind][0]
+    ](disks)
 
 
 @dataclass(frozen=True, slots=True)

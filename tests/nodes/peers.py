@@ -133,8 +133,10 @@ GROUPS: Mapping[str, Callable[[Sequence[str]], Files]] = {
     "dRAID": lambda names: pool(names, f"draid1:{len(names) - 1}d:{len(names)}c:0s-0"),
     "ZFS mirror": lambda names: pool(names, "mirror-0"),
     "LVM stripe": mapping,
-    "LVM raid": images,
     "multipath": lambda names: mapping(names, "multipath"),
     "like disks": lambda _: {},
 }
 """Kinds of groups that these disks may form; all of them also get sysfs of the disks."""
+
+STACKED: Mapping[str, Callable[[Sequence[str]], Files]] = {"LVM raid": images}
+"""The same of groups whose members are devices on these disks, with counters of their own."""
