@@ -18,7 +18,7 @@ _BEGINNING = 1 << 16
 _MOST_REAL = 1 << 16
 """Maximum number of folders whose links are remembered."""
 _SURE = 2
-"""Bytes of a file from which it is not looked at whether it is empty."""
+"""Bytes of a file that are never all blank: shorter ones may be empty."""
 
 _ERRORS: Mapping[Outcome, type[Unreadable]] = {
     Outcome.ABSENT: Absent,

@@ -257,7 +257,7 @@ _PROGRAM = expression("[ _]")
 _LONGEST_LINE = 80
 
 
-_OBJECTS = frozenset({"ip", "dmsetup", "zpool", "zfs"})
+_OBJECTS = frozenset({"ip", "dmsetup"})
 """Programs with an object behind the first options: `ip -d link`. They accept abbreviations of it."""
 
 
@@ -268,9 +268,9 @@ def _shows_same(argv: Sequence[str], item: Evidence) -> bool:
 
 
 def _object(words: Sequence[str]) -> list[str]:
-    """Return the words behind the options in front, up to the next option."""
+    """Return the plain words behind the options in front."""
     said = dropwhile(lambda word: word.startswith("-") or word.isdigit(), words)
-    return [*takewhile(lambda word: not word.startswith("-"), said)]
+    return [*takewhile(str.isalpha, said)]
 
 
 def _begins(item: Evidence) -> str:

@@ -271,7 +271,7 @@ class Recording:
                     raise
                 alone = f"{where}?mode=ro&immutable=1"  # in a directory that is read-only
                 store = sqlite3.connect(alone, uri=True, check_same_thread=False)
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # messages quote what is in the file
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # messages quote the file
             raise NoRecording(f"cannot be opened: {safe(error)}") from error
         return store
 
@@ -414,14 +414,14 @@ class Recording:
 
 
 def _bytes(value: object) -> bytes:
-    """Return what a column of bytes holds: SQLite allows anything in it. Raises Damaged."""
+    """Return the value of a column of bytes: SQLite allows any type in it. Raises Damaged."""
     if not isinstance(value, bytes):
         raise Damaged("a column of bytes has something else")
     return value
 
 
 def _text(value: object) -> str:
-    """Return what a column of text holds. Raises Damaged."""
+    """Return the value of a column of text. Raises Damaged."""
     if not isinstance(value, str):
         raise Damaged("a column of text has something else")
     return value

@@ -70,6 +70,10 @@ class Remembering(EvidenceHost):
         self.seen.append(path)
         return super().read(path)
 
+    def maybe(self, path: str) -> str | None:
+        self.seen.append(path)
+        return super().maybe(path)
+
     def rests(self, what: str) -> bool:
         return what in self.marks
 

@@ -192,6 +192,7 @@ COUNTERS = {
     "_observe_disks": ("disk_saturation",),
     "_observe_arrays": ("array_heat", "array_member_heat"),
     "_observe_rebuilds": ("rebuild_estimate",),
+    "_observe_paths": ("path_stage",),
 }
 
 

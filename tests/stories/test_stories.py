@@ -663,7 +663,7 @@ async def test_the_dashboard_leads_from_the_finding_to_its_evidence(name: str) -
     worst = story(name).judgements[-1].findings[0]
     async with screen(story(name).session, SIZE) as shown:
         why = " ".join((await shown.press("!", "enter")).split())
-        for told in (worst.summary, worst.steps[0]):
+        for told in filter(None, (worst.cause, worst.impact, worst.steps[0])):
             assert " ".join(told.split())[:60] in why
         raw = await shown.press("enter")
         cited = worst.evidence[0]

@@ -226,7 +226,7 @@ def test_a_sosreport_of_another_machine_is_told_from_that_of_the_same() -> None:
     said = "\n".join(opened(one, report, course(FIXTURES / "vm-md-raid6-even" / "capture.tar.gz")))
     assert "Array: " in said
     assert "Member: " in said
-    assert "vda: size is 134217728, and live 268435456" in said
+    assert "BlockDevice: vda: size is 134217728, and live 268435456" in said
     healthy = made(packages=["sosreport"], expect=[{"found": ["critical device-hung vda"]}], sos="-o md")
     assert "not expected: warning array-degraded md0" in "\n".join(
         opened(healthy, report, course(folder / "capture.tar.gz"))

@@ -35,7 +35,7 @@ from sdstop.core.finding import (
     cites,
 )
 from sdstop.core.history import Window
-from sdstop.rules.enclosure_slots import slot_findings
+from sdstop.rules.disk_failing.slots import slot_findings
 
 RELIABILITY, READ_ONLY, BACKUP, MEMORY = 4, 8, 16, 32
 """Bits of an NVMe disk's critical warning (NVMe base specification, log page 02h); 1 is spare, 2 temperature."""
