@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from sdstop.core.evidence import Evidence, Frame, Outcome, http_keys, slug
+from sdstop.core.evidence import Evidence, Frame, Outcome, stored_keys
 
 _KINDS = {"link": "link", "list": "folder", "cmd": "command", "slug": "command", "answer": "answer", "http": "request",
           "http-slug": "request"}  # fmt: skip
@@ -76,7 +76,7 @@ def quoted_evidence(frames: Iterable[Frame], wanted: Iterable[tuple[str, int]]) 
     """
     numbers: dict[str, set[tuple[str, int]]] = {}
     for key, number in wanted:
-        for name in _names(key):
+        for name in stored_keys(key):
             numbers.setdefault(name, set()).add((key, number))
     found: dict[tuple[str, int], Evidence] = {}
     for frame in frames:
@@ -85,10 +85,3 @@ def quoted_evidence(frames: Iterable[Frame], wanted: Iterable[tuple[str, int]]) 
                 if frame.number <= number or (key, number) not in found:
                     found[key, number] = item
     return found
-
-
-def _names(key: str) -> list[str]:
-    kind = key.partition(":")[0]
-    if kind == "cmd":
-        return [key, f"slug:{slug(key[4:])}"]
-    return http_keys(key) if kind == "http" else [key]

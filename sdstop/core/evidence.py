@@ -247,6 +247,14 @@ def http_slug(key: str) -> str:
     return slug(asked[1]) + asked[2] if asked else slug(text)
 
 
+def stored_keys(key: str) -> list[str]:
+    """Return the keys under which a capture can have a piece of evidence, best match first."""
+    kind, _, command = key.partition(":")
+    if kind == "cmd":
+        return [key, f"slug:{slug(command)}"]
+    return http_keys(key) if kind == "http" else [key]
+
+
 def http_keys(key: str) -> list[str]:
     """Return the keys under which an HTTP exchange may be recorded, best match first."""
     plain = key.partition("~")[0]

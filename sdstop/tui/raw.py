@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from rich.cells import chop_cells
 
-from sdstop.core.evidence import Evidence, Outcome, http_keys, readable
+from sdstop.core.evidence import Evidence, Outcome, readable, stored_keys
 from sdstop.core.format import timestamp, wait
 from sdstop.core.session import Session
 from sdstop.tui.why import Quote
@@ -28,7 +28,7 @@ def stored_evidence(session: Session, quote: Quote) -> Evidence | None:
     if index >= len(timeline.frames) or timeline.frames[index].number != quote.frame:
         return None
     whole = timeline.recall(index, index + 1)[0]
-    keys = http_keys(quote.key) if quote.key.startswith("http:") else [quote.key]
+    keys = stored_keys(quote.key)
     found = next((item for item in whole.evidence if item.key in keys), None)
     if found is not None and found.taken is None:
         return Evidence(
