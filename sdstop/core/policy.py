@@ -46,7 +46,7 @@ Names = Callable[[str], Sequence[str]]
 
 
 def alone(subject: str) -> tuple[str, ...]:
-    """Return a subject as the only one of its names: where there is no topology."""
+    """Return a subject as the only one of its names, without a topology."""
     return (subject,)
 
 
