@@ -15,8 +15,8 @@ share, in most seconds, on changing columns. It must be detected second by secon
 seconds or more its counters are as even as those of a healthy array. The *standing* measures how much the pattern
 changes: the unevenness of the mean of the seconds' shares, relative to the mean unevenness of the seconds. It is 1
 when the same columns hold the same shares in every second (however many they are), and near 0 when the crowd moves.
-A queue that does not move is due to a hot column (it gets more requests), to a slow disk (it gets the same requests and takes
-longer), or unclear.
+A queue that does not move has a hot column (it gets more requests) or a slow disk (it gets the same requests and takes
+longer) as its cause, or an unclear one.
 """
 
 from __future__ import annotations

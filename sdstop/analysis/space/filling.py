@@ -18,7 +18,7 @@ SECONDS = 600.0
 LEAST = 8.0
 """Shortest observed time for a trend, in seconds: shorter ones are noise."""
 FORESEEN = 200.0
-"""How many times the observed time a trend is worth a sentence: ten seconds of a copy do not foretell the next hours."""
+"""Multiple of the observed time up to which a trend is worth a sentence: ten seconds do not predict the next hours."""
 
 
 class Filling(Struct, frozen=True):
