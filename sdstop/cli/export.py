@@ -178,7 +178,7 @@ def _reloading(
             output.say("sdstop: [record] takes effect after a restart")
         session = exposition.session
         session.diagnosis.configured, session.diagnosis.policy = dict(config.thresholds), config.policy
-        session.origin = renewed(session.origin, config)  # for dashboards that attach from now on
+        session.origin = renewed(session.origin, config)  # for dashboards that attach later
         if recorder is not None:
             recorder.renew(session.origin)
         if local is not None:
