@@ -1,4 +1,4 @@
-"""Messages of smartd and of mdadm's monitor in system logs: what they saw of disks and arrays between two captures."""
+"""Messages of smartd and of the monitor of mdadm in system logs."""
 
 from __future__ import annotations
 

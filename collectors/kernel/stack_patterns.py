@@ -215,15 +215,9 @@ PATTERNS = (
     ),
     pattern(" OK", r"nfs: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
     pattern(
-        "hung",
-        r"(?:libceph|ceph): (?:\[[0-9a-f -]{20,60}\]: ?)?(?P<dev>mds\d{1,5}) hung",
-        "server-silent",
-        LogPlace.SERVER,
-    ),
-    pattern(
-        "came back",
-        r"(?:libceph|ceph): (?:\[[0-9a-f -]{20,60}\]: ?)?(?P<dev>mds\d{1,5}) came back",
-        "server-back",
+        "mds",
+        r"(?:libceph|ceph): (?:\[[0-9a-f -]{20,60}\]: ?)?(?P<dev>mds\d{1,5}) (?P<now>hung|came\sback)",
+        lambda found: "server-silent" if found["now"] == "hung" else "server-back",
         LogPlace.SERVER,
     ),
     pattern(

@@ -17,6 +17,8 @@ SECONDS = 600.0
 """Time over which the trend is measured."""
 LEAST = 8.0
 """Shortest observed time for a trend, in seconds: shorter ones are noise."""
+FORESEEN = 200.0
+"""How many times the observed time a trend is worth a sentence: ten seconds of a copy do not foretell the next hours."""
 
 
 class Filling(Struct, frozen=True):
@@ -39,12 +41,10 @@ class Filling(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """When it is full: `, full in 3h10 at the present rate`; "" if it does not fill, or not within a month."""
+        """When it is full: `, full in 3h10 at this rate`; "" if it does not fill, or if that lies too far ahead."""
         left = self.full_in
-        return f", full in {human.duration(left)} at this rate" if left is not None and left < _MONTH else ""
-
-
-_MONTH = 30 * 86_400.0
+        within = FORESEEN * self.seconds
+        return f", full in {human.duration(left)} at this rate" if left is not None and left <= within else ""
 
 
 def filling(samples: Sequence[tuple[float, float]], size: float) -> Filling | None:

@@ -78,6 +78,8 @@ def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits)
             "ZFS can take the device out of service, and redundancy with it."
             if grown
             else "The device is in service; errors are counted since the last clear."
+            if vdev.state == "ONLINE"
+            else "Errors are counted since the last clear."
         ),
         values=(
             Value("errors", "errors since the last clear", total, "", above=limits["many"]),
