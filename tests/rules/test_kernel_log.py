@@ -17,11 +17,11 @@ from sdstop.collectors.kernel.log import KERNEL_LOG
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, command_key
 from sdstop.core.finding import Damage, Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
-from sdstop.rules.disk_offline import DISK_OFFLINE
-from sdstop.rules.filesystem_errors import FILESYSTEM_ERRORS
-from sdstop.rules.filesystem_readonly import FILESYSTEM_READONLY
-from sdstop.rules.kernel_faults import KERNEL_FAULTS
-from sdstop.rules.kernel_io_errors import KERNEL_IO_ERRORS
+from sdstop.rules.disks.disk_offline import DISK_OFFLINE
+from sdstop.rules.disks.kernel_io_errors import KERNEL_IO_ERRORS
+from sdstop.rules.filesystems.filesystem_errors import FILESYSTEM_ERRORS
+from sdstop.rules.filesystems.filesystem_readonly import FILESYSTEM_READONLY
+from sdstop.rules.system.kernel_faults import KERNEL_FAULTS
 from tests.nodes.frames import START, Judged
 from tests.nodes.kernel_log import abort, disk, log, lost, medium
 from tests.stories.texts import faults
