@@ -216,7 +216,7 @@ PATTERNS = (
     pattern(" OK", r"nfs: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
     pattern(
         "mds",
-        r"(?:libceph|ceph): (?:\[[0-9a-f -]{20,60}\]: ?)?(?P<dev>mds\d{1,5}) (?P<now>hung|came\sback)",
+        r"(?:libceph|ceph): (?:\[[0-9a-f -]{20,60}\]: ?)?(?P<dev>mds\d{1,5}) (?P<now>hung|[a-z]{4} back)",
         lambda found: "server-silent" if found["now"] == "hung" else "server-back",
         LogPlace.SERVER,
     ),
