@@ -388,7 +388,8 @@ def test_free_text_behind_a_message_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "drbd r0/0 drbd0 payroll: Split-Brain detected but unresolved", "GFS2: fsid=payroll:payroll.0: File system withdrawn",
+    "drbd r0/0 drbd0 payroll: Split-Brain detected but unresolved",
+    "GFS2: fsid=payroll:payroll.0: File system withdrawn",
     "Fail event detected on md device /dev/md/payroll, component device /dev/sdb1",
     "payroll: sdc - tur checker reports path is down", "md/raid:payroll: Disk failure on sdc1, disabling device.",
     "md/raid1:payroll: sdc1: rescheduling sector 8200", "drbd payroll/0 drbd0: disk( UpToDate -> Failed )",
