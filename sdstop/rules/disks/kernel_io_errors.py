@@ -50,13 +50,29 @@ _TITLES: Mapping[str, str] = {
     "split-brain": "SPLIT BRAIN", "journal-missing": "JOURNAL MISSING", "volume-readonly": "VOLUME READ-ONLY",
     "bitmap-lost": "BITMAP DISABLED after errors",
     "beyond-end": "REQUESTS BEYOND THE END", "duplicate-id": "DUPLICATE IDENTIFIER",
-    "capacity-error": "CAPACITY NOT READABLE", "controller-hot": "CONTROLLER TOO HOT",
+    "controller-alarm": "CONTROLLER ALARM", "controller-fatal": "FATAL CONTROLLER EVENT",
+    "failure-predicted": "DISK PREDICTS ITS FAILURE", "pending-sectors": "UNREADABLE SECTORS",
+    "degraded-array": "ARRAY DEGRADED", "capacity-error": "CAPACITY NOT READABLE",
+    "controller-hot": "CONTROLLER TOO HOT",
 }  # fmt: skip
 """Titles of kinds that are more than a number."""
+_IMPACTS: Mapping[str, str] = {
+    "write-lost": "Data that programs had written did not reach the device.",
+    "controller-alarm": "A disk, a volume or the cache of the controller has a fault.",
+    "controller-fatal": "A disk, a volume or the cache of the controller has failed.",
+    "failure-predicted": "The disk reports that it fails soon.",
+    "pending-sectors": "Reads of these sectors fail unless an array repairs them.",
+    "critical-warning": "The disk reports a fault of its own.",
+    "selftest-failed": "The disk found a fault in a test of itself.",
+    "degraded-array": "Another failed disk can lose the data of the array.",
+}
+"""Impacts of kinds that differ from those of their effect."""
 _LINKS = frozenset(
     {"link-error", "link-reset", "link-slow", "link-down", "timeout", "abort", "reset", "transport-error"}
 )
-_MEDIUM = frozenset({"medium-error", "sense-medium", "sense-hardware", "read-unrepaired", "read-repaired"})
+_MEDIUM = frozenset(
+    {"medium-error", "sense-medium", "sense-hardware", "read-unrepaired", "read-repaired", "pending-sectors"}
+)
 
 
 def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
@@ -124,7 +140,9 @@ def _has_other_path(window: Window, name: str) -> bool:
 
 def _lasts(row: KernelComplaint, limits: Limits, *, is_present: bool) -> bool:
     """Return whether harm that is no longer recent is still to be repaired."""
-    lost = row.kind == "write-lost" or (row.kind in {"device-gone", "controller-fault"} and not is_present)
+    lost = row.kind in {"write-lost", "failure-predicted", "controller-fatal"} or (
+        row.kind in {"device-gone", "controller-fault"} and not is_present
+    )
     return lost and (row.ago is None or row.ago <= limits["lasting"])
 
 
@@ -185,8 +203,8 @@ def _title(first: KernelComplaint, rows: Sequence[KernelComplaint]) -> str:
 def _impact(first: KernelComplaint, last: str) -> str:
     if last:
         return f"No further message: the last was {last}."
-    if first.kind == "write-lost":
-        return "Data that programs had written did not reach the device."
+    if first.kind in _IMPACTS:
+        return _IMPACTS[first.kind]
     match first.effect:
         case LogEffect.GONE:
             return "Requests to the device fail until it is repaired."
@@ -207,8 +225,12 @@ def _damage(first: KernelComplaint) -> Damage:
 def _advice(name: str, rows: Sequence[KernelComplaint]) -> tuple[Advice, ...]:
     kinds, places = {row.kind for row in rows}, {row.place for row in rows}
     first = "Find the cause in the messages around these."
-    if LogPlace.SERVER in places:
+    if kinds & {"controller-alarm", "controller-fatal"}:
+        first = "Ask the controller's own program: storcli, perccli or ssacli."
+    elif LogPlace.SERVER in places:
         first = "Check the server and the network to it."
+    elif "failure-predicted" in kinds:
+        first = "Replace the disk."
     elif kinds & _MEDIUM:
         first = "Replace the disk if the errors recur; arrays rewrite single blocks."
     elif kinds & _LINKS:

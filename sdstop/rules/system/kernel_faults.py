@@ -23,7 +23,7 @@ from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 
 _CRITICAL = frozenset({"lockup", "kernel-bug", "machine-check", "memory-uncorrected", "overheating"})
-_MENTIONED = frozenset({"nic-down", "clock-unstable", "iommu-fault"})
+_MENTIONED = frozenset({"nic-down", "clock-unstable", "iommu-fault", "lacp-silent"})
 """Notices that are mentioned as long as they are recent: drivers log them at boot, too."""
 _IMPACTS: Mapping[str, str] = {
     "hung-task": "Programs wait for storage or for a lock.",
@@ -48,6 +48,9 @@ _IMPACTS: Mapping[str, str] = {
     "files-full": "Programs cannot open files or connections.",
     "clock-unstable": "Reading the clock takes longer than before.",
     "iommu-fault": "A device accessed memory that it may not access.",
+    "client-abort": "Initiators gave up requests that this node had not answered in time.",
+    "swap-error": "Programs whose memory was swapped out are killed.",
+    "lacp-silent": "The bond uses one link only, or none.",
 }
 _ADVICE: Mapping[str, str] = {
     "hung-task": "Find the device or server that the tasks wait for.",
@@ -69,6 +72,9 @@ _ADVICE: Mapping[str, str] = {
     "files-full": "Raise fs.file-max, or find the program that leaks files.",
     "clock-unstable": "Check the time source, and the firmware of the board.",
     "iommu-fault": "Update driver and firmware of the device.",
+    "client-abort": "Check the disks below the exported volumes, and the network.",
+    "swap-error": "Check the disk that has the swap space.",
+    "lacp-silent": "Compare the LACP settings of bond and switch.",
 }
 
 
