@@ -33,7 +33,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _is_explained(window: Window, row: RaidController) -> bool:
-    """Return whether a volume, a disk or the battery of a controller shows what it calls a fault."""
+    """Return whether a volume, a disk or the battery of a controller is the cause of its own state."""
     disks = window.where(RaidDisk, "controller", row.controller)
     volumes = window.where(RaidVolume, "controller", row.controller)
     is_bad = any(disk.good is False or disk.predicted or disk.alert for disk in disks)
