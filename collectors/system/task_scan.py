@@ -95,8 +95,11 @@ class TaskScan(Struct):
     blocked: int = 0
     known: dict[tuple[str, str], _Task] = field(default_factory=dict)
     asleep: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    """The schedstat files of the tasks that were not in D state in the last full scan: only by running does a task
-    change from one sleep to another. (A freezer can make any sleeper look like D; that is no wait.)"""
+    """The schedstat files of the tasks that were not in D state in the last full scan.
+
+    A task changes from one sleep to another only by running. A freezer can make any of them look like D,
+    although it waits for nothing.
+    """
     threaded: frozenset[str] = frozenset()
     """Processes of several threads."""
 

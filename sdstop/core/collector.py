@@ -174,7 +174,7 @@ class Collector(Struct, frozen=True):
     def filled(self) -> Callable[[str], object]:
         """Return a test of keys: whether the node never returns this evidence empty (see Need).
 
-        Its pattern is made by the first call, because hardly any evidence is empty.
+        The first call compiles the pattern, because nearly all evidence has content.
         """
         pattern = cache(lambda: re.compile(_filled_keys(self.needs)))
         return lambda key: pattern().match(key)

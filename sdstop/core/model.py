@@ -357,7 +357,7 @@ def _key(reading: type[Reading]) -> Callable[[Reading], Hashable]:
 
 
 def _annotations(base: type) -> dict[str, Any]:
-    """Return what a class itself annotates. The module inspect would do the same and takes 8 ms to import."""
+    """Return the annotations of a class without those of its bases, like inspect.get_annotations (8 ms to import)."""
     return getattr(base, "__annotations__", {})
 
 
