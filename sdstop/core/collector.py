@@ -29,7 +29,7 @@ ONCE = math.inf
 
 
 def _never(key: str) -> bool:
-    """Return that the node may return evidence with this key empty."""
+    """Return that nothing is declared of evidence with this key."""
     del key
     return False
 
@@ -53,7 +53,8 @@ class Need(Struct, frozen=True):
     names: without free text and names that are in no field of a reading. Both are idempotent and never raise. `split`
     receives a recorded command and its output and returns the intervals it reports, oldest first, none if it reports no
     several; it never raises (sdstop.core.interval). `filled` marks evidence that the node never returns empty: all of
-    it, or the files with these names; if such a file is empty, its content was lost.
+    it, or the files with these names; if such a file is empty, its content was lost. `everyone` marks evidence that
+    every user of a node can read: no privilege helps where it is refused, so the read has failed and is not denied.
     """
 
     what: str
@@ -63,6 +64,7 @@ class Need(Struct, frozen=True):
     redact: Callable[[bytes], bytes] | None = None
     split: Callable[[str, bytes], Sequence[Interval]] | None = None
     filled: bool | tuple[str, ...] = False
+    everyone: bool = False
 
 
 class Command(Struct, frozen=True):
@@ -184,6 +186,11 @@ class Collector(Struct, frozen=True):
             + ("" if need.filled is True else f"(?:{'|'.join(translate(f'*/{name}') for name in need.filled or ())})")
             for need in needs
         ]
+        return re.compile("|".join(tests)).match if tests else _never
+
+    def everyone(self) -> Callable[[str], object]:
+        """Return a test of keys: whether every user of a node can read this evidence (see Need)."""
+        tests = [translate(need.what) for need in self.needs if isinstance(need, Need) and need.everyone]
         return re.compile("|".join(tests)).match if tests else _never
 
 
