@@ -162,6 +162,7 @@ PATTERNS = (
         "qc timeout", _ATA + r"qc timeout (?:after \d{1,9} msecs )?\(cmd 0x[0-9a-f]{1,2}\)", "timeout", LogPlace.ATA
     ),
     pattern("NCQ disabled due to", _ATA + r"NCQ disabled due to excessive errors", "link-error", LogPlace.ATA),
+    pattern("UNC", _ATA + r"error: \{ (?:\w{1,6} )*UNC (?:\w{1,6} )*\}", "medium-error", LogPlace.ATA),
     pattern("ICRC", _ATA + r"error: \{ (?:\w{1,6} )*ICRC (?:\w{1,6} )*\}", "link-error", LogPlace.ATA),
     pattern("resetting link", _ATA + r"(?:hard|soft) resetting link", "link-reset", LogPlace.ATA),
     pattern(
@@ -251,6 +252,63 @@ PATTERNS = (
         "controller-hot",
         LogPlace.CONTROLLER,
     ),
+    pattern(
+        "/CRIT)",
+        _MEGA + r"\d{1,9} \([\w/]{1,40}/CRIT\)",
+        "controller-alarm",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "Fatal firmware error",
+        _MEGA + r"Fatal firmware error",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "waiting for controller reset",
+        _MEGA + r"waiting for controller reset to finish",
+        "controller-reset",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "due to timeout count(",
+        _CM + r"_base_\w{1,60}: failed due to timeout count\(\d{1,9}\)",
+        "controller-fault",
+        LogPlace.CONTROLLER,
+    ),
+    pattern("adapter dead", r"(?P<dev>aacraid): Host adapter dead -?\d{1,4}", "controller-fault", LogPlace.CONTROLLER),
+    pattern(
+        "ISP System Error",
+        r"qla2xxx \[(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\]-5003:\d{1,4}: ISP System Error",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "Abort command issued",
+        r"qla2xxx \[(?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)\]-801c:\d{1,4}: Abort command issued",
+        "abort",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "Devloss timeout on",
+        r"lpfc (?P<dev>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d): \d{1,4}:(?:\(\d{1,4}\):)?0203 Devloss timeout on WWPN",
+        "transport-error",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "thin provisioning soft threshold",
+        _SCSI + r"Warning! Received an indication that the LUN reached a thin provisioning soft threshold",
+        "thin-low",
+        LogPlace.SCSI,
+    ),
+    pattern("pg failed", _SCSI + r"alua: (?:rtpg|stpg) failed", "transport-error", LogPlace.SCSI),
+    pattern(
+        "Other side returned error",
+        r"block (?P<dev>nbd\d{1,5}): Other side returned error \(\d{1,5}\)",
+        "io-error",
+        LogPlace.DISK,
+    ),
+    pattern("Possible stuck request", r"block (?P<dev>nbd\d{1,5}): Possible stuck request", "timeout", LogPlace.DISK),
     pattern(
         "encountered a fatal error",
         _MEGA + r"\d{1,9} \([\w/]{1,40}\) - Controller encountered a fatal error and was reset",

@@ -82,6 +82,7 @@ KINDS: Mapping[str, MessageKind] = {
         sense_aborted="aborted command", read_repaired="repaired read error", session_error="session error",
         server_silent="silent server", thin_low="low thin pool",
         missed_interrupt="missed interrupt", cache_error="cache I/O error",
+        controller_alarm="critical controller event",
         pcie_fatal="fatal PCIe error", pcie_uncorrected="uncorrected PCIe error",
         port_down="link loss|link losses", capacity_error="failed capacity query|failed capacity queries",
         controller_hot="temperature alarm",
@@ -91,6 +92,7 @@ KINDS: Mapping[str, MessageKind] = {
         link_reset="link reset", power_on="power-on or reset|power-ons or resets", hba_event="HBA event",
         flush_failed="failed cache flush|failed cache flushes", reservation_conflict="reservation conflict",
         usb_reset="USB reset", usb_gone="USB disconnect", pcie_corrected="corrected PCIe error",
+        pcie_gone="PCIe link loss|PCIe link losses",
         recovery="recovery of an array|recoveries of an array", array_reduced="reduced array",
     ),
     **_kinds(
@@ -114,6 +116,7 @@ KINDS: Mapping[str, MessageKind] = {
         oom_kill="out-of-memory kill", lockup="lockup", kernel_bug="kernel bug", machine_check="fatal machine check",
         memory_uncorrected="uncorrected memory error", overheating="critical temperature",
         superblock_error="superblock error", request_refused="oversized request",
+        cluster_fs_stopped="withdrawn cluster file system",
     ),
     **_kinds(
         LogEffect.DELAYED, Subject.NODE,
@@ -123,6 +126,7 @@ KINDS: Mapping[str, MessageKind] = {
         alloc_failure="failed page allocation", neighbors_full="full neighbor table",
         tcp_memory="lack of TCP memory|lacks of TCP memory",
         files_full="full table of open files|full tables of open files",
+        udev_stuck="stuck worker of udev|stuck workers of udev",
     ),
     **_kinds(
         LogEffect.NOTICE, Subject.NODE,
@@ -131,6 +135,7 @@ KINDS: Mapping[str, MessageKind] = {
         nic_down="network link loss|network link losses", clock_unstable="unstable clock source",
         iommu_fault="IOMMU fault",
         cpu_throttled="thermal throttling of a processor|thermal throttlings of processors",
+        kernel_warning="kernel warning", unnamed_fault="unclassified fault",
     ),
 }  # fmt: skip
 """All kinds by ID, an interface: metrics have it as a label."""

@@ -48,7 +48,7 @@ _DATE = (
     r"(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S{0,20}|(?:[^\W\d_]{3,5}\.?|\d{1,2}\u6708) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
     r"|\[ {0,12}\d{1,10}\.\d{6}\])"
 )
-_SOURCES = r"(?:kernel|zed|multipathd|iscsid)(?:\[\d{1,10}\])?: "
+_SOURCES = r"(?:kernel|zed|multipathd|iscsid|mdadm|smartd|systemd-udevd)(?:\[\d{1,10}\])?: "
 JOURNAL = Form(
     key="cmd:journalctl -k",
     first=rf"{_DATE} \S{{1,253}} {_SOURCES}",

@@ -287,4 +287,50 @@ PATTERNS = (
         "volume-readonly",
         LogPlace.CONTROLLER,
     ),
+    pattern(
+        "Split-Brain detected but unresolved",
+        r"drbd (?P<hidden>\S{1,128}) (?P<dev>drbd\d{1,6}) \S{1,128}: Split-Brain detected but unresolved",
+        "split-brain",
+        LogPlace.DISK,
+    ),
+    pattern(
+        " IO error sector",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): local (?:READ|WRITE|UNKNOWN) IO error sector",
+        "io-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Local IO failed in",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): Local IO failed in \w{1,60}",
+        "device-gone",
+        LogPlace.DISK,
+    ),
+    pattern(
+        ", disabling caching",
+        r"bcache: (?:bch_cache_set_error\(\) )?error on (?P<dev>[0-9a-f-]{16,36}): (?P<hidden>.{1,300}?), "
+        r"disabling caching",
+        "cache-failed",
+        LogPlace.CONTROLLER,
+    ),
+    pattern(
+        "aborting current metadata transaction",
+        _DM + r"aborting current metadata transaction",
+        lambda found: "cache-failed" if found["target"] == "cache" else "thin-readonly",
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "suspending pool",
+        r"WARNING: MMP writes to pool '(?P<dev>[\w.: -]{1,200})' have not succeeded in over \d{1,9} s; suspending pool",
+        "pool-suspended",
+        LogPlace.POOL,
+    ),
+    pattern(
+        "not responding",
+        r"lockd: server (?P<dev>[\w.:%-]{1,253}) not responding, (?:still trying|timed out)",
+        "server-silent",
+        LogPlace.SERVER,
+    ),
+    pattern(" OK", r"lockd: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
+    pattern(" hung", r"ceph: (?P<dev>mds\d{1,6}) hung", "server-silent", LogPlace.SERVER),
+    pattern(" back", r"ceph: (?P<dev>mds\d{1,6}) [a-z]{4} back", "server-back", LogPlace.SERVER),
 )
