@@ -1,53 +1,54 @@
-"""Messages of mdadm, smartd and udev in a system log."""
+"""Messages of smartd, of the monitor of mdadm, and of udev in system logs."""
 
 from __future__ import annotations
 
-from sdstop.collectors.kernel.message import DEVICE, Found, LogPlace, pattern
+from sdstop.collectors.kernel.message import LogPlace, pattern
 
-_MDADM = {"Fail": "member-failed", "FailSpare": "member-failed", "DeviceDisappeared": "array-failed",
-          "DegradedArray": "array-reduced"}  # fmt: skip
-
-
-def _of_mdadm(found: Found) -> str:
-    return _MDADM[found["event"]]
-
+_SMARTD = r"Device: /dev/(?P<dev>sd[a-z]{1,4}|nvme\d{1,5}(?:n\d{1,6})?)(?: \[\w{1,20}\])?, "
+_MDADM = r" event detected on md device /dev/"
 
 PATTERNS = (
+    pattern("FAILED SMART self-check", _SMARTD + r"FAILED SMART self-check", "failure-predicted", LogPlace.DISK),
     pattern(
-        " event detected on md device ",
-        rf"(?P<event>{'|'.join(_MDADM)}) event detected on md device /dev/(?P<dev>md[\w-]{{1,60}})"
-        r"(?:, component device /dev/[\w!-]{1,60})?",
-        _of_mdadm,
+        "Failed SMART usage Attribute",
+        _SMARTD + r"Failed SMART usage Attribute: \d{1,3} [\w-]{1,40}",
+        "failure-predicted",
         LogPlace.DISK,
     ),
     pattern(
-        "FAILED SMART self-check",
-        r"Device: /dev/" + DEVICE + r"(?: \[[\w +-]{1,20}\])?, FAILED SMART self-check",
-        "sense-hardware",
+        "Currently unreadable",
+        _SMARTD + r"\d{1,12} (?:Currently unreadable \(pending\)|Total unreadable) sectors",
+        "pending-sectors",
         LogPlace.DISK,
     ),
     pattern(
-        "(pending) sectors",
-        r"Device: /dev/" + DEVICE + r"(?: \[[\w +-]{1,20}\])?, \d{1,12} Currently unreadable \(pending\) sectors",
-        "medium-error",
+        "ffline uncorrectable",
+        _SMARTD + r"\d{1,12} (?:Total o|O)ffline uncorrectable sectors",
+        "pending-sectors",
         LogPlace.DISK,
     ),
     pattern(
-        "ncorrectable sectors",
-        r"Device: /dev/" + DEVICE + r"(?: \[[\w +-]{1,20}\])?, \d{1,12} Offline uncorrectable sectors",
-        "medium-error",
+        "error count increased",
+        _SMARTD + r"(?P<test>Self-Test Log|ATA) error count increased from \d{1,9} to \d{1,9}",
+        lambda found: "error-count" if found["test"] == "ATA" else "selftest-failed",
         LogPlace.DISK,
     ),
     pattern(
-        "is taking a long time",
-        r"(?P<also>[\w.:!/@-]{1,100}): (?:Worker \[\d{1,10}\] processing SEQNUM=\d{1,20} is taking a long time"
-        r"|SEQNUM=\d{1,20} is taking a long time)",
-        "udev-stuck",
-        LogPlace.NODE,
+        "Critical Warning (",
+        _SMARTD + r"Critical Warning \(0x[0-9a-f]{2}\): [\w, -]{1,80}",
+        "critical-warning",
+        LogPlace.DISK,
     ),
     pattern(
-        " killed",
-        r"(?P<also>[\w.:!/@-]{1,100}): Worker \[\d{1,10}\] processing SEQNUM=\d{1,20} killed",
+        "Fail event detected",
+        r"Fail" + _MDADM + r"(?P<hidden>[\w/-]{1,60}), component device /dev/(?P<dev>\w{1,40})",
+        "member-failed",
+        LogPlace.DISK,
+    ),
+    pattern("DegradedArray event", r"DegradedArray" + _MDADM + r"(?P<dev>md\d{1,5})", "degraded-array", LogPlace.DISK),
+    pattern(
+        " processing SEQNUM=",
+        r"(?P<also>[\w.:!/@-]{1,100}): Worker \[\d{1,10}\] processing SEQNUM=\d{1,20} (?:is taking a long time|killed)",
         "udev-stuck",
         LogPlace.NODE,
     ),

@@ -7,14 +7,7 @@ from sdstop.collectors.kernel.message import LogPlace, pattern
 PATTERNS = (
     pattern(
         "Oops",
-        r"(?:Internal error: )?Oops(?: - [\w -]{1,40})?: (?:Oops: )?[0-9a-f]{1,16} \[#\d{1,4}\]",
-        "kernel-bug",
-        LogPlace.NODE,
-    ),
-    pattern(
-        "general protection fault",
-        r"(?:Oops: )?general protection fault(?:, (?:probably|maybe|kernel) [\w -]{1,60}0x[0-9a-f]{1,16})?: "
-        r"[0-9a-f]{4} \[#\d{1,4}\]",
+        r"Oops(?: - [\w -]{1,40})?: (?:Oops: )?[0-9a-f]{1,16} \[#\d{1,4}\]",
         "kernel-bug",
         LogPlace.NODE,
     ),
@@ -33,12 +26,6 @@ PATTERNS = (
     ),
     pattern("Bad swap ", r"(?:\w{1,40}: )?Bad swap (?:file|offset) entry [0-9a-f]{1,16}", "kernel-bug", LogPlace.NODE),
     pattern("VERIFY", r"VERIFY[03]?[A-Z]{0,2}\([\w\s()<>=!&|*+>.,-]{1,160}\) failed", "kernel-bug", LogPlace.NODE),
-    pattern(
-        "-error on swap-device",
-        r"(?:Read|Write)-error on swap-device \((?P<dev>\d{1,4}:\d{1,7}):\d{1,20}\)",
-        "io-error",
-        LogPlace.NUMBER,
-    ),
     pattern(
         "SLUB: Unable to allocate", r"SLUB: Unable to allocate memory on node -?\d{1,4}", "alloc-failure", LogPlace.NODE
     ),
