@@ -39,7 +39,8 @@ _FAULT = (
 _HARMLESS = expression(
     r"errors=|no errors?\b|0 errors|without errors?|error recovery|error log|error count|timeout set|timeout=|"
     r"set APST|cache data failed|Caching mode page|errors?: 0\b|Opts:|fault inject|[Ff]ailed to (?:find|load)"
-    r"|error handler|Corrected error received|failed command: |abort request supported|default timeout|hostbyte=DID_OK|Invalid Field in",
+    r"|error handler|Corrected error received|failed command: |abort request supported|default timeout"
+    r"|hostbyte=DID_OK|Invalid Field in",
 )
 
 
