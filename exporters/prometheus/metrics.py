@@ -116,7 +116,7 @@ def _is_of_interfaces(family: type[Reading]) -> bool:
 
 
 def passing_interfaces(window: Window) -> frozenset[str]:
-    """Return the names of the interfaces that come and go with containers and virtual machines."""
+    """Return the names of the interfaces of containers and virtual machines."""
     return frozenset(row.interface for row in window.rows(Interface).values() if row.kind in PASSING)
 
 
