@@ -208,6 +208,14 @@ def test_the_settings_in_effect_say_which_acceptances_have_ended(tmp_path: Path)
     assert [line.partition("  ")[0] for line in lines[2:]] == ["accept (ended)", "accept (ended)", "accept", "accept"]
 
 
+def test_patterns_of_later_files_come_first(tmp_path: Path) -> None:
+    general = "[rules.disk-hot.subjects]\n'sd*' = {flash = 5}\nsdb = {flash = 9}\n"
+    config = loaded(tmp_path, general, "[rules.disk-hot.subjects]\nsda = {flash = 20}\nsdb = {flash = 3}\n")
+    own = config.policy.rules["disk-hot"]
+    found = {name: own.subjects[own.group([name]) or ""]["flash"] for name in ("sda", "sdb", "sdc")}
+    assert found == {"sda": 20, "sdb": 3, "sdc": 5}
+
+
 def test_a_multiple_may_be_above_1(tmp_path: Path) -> None:
     assert loaded(tmp_path, "[rules.hba-unbalanced]\ntimes = 4\n").thresholds == {"hba-unbalanced": {"times": 4}}
 
