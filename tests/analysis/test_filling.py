@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.analysis.filling import FORESEEN, LEAST, filling
+from sdstop.analysis.space.filling import FORESEEN, LEAST, filling
 
 GIB = float(1 << 30)
 
