@@ -204,8 +204,8 @@ line numbers, times, names of files or hosts, borders, quotes. Two terminals sid
 Several outputs can follow each other with prose between them. Later outputs of one command are later frames; rates
 need two of them with a time (`date`, `watch`).
 
-Several nodes are told apart by their prompts, by what Ansible, pdsh, clush, dshbak and salt print, and by headings
-whose names differ only in numbers (`## san1:`). `report` and `check` judge each of them and compare them; the dashboard
+Several nodes are recognized by their prompts, by what Ansible, pdsh, clush, dshbak and salt print, and by headings with
+names that differ only in numbers (`## san1:`). `report` and `check` judge each of them and compare them; the dashboard
 and `doctor` open the one with most outputs and list those of the others.
 
 A later output ends a finding only if the text shows that it is newer: a time, or the same prompt in one terminal. Below

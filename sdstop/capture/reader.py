@@ -38,7 +38,7 @@ PACKED = "capture.tar.gz"
 
 Progress = Callable[[float], None]
 Opened = list[tuple[Origin, list[Frame]]]
-"""What is opened; of a text of several nodes, first the one with most outputs, then all of them."""
+"""Origins with their frames; of a text of several nodes, first the node with most outputs, then all of them."""
 NO_TEXTS = Texts((), frozenset())
 EVERYTHING = Period()
 

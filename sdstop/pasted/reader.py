@@ -90,7 +90,7 @@ def _node(
 ) -> tuple[Origin, list[Frame]]:
     """Return the origin and the frames of outputs; those with another node in `elsewhere` are only listed.
 
-    `text` has the dates of the outputs. Raises TextRefused if there is no evidence.
+    `text` has the dates of the outputs. Raises TextRefused without evidence.
     """
     moments, blocks = [_Moment()], list[TextBlock]()
     shown: float | None = None

@@ -13,8 +13,15 @@ from sdstop.core.headline import CRITICAL, OK
 from sdstop.pasted.nodes import heading, headings, marked
 from sdstop.pasted.reader import read_nodes
 from tests.pasted.corpus import FORMS
-from tests.pasted.test_order import ASK, BAD, GOOD
 
+ASK = "cat /proc/mdstat"
+GOOD = """Personalities : [raid1]
+md0 : active raid1 sdb1[1] sda1[0]
+      976630336 blocks super 1.2 [2/2] [UU]
+
+unused devices: <none>
+"""
+BAD = GOOD.replace("sdb1[1] sda1[0]", "sda1[0]").replace("[2/2] [UU]", "[2/1] [U_]")
 TEXTS = {"san1": GOOD, "san2": BAD, "san3": GOOD}
 
 
