@@ -75,7 +75,7 @@ class Topology:
         return whole if whole is not None and (not kinds or kinds & whole.kinds) else None
 
     def subject(self, name: str) -> tuple[str, Thing] | None:
-        """Return the thing that the subject of a finding names, and what stands before its name: `md2/`, sdc.
+        """Return the thing that the subject of a finding names, after the part of the subject before it: `md2/`, sdc.
 
         None if its last part is not the name of a thing.
         """

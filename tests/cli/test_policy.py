@@ -15,9 +15,13 @@ import pytest
 from sdstop.capture.reader import open_capture
 from sdstop.cli.choices import configured
 from sdstop.cli.config import Config, load
+from sdstop.cli.export import reloading
+from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
 from sdstop.core.config_error import ConfigError
+from sdstop.core.evidence import Origin
 from sdstop.core.finding import Severity
+from sdstop.core.policy import Acceptance, Policy
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.rules import EVERY, RULES
@@ -251,3 +255,15 @@ def test_a_file_that_this_user_must_not_read_is_named(
     monkeypatch.setattr(os, "access", lambda path, mode: real(path, mode) and (path != file or mode != os.R_OK))
     assert configured(Namespace(config=None)).policy.accepted == ()
     assert capsys.readouterr().err == f"sdstop: {file}: permission denied; its settings are not in effect\n"
+    # An exporter that is to reload keeps what it has: without its acceptances, everything accepted would be an alarm.
+    accepted = Policy(accepted=(Acceptance("known"),))
+    exposition = Exposition(Session(Origin("n"), BUILTIN, RULES, policy=accepted))
+    watch = Watch(exposition.session.origin, BUILTIN, Config(policy=accepted), 1.0)
+    reload = reloading(Namespace(config=None, interval=None), watch, exposition, None, None)
+    with pytest.raises(ConfigError, match=r"config\.toml: permission denied"):
+        reload()
+    assert exposition.session.diagnosis.policy is accepted
+    monkeypatch.setattr(os, "access", real)
+    reload()
+    assert [each.rule for each in exposition.session.diagnosis.policy.accepted] == ["mtu-misaligned"]
+    assert "mtu-misaligned" in exposition.session.origin.facts["policy"]
