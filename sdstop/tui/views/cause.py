@@ -13,6 +13,7 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.finding_order import by_cause
 from sdstop.core.finding_text import accepted_text
 from sdstop.core.format import duration, plural
+from sdstop.core.headline import UNKNOWN
 from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.views.finding_rows import entry_row
 from sdstop.tui.widgets.palette import MARKS, UNKNOWN_WORD, Line, Palette, text, width_of
@@ -56,7 +57,7 @@ class Cause(Struct, frozen=True):
 def causes(scene: Scene) -> list[Cause]:
     """Return the active findings, the worst first, each with those that it explains, then unexpected unknowns.
 
-    Without findings, and if rules that only inform are all that need more time, the list is empty.
+    Without findings, the list is empty unless the result of a check is unknown.
     """
     entries = scene.findings()
     by_key = {entry.key: entry for entry in entries}
@@ -68,7 +69,7 @@ def causes(scene: Scene) -> list[Cause]:
             found[-1] = Cause(found[-1].entry, scene, (*found[-1].follows, entry), found[-1].severity)
         else:
             found.append(Cause(entry, scene, (), led.severity))
-    if not found and scene.is_settled:
+    if not found and scene.headline.code != UNKNOWN:
         return []
     return found + [Cause(entry, scene) for entry in scene.unknown() if not entry.calm]
 

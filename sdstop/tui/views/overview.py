@@ -238,7 +238,7 @@ class Overview(View):
         )  # fmt: skip
         plan = arrange(width, height, needs)
         if second is None:
-            second = _filling(plan, needs, finding, scene, passed=bool(known), seen=titled)
+            second = _filling(plan, needs, finding, scene, passed=bool(known), seen=titled or not known)
             plan = arrange(width, height, replace(needs, second=second)) if second is not None else plan
         self._lay(plan, half, numbered=wide, beside=titled and plan.devices > 0)
         palette = scene.palette
