@@ -60,9 +60,9 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern(
-        "Killed process",
+        "Out of memory",
         (
-            r"Out of memory(?: \(oom_kill_allocating_task\))?: Killed process \d{1,8} \("
+            r"Out of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process \d{1,8} \("
             r"(?P<also>[ -(*-~]{1,20})\)"
         ),
         "oom-kill",
@@ -75,6 +75,23 @@ PATTERNS = (
         LogPlace.NODE,
     ),
     pattern("kernel BUG at", r"kernel BUG at [\w./-]{1,80}:\d{1,6}", "kernel-bug", LogPlace.NODE),
+    pattern("general protection fault", r"(?:Oops: )?general protection fault\b", "kernel-bug", LogPlace.NODE),
+    pattern("Internal error: Oops", r"Internal error: Oops\b", "kernel-bug", LogPlace.NODE),
+    pattern(
+        "swap-device", r"(?:Read|Write)-error on swap-device \(\d{1,4}:\d{1,7}:\d{1,20}\)", "swap-error", LogPlace.NODE
+    ),
+    pattern(
+        "memory allocation deadlock",
+        r"XFS: (?P<also>[ -~]{1,20}?)\(\d{1,8}\) possible memory allocation deadlock",
+        "alloc-failure",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "hardware memory error",
+        r"mce: Uncorrected hardware memory error in user-access",
+        "memory-uncorrected",
+        LogPlace.NODE,
+    ),
     pattern(
         "BUG: ",
         r"BUG: (?:unable to handle|kernel NULL pointer dereference|Bad page state)",

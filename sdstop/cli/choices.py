@@ -52,16 +52,19 @@ def configured(options: argparse.Namespace) -> Config:
     except ConfigError as error:
         raise Problem(safe(error, 500), 2) from error
     if config.export:
-        exported(options, config)
+        exported(config)
     return config
 
 
-def exported(options: argparse.Namespace, config: Config) -> Choice:
+def exported(config: Config) -> Choice:
     """Return the `[export]` settings of the config file. Raises Problem."""
     from sdstop.exporters.prometheus.choice import choice
     from sdstop.exporters.prometheus.metrics import families_of
 
-    try:
-        return choice(config.export, {family.family for family in families_of(BUILTIN)})
-    except ConfigError as error:
-        raise Problem(f"{safe(options.config)}: {safe(error, 500)}", 2) from error
+    known = {family.family for family in families_of(BUILTIN)}
+    for path, table in config.tables:
+        try:
+            choice(table.get("export", {}), known)
+        except ConfigError as error:
+            raise Problem(f"{safe(path)}: {safe(error, 500)}", 2) from error
+    return choice(config.export, known)

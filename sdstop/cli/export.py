@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise Problem("cannot use --otlp with --once", 2)
     with begin(options) as watch:
         kept = KEEP if _has_socket(options, watch) else 0.0
-        exposition = Exposition(watch.session(kept), BUILTIN, exported(options, watch.config), watch.interval)
+        exposition = Exposition(watch.session(kept), BUILTIN, exported(watch.config), watch.interval)
         if options.once:
             return _once(options, watch, exposition)
         if watch.sampler is not None:
@@ -174,7 +174,7 @@ def _serve(
         """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
         try:
             config = configured(options)
-            chosen = exported(options, config)
+            chosen = exported(config)
         except Problem as problem:
             raise ConfigError(str(problem)) from problem
         if (options.interval or config.interval) != watch.interval:

@@ -211,7 +211,7 @@ class Reading(Struct, frozen=True, gc=False):
 
     Several collectors may produce the same family: rows of a `joined` family are combined; otherwise the first
     collector that has rows is used. A `remembered` family, which must be small, keeps history beyond the window (a
-    number: of so many runs).
+    number: for that number of runs).
     A `crowded` family is displayed with the largest rows first; rows whose numbers are all 0 are only counted.
 
     `rows_of` is the location of a row in the raw evidence, `fields_of` that of single fields read elsewhere. A family

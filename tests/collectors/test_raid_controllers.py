@@ -12,9 +12,9 @@ from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, Gap, RuledOut, Severity, Unchecked
 from sdstop.core.host import Absent, Denied, Malformed
-from sdstop.rules.cache_unprotected import CACHE_UNPROTECTED
-from sdstop.rules.disk_failing import DISK_FAILING
-from sdstop.rules.raid_volume_degraded import RAID_VOLUME_DEGRADED
+from sdstop.rules.arrays.cache_unprotected import CACHE_UNPROTECTED
+from sdstop.rules.arrays.raid_volume_degraded import RAID_VOLUME_DEGRADED
+from sdstop.rules.disks.disk_failing import DISK_FAILING
 from tests.nodes.frames import Judged
 from tests.nodes.raid import controller, disk, reply, volume
 

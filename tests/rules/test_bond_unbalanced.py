@@ -11,8 +11,8 @@ from sdstop.collectors.network import proc_bonding
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.links import LINKS
 from sdstop.core.finding import Damage, Gap, Severity
-from sdstop.rules.bond_unbalanced import BOND_UNBALANCED
-from sdstop.rules.link_saturated import LINK_SATURATED
+from sdstop.rules.network.bond_unbalanced import BOND_UNBALANCED
+from sdstop.rules.network.link_saturated import LINK_SATURATED
 from tests.nodes.frames import Files, Judged, value
 from tests.nodes.network import CLASS, Nic, files
 

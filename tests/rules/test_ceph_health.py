@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sdstop.analysis.ceph_codes import EFFECTS
+from sdstop.analysis.clusters.ceph_codes import EFFECTS
 from sdstop.collectors.ceph.blocking import CephBlocker
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.health import HARMLESS, osds_in
@@ -20,11 +20,11 @@ from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from sdstop.core.session import Session
-from sdstop.rules.ceph_daemon_down import CEPH_DAEMON_DOWN
-from sdstop.rules.ceph_health import CEPH_HEALTH
-from sdstop.rules.osd_down import OSD_DOWN
-from sdstop.rules.osd_slow import OSD_SLOW
-from sdstop.rules.spare_below_fault_set import SPARE_BELOW_FAULT_SET
+from sdstop.rules.ceph.ceph_daemon_down import CEPH_DAEMON_DOWN
+from sdstop.rules.ceph.ceph_health import CEPH_HEALTH
+from sdstop.rules.ceph.osd_down import OSD_DOWN
+from sdstop.rules.ceph.osd_slow import OSD_SLOW
+from sdstop.rules.powerflex.spare_below_fault_set import SPARE_BELOW_FAULT_SET
 from tests.nodes.ceph import (
     DUMP,
     FSID,

@@ -10,8 +10,8 @@ from sdstop.collectors.block.df import DF_TEXT
 from sdstop.collectors.block.filesystems import FILESYSTEMS, QUESTION
 from sdstop.collectors.block.mounts import MOUNTED
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
-from sdstop.rules.filesystem_full import FILESYSTEM_FULL
-from sdstop.rules.filesystem_readonly import FILESYSTEM_READONLY
+from sdstop.rules.filesystems.filesystem_full import FILESYSTEM_FULL
+from sdstop.rules.filesystems.filesystem_readonly import FILESYSTEM_READONLY
 from tests.nodes.frames import Judged
 
 GIB = 1 << 30

@@ -9,7 +9,7 @@ from sdstop.core.evidence import command_key
 from sdstop.core.evidence_host import EvidenceHost
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed
-from sdstop.rules.storage_retransmits import STORAGE_RETRANSMITS
+from sdstop.rules.network.storage_retransmits import STORAGE_RETRANSMITS
 from tests.nodes.frames import Judged
 
 NAME = "storage-retransmits"

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.analysis.drives import DriveState
-from sdstop.analysis.likeness import DeviceFold, device_folds
+from sdstop.analysis.disks.drives import DriveState
+from sdstop.analysis.disks.likeness import DeviceFold, device_folds
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, MARKS, STRONG, Line, Palette
 from sdstop.tui.widgets.roles import role
