@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.analysis.osd import is_osd, words_of
+from sdstop.analysis.clusters.osd import is_osd, words_of
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, natural, wait
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool
