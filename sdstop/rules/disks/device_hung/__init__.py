@@ -120,7 +120,7 @@ def _hung(window: Window, silence: Stall, limits: Limits, hung: Container[str], 
     atleast = "at least " if silence.whole else ""
     requests = human.plural(silence.in_flight, "request")
     if above:
-        impact = f"Blocked on it: {human.listed(above)}."
+        impact = f"Blocked: {human.listed(above)}."
     elif lost:
         impact = f"{_blocked(waiting.tasks)}; the kernel may count one for an idle device."
     elif stacked and not linked:
