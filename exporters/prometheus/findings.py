@@ -39,6 +39,13 @@ ACCEPTED = Heading(
     "Severity without its acceptance of each accepted finding: 2 warning, 3 critical.",
     _THIS,
 )
+ACCEPTED_UNTIL = Heading(
+    "sdstop_finding_acceptance_end_timestamp_seconds",
+    "gauge",
+    "Unix timestamp at which the acceptance of the finding ends; absent if it does not end.",
+    _THIS,
+    "seconds",
+)
 SINCE = Heading(
     "sdstop_finding_start_timestamp_seconds",
     "gauge",
@@ -81,7 +88,19 @@ VALUES = _headings("sdstop_finding_value", "Number that a finding is based on", 
 LIMITS = _headings(
     "sdstop_finding_limit", "Number that a value of a finding was compared with", ("compared", *_THIS, "thing", "value")
 )
-OF_RULES = (FINDINGS, ACTIVE, ACCEPTED, SINCE, *VALUES.values(), *LIMITS.values(), HIDDEN, LASTED, EVALUATED, UNCHECKED)
+OF_RULES = (
+    FINDINGS,
+    ACTIVE,
+    ACCEPTED,
+    ACCEPTED_UNTIL,
+    SINCE,
+    *VALUES.values(),
+    *LIMITS.values(),
+    HIDDEN,
+    LASTED,
+    EVALUATED,
+    UNCHECKED,
+)
 
 
 def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule], *, full: bool) -> Iterator[Told]:
@@ -95,6 +114,7 @@ def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule], *, ful
     yield ACTIVE, [(_labels(finding, causes, this), finding.severity.rank + 1) for this, finding in shown]
     accepted = [(_by(this), finding.accepted) for this, finding in shown]
     yield ACCEPTED, [(labels, by.severity.rank + 1) for labels, by in accepted if by is not None]
+    yield ACCEPTED_UNTIL, [(labels, by.until) for labels, by in accepted if by is not None and by.until is not None]
     begun = [(_by(this), health.since.get(finding.id)) for this, finding in shown]
     yield SINCE, [(labels, since) for labels, since in begun if since is not None]
     yield from _values(shown)

@@ -12,7 +12,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
 from sdstop.core.suggestion import unknown_name
-from sdstop.tui.settings import found_files, unreadable_files
+from sdstop.tui.settings import config_places, found_files, unreadable_files
 
 if TYPE_CHECKING:
     from sdstop.exporters.prometheus.choice import Choice
@@ -54,6 +54,20 @@ def configured(options: argparse.Namespace) -> Config:
     if config.export:
         exported(config)
     return config
+
+
+def stamps(options: argparse.Namespace) -> dict[str, tuple[int, int] | None]:
+    """Return the time (ns) and size of each file that has settings of a live node if it exists, None otherwise."""
+    given = [options.config] if options.config is not None else []
+    found: dict[str, tuple[int, int] | None] = {}
+    for path in (*config_places(), *given):
+        try:
+            stat = path.stat()
+        except OSError:
+            found[str(path)] = None
+        else:
+            found[str(path)] = stat.st_mtime_ns, stat.st_size
+    return found
 
 
 def exported(config: Config) -> Choice:

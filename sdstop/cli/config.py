@@ -65,6 +65,7 @@ from sdstop.core.suggestion import nearest
 from sdstop.tui.settings import UiSettings, found_files, ui_settings
 
 if TYPE_CHECKING:
+    from sdstop.core.evidence import Origin
     from sdstop.core.finding import NodeRule, Rule, Threshold
     from sdstop.node.gateway.settings import Settings
 
@@ -148,6 +149,12 @@ class Config(msgspec.Struct, frozen=True):
 FACT = "policy"
 """Name of the fact of a capture that has the policy of the node, as JSON."""
 _POLICY = ("rules", "accept")
+
+
+def renewed(origin: Origin, config: Config) -> Origin:
+    """Return an origin whose facts have the policy of this configuration."""
+    facts = {name: value for name, value in origin.facts.items() if name != FACT}
+    return msgspec.structs.replace(origin, facts={**facts, **config.recorded})
 
 
 def load(paths: Sequence[Path], rules: Sequence[Rule | NodeRule]) -> Config:

@@ -7,11 +7,13 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
-from sdstop.cli.choices import configured, exported
+from sdstop.cli.choices import configured, exported, stamps
+from sdstop.cli.config import renewed
 from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
 from sdstop.cli.usage import ONCE_SECONDS
@@ -147,6 +149,46 @@ def _pusher(options: argparse.Namespace, watch: Watch, exposition: Exposition) -
     return pusher
 
 
+def _reloading(
+    options: argparse.Namespace,
+    watch: Watch,
+    exposition: Exposition,
+    recorder: Recorder | None,
+    local: LocalService | None,
+) -> Callable[[], None]:
+    """Return what reads the configuration again. It raises ConfigError, and changes nothing then."""
+    from sdstop.core.config_error import ConfigError
+
+    seen = stamps(options)
+    if local is not None:
+        local.config = [path for path, _ in watch.config.tables]
+        local.changed = lambda: [path for path, stamp in stamps(options).items() if seen[path] != stamp]
+
+    def reload() -> None:
+        """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
+        now = stamps(options)
+        try:
+            config = configured(options)
+            chosen = exported(config)
+        except Problem as problem:
+            raise ConfigError(str(problem)) from problem
+        if (options.interval or config.interval) != watch.interval:
+            output.say("sdstop: sampler.interval takes effect after a restart")
+        if config.record != watch.config.record:
+            output.say("sdstop: [record] takes effect after a restart")
+        session = exposition.session
+        session.diagnosis.configured, session.diagnosis.policy = dict(config.thresholds), config.policy
+        session.origin = renewed(session.origin, config)  # for dashboards that attach later
+        if recorder is not None:
+            recorder.renew(session.origin)
+        if local is not None:
+            local.config = [path for path, _ in config.tables]
+        seen.update(now)
+        exposition.choose(chosen)
+
+    return reload
+
+
 def _serve(
     options: argparse.Namespace,
     watch: Watch,
@@ -170,24 +212,10 @@ def _serve(
     except ConfigError as error:
         raise Problem(str(error), 2) from error
 
-    def reload() -> None:
-        """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
-        try:
-            config = configured(options)
-            chosen = exported(config)
-        except Problem as problem:
-            raise ConfigError(str(problem)) from problem
-        if (options.interval or config.interval) != watch.interval:
-            output.say("sdstop: sampler.interval takes effect after a restart")
-        if config.record != watch.config.record:
-            output.say("sdstop: [record] takes effect after a restart")
-        diagnosis = exposition.session.diagnosis
-        diagnosis.configured, diagnosis.policy = dict(config.thresholds), config.policy
-        exposition.choose(chosen)
-
+    local = _local(options, watch, exposition)
+    reload = _reloading(options, watch, exposition, recorder, local)
     served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
-        local = _local(options, watch, exposition)
         feed: FrameFeed | None = played or watch.sampler
         if recorder is not None and watch.sampler is not None:
             from sdstop.exporters.recorder import RecordedFrames

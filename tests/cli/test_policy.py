@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from argparse import Namespace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,13 @@ def test_prometheus_gets_information_and_what_is_accepted(tmp_path: Path) -> Non
     active = {key: value for key, value in found.items() if key[0] == "sdstop_finding_active"}
     assert set(active.values()) == {1}
     assert found["sdstop_finding_accepted", "rule=mtu-misaligned", "subject=eth1"] == 3
+    ends = {key[1:]: value for key, value in found.items() if key[0].startswith("sdstop_finding_acceptance_end")}
+    end = datetime(2027, 6, 1, tzinfo=UTC).timestamp()
+    assert ends["rule=mtu-misaligned", "subject=eth1"] == end
+    assert set(ends.values()) == {end}  # those that follow from it
+    endless = Exposition(session(loaded(tmp_path, ACCEPT.replace("until = 2027-05-31", ""))))
+    endless.observe(endless.session.head())
+    assert b"sdstop_finding_acceptance_end" not in endless.page()
 
 
 async def test_the_screen_says_that_it_is_accepted(tmp_path: Path) -> None:
