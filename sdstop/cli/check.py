@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 
 from sdstop.cli.problem import Problem
 from sdstop.cli.stdout import write
-from sdstop.exporters.local.client import SOCKET, LocalError
-from sdstop.exporters.local.client import check as asked_of
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
@@ -37,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
     began = time.monotonic()
     lacking = ""
     if all(given is None for given in (options.source, options.root, options.config, options.collectors)):
+        from sdstop.exporters.local.client import LocalError  # with sockets, 4 ms
+
         try:
             return _asked(options)
         except LocalError as error:
@@ -46,6 +46,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _asked(options: argparse.Namespace) -> int:
     """Print the answer of the exporter. Raises LocalError."""
+    from sdstop.exporters.local.client import SOCKET
+    from sdstop.exporters.local.client import check as asked_of
+
     asked = {"rule": options.rule, "subject": options.subject, "strict": options.strict}
     code, text, age = asked_of(options.socket or SOCKET, asked, config=own_policy())
     first, _, details = text.partition("\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from sdstop.cli.choices import configured, exported, stamps
 from sdstop.cli.config import renewed
 from sdstop.cli.opening import begin
 from sdstop.cli.problem import Problem
+from sdstop.cli.spared import import_without
 from sdstop.cli.usage import ONCE_SECONDS
 from sdstop.cli.watch import Watch
 from sdstop.collectors import BUILTIN
@@ -117,17 +117,6 @@ def _recorder(watch: Watch, exposition: Exposition) -> Recorder | None:
     return recorder
 
 
-def _import_asyncio() -> None:
-    """Import asyncio without ssl, which takes 4 MB: TLS of the exporter's connections is not that of asyncio."""
-    if "ssl" in sys.modules:
-        return
-    sys.modules["ssl"] = None  # type: ignore[assignment]  # raises ImportError, for which asyncio is prepared
-    try:
-        import asyncio  # noqa: F401
-    finally:
-        del sys.modules["ssl"]
-
-
 def _pusher(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> Pusher | None:
     """Return the thread that pushes to `--otlp`, None without it. Raises Problem."""
     if options.otlp is None:
@@ -196,7 +185,7 @@ def _serve(
     played: PlayedFrames | None = None,
     recorder: Recorder | None = None,
 ) -> int:
-    _import_asyncio()
+    import_without("asyncio", "ssl")  # 4 MB: TLS of the exporter's connections is not that of asyncio
     from sdstop.core.config_error import ConfigError
     from sdstop.exporters.web.guard import RequestGuard
     from sdstop.exporters.web.server import Server, ended_code

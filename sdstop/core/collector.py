@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fnmatch import translate
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
@@ -26,12 +27,6 @@ RESTING = 5.0
 """Seconds between the rounds of all sources on a node at rest (see sdstop.sampler.rest)."""
 ONCE = math.inf
 """Interval of sources read at the start and again only when their fingerprint changes."""
-
-
-def _never(key: str) -> bool:
-    """Return that the node may return evidence with this key empty."""
-    del key
-    return False
 
 
 _WORD = expression(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
@@ -177,14 +172,25 @@ class Collector(Struct, frozen=True):
         )
 
     def filled(self) -> Callable[[str], object]:
-        """Return a test of keys: whether the node never returns this evidence empty (see Need)."""
-        needs = (need for need in self.needs if not isinstance(need, Question) and need.filled)
-        tests = [
+        """Return a test of keys: whether the node never returns this evidence empty (see Need).
+
+        The first call compiles the pattern, because nearly all evidence has content.
+        """
+        pattern = cache(lambda: re.compile(_filled_keys(self.needs)))
+        return lambda key: pattern().match(key)
+
+
+def _filled_keys(needs: Iterable[Need | Command | Question]) -> str:
+    """Return the pattern of the keys of evidence that is never empty; it matches nothing if there are none."""
+    return (
+        "|".join(
             f"(?={translate(need.what)})"
             + ("" if need.filled is True else f"(?:{'|'.join(translate(f'*/{name}') for name in need.filled or ())})")
             for need in needs
-        ]
-        return re.compile("|".join(tests)).match if tests else _never
+            if not isinstance(need, Question) and need.filled
+        )
+        or "(?!)"
+    )
 
 
 def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 
 from msgspec import Struct
 
@@ -13,6 +12,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.averages import median
 from sdstop.core.expression import expression
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural

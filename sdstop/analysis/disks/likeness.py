@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.analysis.disks.drives import DriveState, array_states, drives, shown
 from sdstop.analysis.space.pool_tree import pool_trees
+from sdstop.core.averages import median
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.format import natural
 from sdstop.core.history import Window

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
 from msgspec import Struct
 
 from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import median
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from sdstop.analysis.hysteresis import is_above
+from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
 from msgspec import Struct
 
 from sdstop.collectors.memory.bandwidth import MemoryBandwidth
 from sdstop.collectors.memory.dimms import MemorySocket
+from sdstop.core.averages import fmean
 from sdstop.core.history import Window
 from sdstop.core.text import added
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sdstop.core.averages import fmean
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.limit import QEMU, READ, WRITE, Limit, LimitUse
 
@@ -105,7 +105,7 @@ def _make(
 def mean(values: Sequence[float | None]) -> float | None:
     """Return the mean, None if a value is missing: a partial mean would cover a different time span."""
     known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(values) else None
+    return fmean(known) if known and len(known) == len(values) else None
 
 
 def weighted(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 
+from sdstop.core.averages import median
 from sdstop.core.expression import expression
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity

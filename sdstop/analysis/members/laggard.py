@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from statistics import median
 
 from msgspec import Struct
 
@@ -21,6 +20,7 @@ from sdstop.analysis.members.member_waits import (
     requests_of,
     waits_of,
 )
+from sdstop.core.averages import median
 from sdstop.core.text import added
 
 FEWEST = 3

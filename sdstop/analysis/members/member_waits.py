@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
-from statistics import median
 
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeMember
+from sdstop.core.averages import median
 
 
 class RequestType(Struct, frozen=True):
@@ -40,7 +40,7 @@ ALL = RequestType("requests", requests_of, lambda member: member.read_bytes + me
 def median_without(values: Iterable[float], own: float) -> float:
     """Return the median of the values without one that equals `own`: half of a group may be as slow as that.
 
-    Raises ValueError if no value equals it, and StatisticsError without any other.
+    Raises ValueError if no value equals it, or without any other.
     """
     others = list(values)
     others.remove(own)

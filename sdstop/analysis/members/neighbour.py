@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean, median
 
 from msgspec import Struct
 
+from sdstop.core.averages import fmean, median
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Relation
 from sdstop.core.thing import Thing

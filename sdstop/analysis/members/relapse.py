@@ -7,13 +7,13 @@ completion. Each second is judged once, when it is new.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeLimits
 from sdstop.analysis.members.member_waits import ALL, answered, median_without, requests_of
 from sdstop.analysis.members.peer_samples import GroupColumns, recent, seconds_of
+from sdstop.core.averages import median
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
 

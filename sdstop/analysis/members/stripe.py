@@ -25,12 +25,12 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from statistics import median
 
 from msgspec import Struct
 
 from sdstop.analysis.members.column import Second, StripeColumn, StripeLimits
 from sdstop.analysis.members.laggard import Wait, slowest
+from sdstop.core.averages import median
 from sdstop.core.text import added
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
 
 from msgspec.structs import replace
 
@@ -22,6 +21,7 @@ from sdstop.collectors.fabric.hba import Hba
 from sdstop.collectors.memory.dimms import MemorySocket
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.core import format as human
+from sdstop.core.averages import median
 from sdstop.core.history import Window
 from sdstop.core.joins import CONTAINS, Naming, ThingKind
 from sdstop.core.text import added

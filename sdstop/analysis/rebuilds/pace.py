@@ -9,11 +9,11 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-import statistics
 from collections.abc import Sequence
 
 from msgspec import Struct
 
+from sdstop.core.averages import median
 from sdstop.core.text import added
 
 SLICES = 6
@@ -109,7 +109,7 @@ def _resumed(moves: Sequence[tuple[float, float]]) -> float | None:
     rests = [b[0] - a[0] for a, b in itertools.pairwise(moves)]
     if len(rests) < 2:
         return None
-    usual = max(PAUSE, PAUSES * statistics.median(rests))
+    usual = max(PAUSE, PAUSES * median(rests))
     return max((move[0] for rest, move in zip(rests, moves[1:], strict=True) if rest >= usual), default=None)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from sdstop.collectors.system.processes import StorageThreadActivity
 from sdstop.collectors.zfs.datasets import Tuning
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
+from sdstop.core.averages import fmean
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.text import added
@@ -189,7 +189,7 @@ def _means(shares: Iterable[tuple[Hashable, float]]) -> dict[Any, float]:
     by: dict[Any, list[float]] = {}
     for key, share in shares:
         by.setdefault(key, []).append(share)
-    return {key: statistics.fmean(values) for key, values in by.items()}
+    return {key: fmean(values) for key, values in by.items()}
 
 
 def _suspended(window: Window, known: RebuildAnalysis) -> Iterator[Suspect]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 from sdstop.analysis.disks.standstill import CRITICAL, Standstill
 from sdstop.analysis.members.column import SLOW, StripeLimits, thresholds
@@ -14,6 +13,7 @@ from sdstop.analysis.members.relapse import Relapse
 from sdstop.analysis.members.replacement import advice, waits_for
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
+from sdstop.core.averages import median
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Covers, Finding, Gap, Limits, Rule, Severity, Value, Verdict, cites, passed, unchecked
 from sdstop.core.history import Window

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 
 from sdstop.analysis.clusters.ceph_effect import explained
 from sdstop.analysis.clusters.osd import disk_advice, is_osd, subject_of, words_of
 from sdstop.core import format as human
+from sdstop.core.averages import median
 from sdstop.core.finding import (
     Covers,
     Damage,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from sdstop.core import format as human
+from sdstop.core.averages import median
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.finding_order import urgency
 from sdstop.core.finding_text import fitting
@@ -114,9 +114,7 @@ def _clients_of(moment: Moment[ClusterClient], cluster: str) -> Sequence[Cluster
 
 def _phase(clients: int, readings: Sequence[tuple[float, float | None]]) -> _Phase:
     queues = [queue for _, queue in readings if queue is not None]
-    return _Phase(
-        clients, statistics.median(total for total, _ in readings), statistics.median(queues) if queues else None
-    )
+    return _Phase(clients, median(total for total, _ in readings), median(queues) if queues else None)
 
 
 def _queue(row: ClusterClient) -> float | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.health.readings import DiskHealth
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, run
+from sdstop.core.averages import fmean
 from sdstop.core.finding import (
     Finding,
     Gap,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +12,7 @@ from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.collectors.network.links import Bond, BondSlave
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, ShellCommand, operands, run
+from sdstop.core.averages import fmean
 from sdstop.core.finding import (
     Covers,
     Damage,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median
 
 from msgspec import Struct
 
@@ -19,6 +18,7 @@ from sdstop.analysis.rebuilds.rebuilding import (
 from sdstop.analysis.rebuilds.suspects import Suspect, suspects
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
+from sdstop.core.averages import median
 from sdstop.core.finding import (
     Finding,
     Gap,
