@@ -231,7 +231,7 @@ class Scene(Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is unknown but what is expected or only needs more time."""
+        """Whether each unknown is expected, or only needs more time."""
         return all(entry.calm or entry.early for entry in self.unknown())
 
     def ended(self) -> list[FindingEntry]:

@@ -286,3 +286,48 @@ async def test_latency_is_drawn_of_devices_in_use() -> None:
         drawn = shown.text().split("─ Latency")[1].split("─ Path")[0]
         assert "md0 raid0" in drawn
         assert "r -  w - ms now" not in drawn
+
+
+async def test_devices_that_a_finding_accuses_are_never_among_those_alike() -> None:
+    """Of a group of which most are accused, too: the color leads from the title to the row."""
+    async with screen(story("hba-lost").session, (160, 48)) as shown:
+        assert shown.line("sda-sdl 12 hung!").startswith("!")
+        assert shown.line("sdm-sdx 12 hung!").startswith("!")
+        assert "12 disks alike" in shown.text()
+    async with screen(story("disks-failing").session, (160, 48)) as shown:
+        assert shown.line("sdb failing!").startswith("!")
+        assert shown.line("sdf too hot").startswith("*")
+        assert shown.line("2 disks alike")
+
+
+async def test_a_finding_about_the_network_has_its_traffic_and_no_latency_of_idle_disks() -> None:
+    async with screen(story("mtu-mismatch").session, (160, 48)) as shown:
+        assert "─ Traffic, 30s ─" in shown.text()
+        assert "─ Latency" not in shown.text()
+    async with screen(story("tasks-stalled").session, (160, 48)) as shown:
+        assert "─ Evidence ─" in shown.text()
+        assert " growing context switches of these tasks" in shown.text()
+        assert "─ Latency" not in shown.text()
+
+
+async def test_what_is_over_is_named_without_a_color_of_severity() -> None:
+    async with screen(story("vm-volume-suspended").session) as shown:
+        assert shown.line("   over SUSPENDED: every request waits dm-0: 30s, until 20:50:11Z")
+
+
+async def test_the_first_span_is_of_a_fault_that_lasts() -> None:
+    async with screen(story("vm-md-reshape-interrupted").session) as shown:
+        assert shown.line("*RESHAPE INTERRUPTED")
+        assert "RANGE SUSPENDED md0  " not in shown.text()
+
+
+async def test_padding_of_evidence_is_cut() -> None:
+    async with screen(story("pacemaker-stopped").session) as shown:
+        assert "@cfg@@@…" in shown.text()
+        assert "@@@@" not in shown.text()
+
+
+async def test_the_socket_of_errors_is_marked_where_no_counter_names_the_module() -> None:
+    async with screen(story("server-lopsided").session) as shown:
+        line = next(line for line in shown.segments() if "socket 0" in "".join(part.text for part in line))
+        assert "warn" in {name for part in line if "socket 0" in part.text for name in roles(part.style)}

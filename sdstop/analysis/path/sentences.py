@@ -75,7 +75,7 @@ def _accused(stages: Sequence[Stage]) -> str:
         return f"Stuck: {', '.join(stuck)}"
     if only is not None and only.own and only.wait:
         return f"Accused by a finding: {names}, {human.wait(only.own)} of {human.wait(only.wait)} ms"
-    return f"Accused by a finding: {names}; no stage is at its limit"
+    return f"Accused by a finding: {names}"
 
 
 def _stuck(stage: Stage) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from sdstop.core.format import duration, plural
+from sdstop.core.format import duration, plural, utc
 from sdstop.core.headline import OK, UNKNOWN
 from sdstop.tui.scene import Scene
+from sdstop.tui.views.cause import title_of
 from sdstop.tui.widgets.palette import CHIP, FAINT, STRONG, Line, text, width_of
 from sdstop.tui.widgets.pane import Row, words
 
@@ -49,6 +50,11 @@ def _lines(scene: Scene, width: int, more: int) -> Iterator[Line]:
         room = max(width - 10 - len(more_of), 10)
         fact = textwrap.shorten(palette.word(reason, 300), room, placeholder=palette.ellipsis)
         yield text((f"   {'?' if at == 1 else '':<5}", FAINT), fact, (more_of, FAINT))
+    for at, entry in enumerate(scene.ended()[: _named(width) // 2]):
+        lasted = f"{duration(entry.lasted(scene.now.monotonic) or 0.0)}, until {utc(entry.until or 0.0)}"
+        past = palette.word(f"{title_of(entry)}  {entry.subject}: {lasted}", 300)
+        shown_past = textwrap.shorten(past, max(width - 10, 10), placeholder=palette.ellipsis)
+        yield text((f"   {'' if at else 'over':<5}", FAINT), shown_past)
     passed = [(subject, verdict) for verdict in judgement.ruled_out for subject in verdict.subjects[:1]]
     for at, (subject, verdict) in enumerate(passed[: _named(width) + more]):
         label = "pass" if not at else ""
