@@ -1,4 +1,4 @@
-"""Messages of smartd and of the monitor of mdadm in system logs."""
+"""Messages of smartd, of the monitor of mdadm, and of udev in system logs."""
 
 from __future__ import annotations
 
@@ -46,4 +46,10 @@ PATTERNS = (
         LogPlace.DISK,
     ),
     pattern("DegradedArray event", r"DegradedArray" + _MDADM + r"(?P<dev>md\d{1,5})", "degraded-array", LogPlace.DISK),
+    pattern(
+        " processing SEQNUM=",
+        r"(?P<also>[\w.:!/@-]{1,100}): Worker \[\d{1,10}\] processing SEQNUM=\d{1,20} (?:is taking a long time|killed)",
+        "udev-stuck",
+        LogPlace.NODE,
+    ),
 )

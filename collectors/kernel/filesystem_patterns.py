@@ -174,4 +174,41 @@ PATTERNS = (
         "fs-shutdown",
         LogPlace.CONTROLLER,
     ),
+    pattern(
+        "xfs_do_force_shutdown", _XFS + r"xfs_do_force_shutdown\(0x[0-9a-f]{1,8}\) called", "fs-shutdown", LogPlace.DISK
+    ),
+    pattern("run xfs_repair", _XFS + r"Unmount and run xfs_repair", "fs-corruption", LogPlace.DISK),
+    pattern("mounting fs with errors", _EXT + r"warning: mounting fs with errors", "fs-old-errors", LogPlace.DISK),
+    pattern(
+        "reading directory block",
+        r"EXT4-fs warning \(device (?P<dev>[\w!/-]{1,60})\): \w{1,60}:\d{1,6}: inode #\d{1,20}: (?:lblock \d{1,20}: )?"
+        r"comm (?P<hidden>.{1,20}?): error -\d{1,4} reading directory block",
+        "fs-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "lost page write due to IO error",
+        _BTRFS + r"lost page write due to IO error on",
+        "fs-write-lost",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Stopped filesystem due to",
+        r"F2FS-fs \((?P<dev>[\w!/-]{1,60})\): Stopped filesystem due to reason: \d{1,4}",
+        "fs-shutdown",
+        LogPlace.DISK,
+    ),
+    pattern(": ERROR (device ", r"OCFS2: ERROR \(device (?P<dev>[\w!/-]{1,60})\)", "fs-error", LogPlace.DISK),
+    pattern(
+        ": fsid=",
+        r"(?:GFS2|gfs2): fsid=(?P<hidden>\S{1,120}?): (?:fatal:|(?:File system )?withdrawn)",
+        "cluster-fs-stopped",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "BTRFS critical (device",
+        r"BTRFS critical \(device (?P<dev>[\w!/-]{1,60})(?::? state \w{1,8})?\):",
+        "fs-corruption",
+        LogPlace.DISK,
+    ),
 )

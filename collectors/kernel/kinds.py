@@ -98,7 +98,7 @@ KINDS: Mapping[str, MessageKind] = {
         link_reset="link reset", power_on="power-on or reset|power-ons or resets", hba_event="HBA event",
         flush_failed="failed cache flush|failed cache flushes", reservation_conflict="reservation conflict",
         usb_reset="USB reset", usb_gone="USB disconnect", pcie_corrected="corrected PCIe error",
-        slot_empty="empty PCIe slot",
+        slot_empty="empty PCIe slot", pcie_gone="PCIe link loss|PCIe link losses",
         recovery="recovery of an array|recoveries of an array", array_reduced="reduced array",
     ),
     **_kinds(
@@ -122,7 +122,7 @@ KINDS: Mapping[str, MessageKind] = {
         oom_kill="out-of-memory kill", lockup="lockup", kernel_bug="kernel bug", machine_check="fatal machine check",
         memory_uncorrected="uncorrected memory error", overheating="critical temperature",
         superblock_error="superblock error", request_refused="oversized request",
-        swap_error="swap I/O error",
+        swap_error="swap I/O error", cluster_fs_stopped="withdrawn cluster file system",
     ),
     **_kinds(
         LogEffect.DELAYED, Subject.NODE,
@@ -133,6 +133,7 @@ KINDS: Mapping[str, MessageKind] = {
         alloc_failure="failed page allocation", neighbors_full="full neighbor table",
         tcp_memory="lack of TCP memory|lacks of TCP memory",
         files_full="full table of open files|full tables of open files",
+        udev_stuck="stuck worker of udev|stuck workers of udev",
     ),
     **_kinds(
         LogEffect.NOTICE, Subject.NODE,
@@ -142,6 +143,7 @@ KINDS: Mapping[str, MessageKind] = {
         iommu_fault="IOMMU fault",
         lacp_silent="bond without an LACP partner|bonds without an LACP partner",
         cpu_throttled="thermal throttling of a processor|thermal throttlings of processors",
+        kernel_warning="kernel warning", unnamed_fault="unclassified fault",
     ),
 }  # fmt: skip
 """All kinds by ID, an interface: metrics have it as a label."""

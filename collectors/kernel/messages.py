@@ -17,10 +17,12 @@ from collections.abc import Mapping
 from sdstop.collectors.kernel import (
     daemon_patterns,
     disk_patterns,
+    fault_patterns,
     filesystem_patterns,
     network_patterns,
     node_patterns,
     stack_patterns,
+    unnamed,
 )
 from sdstop.collectors.kernel.message import Found, LogPlace, Message, Pattern
 from sdstop.core.expression import expression
@@ -34,7 +36,9 @@ PATTERNS = (
     *filesystem_patterns.PATTERNS,
     *network_patterns.PATTERNS,
     *node_patterns.PATTERNS,
+    *fault_patterns.PATTERNS,
     *daemon_patterns.PATTERNS,
+    unnamed.PATTERN,
 )
 _BY_WORD: dict[str, list[Pattern]] = {}
 for _each in PATTERNS:

@@ -211,4 +211,41 @@ PATTERNS = (
         "controller-fault",
         LogPlace.PCI,
     ),
+    pattern(
+        "transmit queue",
+        r"\w{1,20} [\w:.-]{4,40} (?P<also>[\w.@-]{1,15}): NETDEV WATCHDOG: CPU: \d{1,5}: transmit queue \d{1,5} "
+        r"timed out",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "driver issue detected",
+        r"i40e [0-9a-f:.]{12}: TX driver issue detected, PF reset issued",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "imed out, resetting",
+        r"\w{1,20} [0-9a-f:.]{12} (?P<also>[\w.@-]{1,15}): transmit timed out, resetting",
+        "transmit-hang",
+        LogPlace.NODE,
+    ),
+    pattern(
+        "pciehp: Slot(",
+        r"pcieport " + _PCI + r": pciehp: Slot\([\w-]{1,20}\): (?:Link Down|Card not present)",
+        "pcie-gone",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "device recovery failed",
+        r"pcieport " + _PCI + r": AER: device recovery failed",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
+    pattern(
+        "; giving up",
+        r"\w{1,20} " + _PCI + r": not ready \d{1,9}ms after [\w -]{1,30}; giving up",
+        "controller-fault",
+        LogPlace.PCI,
+    ),
 )

@@ -314,4 +314,35 @@ PATTERNS = (
         "volume-readonly",
         LogPlace.CONTROLLER,
     ),
+    pattern(
+        " IO error sector",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): local (?:READ|WRITE|UNKNOWN) IO error sector",
+        "io-error",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "Local IO failed in",
+        r"(?:block |drbd (?P<hidden>\S{1,128}) )(?P<dev>drbd\d{1,6}): Local IO failed in \w{1,60}",
+        "device-gone",
+        LogPlace.DISK,
+    ),
+    pattern(
+        "aborting current metadata transaction",
+        _DM + r"aborting current metadata transaction",
+        lambda found: "cache-failed" if found["target"] == "cache" else "thin-readonly",
+        LogPlace.NUMBER,
+    ),
+    pattern(
+        "suspending pool",
+        r"WARNING: MMP writes to pool '(?P<dev>[\w.: -]{1,200})' have not succeeded in over \d{1,9} s; suspending pool",
+        "pool-suspended",
+        LogPlace.POOL,
+    ),
+    pattern(
+        "not responding",
+        r"lockd: server (?P<dev>[\w.:%-]{1,253}) not responding, (?:still trying|timed out)",
+        "server-silent",
+        LogPlace.SERVER,
+    ),
+    pattern(" OK", r"lockd: server (?P<dev>[\w.:%-]{1,253}) OK", "server-back", LogPlace.SERVER),
 )

@@ -22,13 +22,13 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 from sdstop.core.history import KEEP
 from sdstop.core.output_file import READABLE
-from sdstop.exporters.prometheus.metrics import Exposition
-from sdstop.exporters.web.played import PlayedFrames
 
 if TYPE_CHECKING:
     from sdstop.exporters.local.service import LocalService
     from sdstop.exporters.otlp.pusher import Pusher
+    from sdstop.exporters.prometheus.metrics import Exposition
     from sdstop.exporters.recorder import Recorder
+    from sdstop.exporters.web.played import PlayedFrames
     from sdstop.exporters.web.server import FrameFeed
 
 LISTEN = ("127.0.0.1", 10042)
@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
     if options.once and options.otlp is not None:
         raise Problem("cannot use --otlp with --once", 2)
     with begin(options) as watch:
+        from sdstop.exporters.prometheus.metrics import Exposition  # after forking the sampler, which needs none of it
+
         kept = KEEP if _has_socket(options, watch) else 0.0
         exposition = Exposition(watch.session(kept), BUILTIN, exported(watch.config), watch.interval)
         if options.once:
@@ -55,6 +57,8 @@ def run(options: argparse.Namespace) -> int:
                     stack.callback(recorder.close)
                 return _serve(options, watch, exposition, recorder=recorder)
         if options.play:
+            from sdstop.exporters.web.played import PlayedFrames
+
             with contextlib.closing(PlayedFrames(list(watch.frames(0.0)))) as played:
                 return _serve(options, watch, exposition, played)
         for frame in watch.frames(0.0):

@@ -48,7 +48,8 @@ class Need(Struct, frozen=True):
     names: without free text and names that are in no field of a reading. Both are idempotent and never raise. `split`
     receives a recorded command and its output and returns the intervals it reports, oldest first, none if it reports no
     several; it never raises (sdstop.core.interval). `filled` marks evidence that the node never returns empty: all of
-    it, or the files with these names; if such a file is empty, its content was lost.
+    it, or the files with these names; if such a file is empty, its content was lost. `everyone` marks evidence that
+    every user of a node can read: no privilege helps where it is refused, so the read has failed and is not denied.
     """
 
     what: str
@@ -58,6 +59,7 @@ class Need(Struct, frozen=True):
     redact: Callable[[bytes], bytes] | None = None
     split: Callable[[str, bytes], Sequence[Interval]] | None = None
     filled: bool | tuple[str, ...] = False
+    everyone: bool = False
 
 
 class Command(Struct, frozen=True):
@@ -177,6 +179,12 @@ class Collector(Struct, frozen=True):
         The first call compiles the pattern, because nearly all evidence has content.
         """
         pattern = cache(lambda: re.compile(_filled_keys(self.needs)))
+        return lambda key: pattern().match(key)
+
+    def everyone(self) -> Callable[[str], object]:
+        """Return a test of keys: whether every user of a node can read this evidence (see Need); compiled if asked."""
+        open_ = (translate(need.what) for need in self.needs if isinstance(need, Need) and need.everyone)
+        pattern = cache(lambda: re.compile("|".join(open_) or "(?!)"))
         return lambda key: pattern().match(key)
 
 

@@ -8,6 +8,52 @@ from sdstop.collectors.kernel.kinds import KINDS
 from sdstop.collectors.kernel.messages import LONGEST, PATTERNS, suppressed, understood
 
 UNDERSTOOD = """
+kernel-bug node | Oops: 0000 [#1] PREEMPT SMP NOPTI
+kernel-bug node | divide error: 0000 [#1] SMP
+kernel-bug node | list_add corruption. prev->next should be next (ffff8881), but was 0000.
+kernel-bug node | refcount_t: underflow; use-after-free.
+kernel-bug node | get_swap_device: Bad swap file entry 3ffffffffffff
+kernel-bug node | VERIFY3(rs_get_end(rs, rt) >= end) failed (1 >= 2)
+alloc-failure node | SLUB: Unable to allocate memory on node -1, gfp=0xcc0(GFP_KERNEL)
+kernel-warning node | WARNING: CPU: 3 PID: 912 at fs/xfs/xfs_message.c:110 assfail+0x20/0x30 [xfs]
+transmit-hang node | virtio_net virtio0 eth0: NETDEV WATCHDOG: CPU: 1: transmit queue 0 timed out 5120 ms
+transmit-hang node | i40e 0000:01:00.0: TX driver issue detected, PF reset issued
+transmit-hang node | tg3 0000:01:00.0 eth0: transmit timed out, resetting
+pcie-gone 0000:00:1c.0 | pcieport 0000:00:1c.0: pciehp: Slot(3): Link Down
+controller-fault 0000:00:1c.0 | pcieport 0000:00:1c.0: AER: device recovery failed
+controller-fault 0000:65:00.0 | pci 0000:65:00.0: not ready 65535ms after bus reset; giving up
+controller-fault 0000:02:00.0 | megaraid_sas 0000:02:00.0: Fatal firmware error: Line 1100 in ../../raid/1078dma.c
+controller-reset 0000:02:00.0 | megaraid_sas 0000:02:00.0: waiting for controller reset to finish
+controller-fault mpt3sas_cm0 | mpt3sas_cm0: _base_wait_for_doorbell_int: failed due to timeout count(5000)!
+controller-fault aacraid | aacraid: Host adapter dead -1
+controller-fault 0000:05:00.0 | qla2xxx [0000:05:00.0]-5003:3: ISP System Error - mbx1=1234h mbx2=0h mbx3=0h.
+thin-low 1:0:0:3 | sd 1:0:0:3: Warning! Received an indication that the LUN reached a thin provisioning soft threshold.
+transport-error 1:0:0:3 | sd 1:0:0:3: alua: rtpg failed, result 0x30000
+io-error nbd0 | block nbd0: Other side returned error (5)
+timeout nbd0 | block nbd0: Possible stuck request 00000000abcdabcd: control (read@1234,4096B). Runtime 150 seconds
+medium-error ata5.00 | ata5.00: error: { UNC }
+fs-shutdown sdb1 | XFS (sdb1): xfs_do_force_shutdown(0x2) called from line 1211 of file fs/xfs/xfs_log.c.
+fs-corruption dm-3 | XFS (dm-3): Unmount and run xfs_repair
+fs-old-errors sdb1 | EXT4-fs (sdb1): warning: mounting fs with errors, running e2fsck is recommended
+fs-error sdb1 | EXT4-fs warning (device sdb1): f:1020: inode #2: comm ls: error -5 reading directory block
+fs-write-lost sdb1 | BTRFS warning (device sdb1): lost page write due to IO error on /dev/sdb1 (-5)
+fs-corruption sdb1 | BTRFS critical (device sdb1): unable to find logical 1234 length 4096
+fs-shutdown sdb1 | F2FS-fs (sdb1): Stopped filesystem due to reason: 3
+fs-error sdb1 | OCFS2: ERROR (device sdb1): ocfs2_validate_inode_block: Invalid dinode #12
+cluster-fs-stopped node | gfs2: fsid=c1:fs0.1: fatal: filesystem consistency error
+cluster-fs-stopped node | gfs2: fsid=c1:fs0.1: withdrawn
+io-error drbd0 | drbd r0/0 drbd0: local WRITE IO error sector 1234+8 on sdb
+device-gone drbd0 | block drbd0: Local IO failed in __req_mod. Detaching...
+cache-failed 253:5 | device-mapper: cache: 253:5: aborting current metadata transaction
+pool-suspended tank | WARNING: MMP writes to pool 'tank' have not succeeded in over 60 s; suspending pool. Hrtime 12
+server-silent nas1 | lockd: server nas1 not responding, still trying
+server-back nas1 | lockd: server nas1 OK
+udev-stuck node | sdb: Worker [9123] processing SEQNUM=5123 is taking a long time
+udev-stuck node | sdb: Worker [9123] processing SEQNUM=5123 killed
+unnamed-fault node | nvme nvme4: Identify namespace failed (-5)
+unnamed-fault node | device-mapper: clone: dm-4: Metadata operation failed
+unnamed-fault node | kvdo0:journalQ: Completing write VIO for LBN 12 with error after journal: kvdo: Read only
+unnamed-fault node | JBD2: Error while async write back metadata bh 12
 medium-error sdc | critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x80700 phys_seg 1 prio class 2
 medium-error sdc | blk_update_request: critical medium error, dev sdc, sector 8201 op 0x0:(READ) flags 0x0 phys_seg 1
 medium-error sdc | print_req_error: critical medium error, dev sdc, sector 8201
@@ -431,3 +477,32 @@ def test_messages_of_the_rate_limit_are_counted_for_requests_only() -> None:
     assert suppressed("blk_print_req_error: 12 callbacks suppressed") == 12
     assert suppressed("buffer_io_error: 3 callbacks suppressed") == 3
     assert suppressed("net_ratelimit: 12 callbacks suppressed") == 0
+
+
+@pytest.mark.parametrize("text", [
+    "nvme nvme0: Shutdown timeout set to 10 seconds", "nvme nvme0: failed to set APST feature (2)",
+    "sd 0:0:0:0: [sda] Asking for cache data failed", "sd 0:0:0:0: [sda] No Caching mode page found",
+    "EXT4-fs (sda1): re-mounted abcd r/w. Quota mode: none. Opts: errors=remount-ro", "XFS (sdb1): Ending clean mount",
+    "scsi host3: iSCSI Initiator over TCP/IP", "ata5: SATA link down (SStatus 0 SControl 300)", "md: md0: resync done.",
+    "BTRFS info (device sda): using crc32c (crc32c-intel) checksum algorithm",
+    "libceph: osd3 (1)10.0.0.5:6801 socket closed (con state OPEN)",
+    "pcieport 0000:00:1c.0: AER: Corrected error received: 0000:01:00.0",
+    "mlx5_core 0000:01:00.0: E-Switch: Total vports 2", "nvme nvme0: 8/0/0 default/read/poll queues",
+    "device-mapper: multipath service-time: version 0.3.0 loaded", "nfs: server nas1 OK and without errors",
+    "ACPI Error: No handler for Region [SYSI] (0000000012345678)", "usb 1-1: device descriptor read/64, error -71",
+])  # fmt: skip
+def test_what_drivers_say_on_healthy_nodes_is_no_fault(text: str) -> None:
+    message = understood(text)
+    assert message is None or message.kind != "unnamed-fault"
+
+
+@pytest.mark.parametrize(("text", "kept"), [
+    ("md/raid6:payroll: cannot start dirty degraded array.", "md/raid6:-cannot"),
+    ("megaraid_sas 0000:02:00.0: reset of payroll timed out", "megaraid_sas 0000:02:00.0: -timed out"),
+    ("CIFS: VFS: \\\\payroll invalidate failed", "CIFS: -invalid"),
+])  # fmt: skip
+def test_of_an_unclassified_fault_only_driver_and_fault_are_kept(text: str, kept: str) -> None:
+    message = understood(text)
+    assert message is not None
+    assert (message.kind, message.text) == ("unnamed-fault", kept)
+    assert understood(message.text) == message

@@ -324,6 +324,10 @@ def test_errors_of_xfs_are_only_in_the_log() -> None:
     ("ABORT_TASK: Found referenced iSCSI task_tag: 12", Severity.WARNING),
     ("Write-error on swap-device (253:1:1234)", Severity.WARNING),
     ("general protection fault: 0000 [#1] SMP", Severity.CRITICAL),
+    ("Oops: 0000 [#1] PREEMPT SMP NOPTI", Severity.CRITICAL),
+    ("refcount_t: underflow; use-after-free.", Severity.CRITICAL),
+    ("gfs2: fsid=c1:fs0.1: withdrawn", Severity.CRITICAL),
+    ("sdb: Worker [9123] processing SEQNUM=5123 is taking a long time", Severity.WARNING),
 ])  # fmt: skip
 def test_faults_of_the_node(text: str, severity: Severity) -> None:
     def found(age: float) -> Finding:
@@ -347,6 +351,21 @@ def test_a_limit_of_a_cgroup_and_a_corrected_error_are_normal(text: str) -> None
 def test_a_lost_network_link_is_mentioned(count: int, age: float, severity: Severity | None) -> None:
     """Drivers log it at boot, too; a link that is still down is judged by link-degraded."""
     said = judged(log(*[(age, "ixgbe 0000:05:00.0 eth0: NIC Link is Down")] * count), rules=[KERNEL_FAULTS])
+    found = [each.severity for each in said.all if isinstance(each, Finding)]
+    assert found == ([severity] if severity is not None else [])
+
+
+@pytest.mark.parametrize(("count", "age", "severity"), [
+    (1, 5.0, Severity.INFO), (1, 599.0, Severity.INFO), (1, 601.0, None), (20, 2.0, Severity.WARNING),
+    (19, 2.0, Severity.INFO),
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "text", ["nvme nvme4: Identify namespace failed (-5)", "WARNING: CPU: 3 PID: 9 at fs/iomap/a.c:8"]
+)
+def test_a_fault_that_no_pattern_knows_is_mentioned(
+    text: str, count: int, age: float, severity: Severity | None
+) -> None:
+    said = judged(log(*[(age, text)] * count), rules=[KERNEL_FAULTS])
     found = [each.severity for each in said.all if isinstance(each, Finding)]
     assert found == ([severity] if severity is not None else [])
 

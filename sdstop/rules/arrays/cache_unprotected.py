@@ -53,7 +53,7 @@ def _judged(window: Window, row: RaidController, volumes: Sequence[RaidVolume]) 
     off = (row.cache or "").lower().startswith(_OFF)
     if row.protected is False and (row.forced or cached):
         return _unprotected(window, row, cached)
-    if row.protected is False and not volumes and not off:
+    if row.protected is False and row.battery == "none" and not volumes and not off:
         return Unchecked(f"{_battery(row)}; no volume reported", row.controller)
     if row.protected is False and (fallen or off or row.battery != "none"):
         return _fallen(window, row, fallen, volumes)

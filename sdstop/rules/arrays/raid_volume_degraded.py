@@ -1,10 +1,10 @@
-"""Volumes of RAID controllers that lack a disk or are offline."""
+"""Volumes of RAID controllers that lack a disk or are offline, and controllers that report a fault of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.health.raid_readings import RaidDisk, RaidVolume
+from sdstop.collectors.health.raid_readings import RaidController, RaidDisk, RaidVolume
 from sdstop.core import format as human
 from sdstop.core.advice import run
 from sdstop.core.finding import (
@@ -27,6 +27,43 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for row in window.rows(RaidVolume).values():
         yield _judged(window, row)
+    for controller in window.rows(RaidController).values():
+        if controller.healthy is False and not _is_explained(window, controller):
+            yield _at_fault(window, controller)
+
+
+def _is_explained(window: Window, row: RaidController) -> bool:
+    """Return whether a volume, a disk or the battery of a controller is the cause of its own state."""
+    disks = window.where(RaidDisk, "controller", row.controller)
+    volumes = window.where(RaidVolume, "controller", row.controller)
+    is_bad = any(disk.good is False or disk.predicted or disk.alert for disk in disks)
+    return is_bad or row.protected is False or any(volume.whole is False for volume in volumes)
+
+
+def _at_fault(window: Window, row: RaidController) -> Finding:
+    state = human.safe(row.state or "", 30)
+    slot = row.controller.removeprefix("slot ")
+    return Finding(
+        severity=Severity.CRITICAL if "fail" in state.lower() else Severity.WARNING,
+        subject=row.controller,
+        title="RAID CONTROLLER REPORTS A FAULT",
+        cause=f"The controller reports its own state as {state}.",
+        impact="Volumes can be lost or slow; none of them shows the fault yet.",
+        values=(
+            Value("state", "state", row.state),
+            Value("model", "model", row.model),
+            Value("firmware", "firmware", row.firmware),
+        ),
+        evidence=cites(window.cite(row)),
+        advice=(
+            "Read the events of the controller.",
+            run("ssacli", "ctrl", f"slot={slot}", "show", "detail")
+            if slot != row.controller
+            else run("storcli64", f"/{row.controller}", "show", "events", "filter=warning,critical,fatal"),
+        ),
+        refuted_by="the state Optimal or OK",
+        damage=Damage.AVAILABILITY,
+    )
 
 
 def _judged(window: Window, row: RaidVolume) -> Verdict:
@@ -72,10 +109,11 @@ def _judged(window: Window, row: RaidVolume) -> Verdict:
 
 RAID_VOLUME_DEGRADED = Rule(
     "raid-volume-degraded",
-    "volume of a RAID controller that lacks a disk or is offline",
+    "volume of a RAID controller that lacks a disk or is offline, or controller with a fault",
     Severity.CRITICAL,
     _check,
     (RaidVolume,),
+    instead=(RaidController,),
     explains=("slow-device", "slow-stripe-member"),
     many="are degraded",
     damage=Damage.REDUNDANCY,

@@ -29,7 +29,7 @@ from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import DiskActivity
 
 _FEWEST = 2
-"""Fewest peers with writes for a comparison."""
+"""Fewest peers with writes for a comparison; for a latency that is critical one of them is enough."""
 _RESOLUTION = 0.001
 """Seconds: latencies are reported in milliseconds."""
 
@@ -55,7 +55,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _judged(window: Window, device: ClusterDevice, group: list[ClusterDevice], limits: Limits) -> Verdict:
     wait, name = device.write_wait or 0.0, subject_of(device)
     active = [row.write_wait for row in group if row is not device and row.write_wait]
-    if len(active) < _FEWEST:
+    if not active and wait >= limits["critical"]:
+        return _found(window, device, None, 0, limits)
+    if not active or (len(active) < _FEWEST and wait < limits["critical"]):
         return Unchecked(f"commits in {human.wait(wait)} ms; too few peers with writes to compare", name, calm=True)
     usual = max(median(active), _RESOLUTION)
     if wait < limits["times"] * usual:
@@ -63,23 +65,26 @@ def _judged(window: Window, device: ClusterDevice, group: list[ClusterDevice], l
     return _found(window, device, usual, len(active), limits)
 
 
-def _found(window: Window, device: ClusterDevice, usual: float, peers: int, limits: Limits) -> Finding:
+def _found(window: Window, device: ClusterDevice, usual: float | None, peers: int, limits: Limits) -> Finding:
+    """Return the finding. Without peers that write, a latency that is critical beside peers is a warning."""
     wait = device.write_wait or 0.0
-    severity = Severity.CRITICAL if wait >= limits["critical"] else Severity.WARNING
+    severity = Severity.CRITICAL if usual is not None and wait >= limits["critical"] else Severity.WARNING
     disk = window.get(DiskActivity, device.local) if device.local else None
     name, node = human.safe(device.device, 20), human.safe(device.node, 40)
     here = f" on {human.safe(device.local, 20)} here" if device.local else f" of {node}"
-    said = f"commits in {human.wait(wait)} ms, its peers in {human.wait(usual)} ms."
+    beside = f", its peers in {human.wait(usual)} ms" if usual is not None else ""
+    said = f"commits in {human.wait(wait)} ms{beside}."
+    times = wait / usual if usual is not None else None
     return Finding(
         severity=severity,
         subject=subject_of(device),
-        title=f"SLOW OSD: {human.number(wait / usual)}x its peers",
+        title=f"SLOW OSD: {human.number(times)}x its peers" if times is not None else "SLOW OSD",
         cause=fitting(f"{name}{here} {said}", f"{name} {said}"),
         impact=f"Every write to its placement groups waits {human.wait(wait)} ms for it.",
         values=(
             Value("wait", "commit latency", wait, "seconds"),
             Value("peers", f"median of {peers} peers", usual, "seconds"),
-            Value("times", "times its peers' latency", wait / usual, "", above=limits["times"]),
+            Value("times", "times its peers' latency", times, "", above=limits["times"]),
             Value("disk", "disk on this node", device.local),
             Value("busy", "disk busy", disk.busy if disk is not None else None, "ratio"),
         ),

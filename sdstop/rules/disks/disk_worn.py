@@ -90,7 +90,7 @@ def _spare(row: DiskHealth, limits: Limits) -> _Worn | None:
             "The disk can turn read-only or lose data.", "spare",
         )  # fmt: skip
     left = None if row.spare is None or row.spare_limit is None else row.spare - row.spare_limit
-    near = left is not None and left < limits["spare"] - _EXACT
+    near = left is not None and left < limits["spare"] - _EXACT and (row.spare or 0.0) < 1  # some disks warn below 99 %
     if near:
         return (
             Severity.WARNING, "SPARE BLOCKS RUN OUT",

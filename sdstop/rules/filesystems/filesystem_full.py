@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.analysis.space.filling import Filling, filling
 from sdstop.collectors.block.df import FilesystemSpace
+from sdstop.collectors.block.mounts import MountPoint
 from sdstop.core import format as human
 from sdstop.core.advice import Advice, operands, run
 from sdstop.core.finding import (
@@ -25,6 +26,8 @@ from sdstop.core.finding import (
 )
 from sdstop.core.history import Window
 
+_BOOT = frozenset({"/boot", "/boot/efi", "/efi"})
+"""Where only updates write: once they are full, updates fail, and nothing that runs."""
 _NEVER_WRITTEN = frozenset({"cramfs", "erofs", "iso9660", "romfs", "squashfs", "udf"})
 
 
@@ -42,7 +45,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _judged(window: Window, row: FilesystemSpace, limits: Limits) -> Verdict:
     if row.hung is not None:
         return Unchecked(f"statvfs has not returned for {human.duration(row.hung)}", row.point, gap=Gap.FAULTY)
-    if row.state == "read-only":
+    if row.state == "read-only" or (row.state is None and _is_mounted_read_only(window, row)):
         return Unchecked("mounted read-only", row.point, calm=True)
     if row.type in _NEVER_WRITTEN or (row.type is None and row.source_name.startswith(("/dev/loop", "/dev/sr"))):
         return Unchecked(f"{row.type or 'an image'}: always full, never written", row.point, calm=True)
@@ -58,7 +61,14 @@ def _judged(window: Window, row: FilesystemSpace, limits: Limits) -> Verdict:
         return RuledOut(row.point, _good(row, known))
     if inodes is not None and (data is None or inodes.rank > data.rank):
         return _out_of_inodes(window, row, inodes, limits)
-    return _full(window, row, data or Severity.WARNING, known, limits)
+    severity = Severity.WARNING if data is None or row.point in _BOOT else data
+    return _full(window, row, severity, known, limits)
+
+
+def _is_mounted_read_only(window: Window, row: FilesystemSpace) -> bool:
+    """Return whether the table of mounts has it as read-only; df has no such state."""
+    mount = window.get(MountPoint, row.point)
+    return mount is not None and mount.access == "ro"
 
 
 def _good(row: FilesystemSpace, known: Filling | None) -> str:
@@ -108,7 +118,7 @@ def _full(window: Window, row: FilesystemSpace, severity: Severity, known: Filli
         subject=row.point,
         title=f"FILE SYSTEM {'NEARLY ' if left != 0 else ''}FULL: {human.percent(share)}%",
         cause=f"{human.percent(share)}% used{free}{known.words if known and left != 0 else ''}.",
-        impact="Writes will fail once it is full." if left != 0 else "Writes of users fail with ENOSPC.",
+        impact=_impact(row),
         values=(
             Value(
                 "filled",
@@ -129,6 +139,12 @@ def _full(window: Window, row: FilesystemSpace, severity: Severity, known: Filli
         refuted_by=f"less than {human.percent(limits['near_full'])}% in df",
         harmless_if="it holds preallocated images that do not grow",
     )
+
+
+def _impact(row: FilesystemSpace) -> str:
+    if row.point in _BOOT:
+        return "Updates of the kernel or of the boot loader fail once it is full."
+    return "Writes will fail once it is full." if row.available != 0 else "Writes of users fail with ENOSPC."
 
 
 def _advice(row: FilesystemSpace) -> Iterator[Advice]:

@@ -22,8 +22,10 @@ from sdstop.core.finding import (
 from sdstop.core.finding_text import fitting
 from sdstop.core.history import Window
 
-_CRITICAL = frozenset({"lockup", "kernel-bug", "machine-check", "memory-uncorrected", "overheating"})
-_MENTIONED = frozenset({"nic-down", "clock-unstable", "iommu-fault", "lacp-silent"})
+_CRITICAL = frozenset({
+    "lockup", "kernel-bug", "machine-check", "memory-uncorrected", "overheating", "cluster-fs-stopped",
+})  # fmt: skip
+_MENTIONED = frozenset({"nic-down", "clock-unstable", "iommu-fault", "lacp-silent", "kernel-warning", "unnamed-fault"})
 """Notices that are mentioned as long as they are recent: drivers log them at boot, too."""
 _IMPACTS: Mapping[str, str] = {
     "hung-task": "Programs wait for storage or for a lock.",
@@ -51,6 +53,10 @@ _IMPACTS: Mapping[str, str] = {
     "client-abort": "Initiators gave up requests that this node had not answered in time.",
     "swap-error": "Programs whose memory was swapped out are killed.",
     "lacp-silent": "The bond uses one link only, or none.",
+    "cluster-fs-stopped": "This node has no access to the file system any more.",
+    "udev-stuck": "Devices appear without names, or not at all.",
+    "kernel-warning": "A driver met a state that it did not expect.",
+    "unnamed-fault": "Drivers of storage or network reported faults of unknown weight.",
 }
 _ADVICE: Mapping[str, str] = {
     "hung-task": "Find the device or server that the tasks wait for.",
@@ -75,7 +81,20 @@ _ADVICE: Mapping[str, str] = {
     "client-abort": "Check the disks below the exported volumes, and the network.",
     "swap-error": "Check the disk that has the swap space.",
     "lacp-silent": "Compare the LACP settings of bond and switch.",
+    "cluster-fs-stopped": "Find the reason in the log; restart the node to mount it again.",
+    "udev-stuck": "Find the device for which the worker waits.",
+    "kernel-warning": "Read the trace in the log; look for a newer kernel.",
+    "unnamed-fault": "Read the messages of these drivers in the log.",
 }
+_MOST_WORDS = "hung|blocked|lockup|memory|hardware error|BUG:|link|drbd"
+_WORDS: Mapping[str, str] = {
+    "kernel-bug": "BUG:|Oops|fault|corruption|refcount|VERIFY|panic",
+    "cluster-fs-stopped": "gfs2|dlm",
+    "udev-stuck": "udev|blocked",
+    "kernel-warning": "WARNING:",
+    "unnamed-fault": "error|fail|fatal|fault|timed? ?out|abort|offline|dead|lost",
+}
+"""Words to look for in the log by kind."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -125,7 +144,7 @@ def _finding(window: Window, row: KernelComplaint, limits: Limits) -> Finding:
 
 
 def _advice(row: KernelComplaint) -> tuple[Advice, ...]:
-    look = run("journalctl", "-k").pipe("grep", "-iE", "hung|blocked|lockup|memory|hardware error|BUG:|link|drbd")
+    look = run("journalctl", "-k").pipe("grep", "-iE", _WORDS.get(row.kind, _MOST_WORDS))
     return (_ADVICE.get(row.kind, "Find the cause in the messages around these."), look.pipe("tail", "-40"))
 
 
