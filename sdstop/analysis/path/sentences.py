@@ -73,7 +73,7 @@ def _accused(stages: Sequence[Stage]) -> str:
     stuck = [f"{human.plural(count, 'request')} in {stage.name}" for stage in stages if (count := _stuck(stage))]
     if stuck:
         return f"Stuck: {', '.join(stuck)}"
-    if only is not None and only.own and only.wait:
+    if only is not None and only.own and only.wait and only.own >= _MOSTLY * only.wait:
         return f"Accused by a finding: {names}, {human.wait(only.own)} of {human.wait(only.wait)} ms"
     return f"Accused by a finding: {names}"
 
@@ -86,6 +86,8 @@ def _stuck(stage: Stage) -> int:
     return round(held) if held > _CLOGGED * rate * (wait or 0.0) else 0
 
 
+_MOSTLY = 0.5
+"""Share of the wait of an accused stage from which that is what slows its requests."""
 _CLOGGED = 4.0
 """Multiple of the requests that a stage's rate and wait account for from which those outstanding are stuck."""
 

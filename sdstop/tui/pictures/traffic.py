@@ -174,7 +174,7 @@ def node_graphs(scene: Scene) -> Iterator[Graph]:
     """Yield the graphs of devices and one of the busiest interface; none without devices."""
     devices = list(islice(device_graphs(scene), _ACROSS))
     busiest = next(interface_graphs(scene, ""), None) if devices else None
-    if busiest is None:
+    if busiest is None or not any((*busiest.flow.reads, *busiest.flow.writes)):
         yield from devices
         return
     carried, disks = _newest(busiest.flow), disk_flow(scene)
