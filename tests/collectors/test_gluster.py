@@ -47,6 +47,7 @@ from tests.nodes.gluster import (
     status,
     volume,
 )
+from tests.nodes.resting import RestingHost
 
 A, B, C = "s1:/b/v", "s2:/b/v", "s3:/b/v"
 FOUR = (A, B, "s1:/b/w", "s2:/b/w")
@@ -168,24 +169,10 @@ def test_glusterd_that_does_not_run() -> None:
     )  # fmt: skip
 
 
-class RestingNode(EvidenceHost):
-    """Remembers what is not to be asked for now, as a live node does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rested: dict[str, float] = {}
-
-    def rest(self, what: str, seconds: float) -> None:
-        self.rested[what] = seconds
-
-    def rests(self, what: str) -> bool:
-        return what in self.rested
-
-
 @pytest.mark.parametrize(("text", "volumes", "rests"), [(DEAD, "", True), (DEAD, "v", False), ("what?", "", False)])
 def test_a_node_that_does_not_use_it_is_asked_seldom(text: str, volumes: str, rests: bool) -> None:  # noqa: FBT001
     """Where volumes are configured, or the answer is not understood, it is asked at its pace."""
-    host = RestingNode()
+    host = RestingHost()
     host.apply([Evidence(INFO, Outcome.OK, text.encode(), exit=1), Evidence(DIRECTORIES, data=volumes.encode())])
     for _ in range(2):
         host.touched = set()
