@@ -75,11 +75,20 @@ _UNITS = {
 """Base unit of each unit of a value."""
 
 
+_IN = {
+    "": "",
+    "ratio": ", as a share (0 to 1)",
+    "per_second": ", as a rate per second",
+    "celsius": ", in degrees Celsius",
+}
+"""Units in the help of a metric, where the name of the unit does not read well."""
+
+
 def _headings(name: str, what: str, labels: tuple[str, ...]) -> dict[str, Heading]:
     """Return a heading for each base unit."""
     found = {}
     for unit in dict.fromkeys(_UNITS.values()):
-        said = f", in {unit.replace('_', ' ')}" if unit and unit != "ratio" else ", as a share (0 to 1)" * bool(unit)
+        said = _IN.get(unit, f", in {unit.replace('_', ' ')}")
         found[unit] = Heading(f"{name}_{unit}".rstrip("_"), "gauge", f"{what}{said}.", labels, unit)
     return found
 
