@@ -163,8 +163,8 @@ class _Shape(Struct, frozen=True):
 
 
 _SHAPES = 30.0
-"""Seconds between two looks at it, while the lines of an array in mdstat are the same and nothing synchronizes: half of
-the files of an array."""
+"""Seconds after which it is read again, as long as the lines of an array in mdstat stay as they are and nothing
+synchronizes: it is half of the files of an array."""
 
 
 def _is_known(host: Host, md: mdstat.MdArray) -> bool:
